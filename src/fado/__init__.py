@@ -1,0 +1,37 @@
+"""Fairness-aware data valuation for supervised learning."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fado._version import __version__
+
+if TYPE_CHECKING:
+    from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation
+
+__all__ = [
+    "InBagEntropy",
+    "OutOfBagEntropy",
+    "Valuation",
+    "__version__",
+]
+
+# Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
+_HOMES = {
+    "InBagEntropy": "fado.valuation",
+    "OutOfBagEntropy": "fado.valuation",
+    "Valuation": "fado.valuation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fado' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,60 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["replacing"]
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file under a temporary name beside it; sync and rename it when all went well.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the finished file is to stand. If the block fails, whatever stood there before still does.
+
+    Yields
+    ------
+    pathlib.Path
+        The temporary file to write to.
+    """
+    final = Path(path)
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"The directory {str(final.parent)!r} does not exist: create it first.")
+    if final.is_dir():
+        raise IsADirectoryError(f"{str(final)!r} is a directory: name a file.")
+    handle, name = tempfile.mkstemp(prefix=f".{final.name[:100]}.", suffix=".part", dir=final.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o666 & ~_umask())  # mkstemp makes files that only their owner can read
+        temporary.replace(final)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    with suppress(OSError):  # some file systems cannot sync a directory
+        _sync(final.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

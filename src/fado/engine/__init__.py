@@ -1,0 +1,1 @@
+"""Engines that fit and predict: LightGBM on shared bins, and any scikit-learn estimator."""

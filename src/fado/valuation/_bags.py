@@ -1,0 +1,111 @@
+"""Which rows every bag leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._variables import Variable
+
+__all__ = ["check_bags", "out_of_bag_sets", "strata_of"]
+
+Rows = npt.NDArray[np.int32]
+
+
+def check_bags(n_rows: int, n_bags: int, unseen_fraction: float) -> None:
+    """Refuse bags that cannot cover every row, or that leave a side empty."""
+    if not 0 < unseen_fraction < 1:
+        raise ValueError(f"`unseen_fraction` must be in (0, 1), got {unseen_fraction}.")
+    if n_bags < 1 or int(n_bags) != n_bags:
+        raise ValueError(f"`n_bags` must be a positive whole number, got {n_bags}.")
+    if n_bags * unseen_fraction < 1 - 1e-9:
+        enough = math.ceil(1 / unseen_fraction - 1e-9)
+        raise ValueError(
+            f"`n_bags * unseen_fraction` must be at least 1 for every row to be out of bag once, got "
+            f"{n_bags} * {unseen_fraction} = {n_bags * unseen_fraction:g}; use `n_bags={enough}` or more."
+        )
+    unseen = n_rows * unseen_fraction
+    if math.floor(unseen) < 1 or math.ceil(unseen) >= n_rows:
+        side = "an out-of-bag set empty" if math.floor(unseen) < 1 else "an in-bag set empty"
+        raise ValueError(
+            f"`unseen_fraction={unseen_fraction}` of {n_rows} rows (n_samples = {n_rows}) leaves {side}: use "
+            "more rows or another fraction."
+        )
+
+
+def strata_of(variables: Sequence[Variable], unseen_fraction: float) -> npt.NDArray[np.int64]:
+    """Give each joint class of the class variables a number.
+
+    Joint classes too small to reach every bag are pooled into the class of the first variable, the target.
+    """
+    n_rows = len(variables[0].labels)
+    joint = np.zeros(n_rows, dtype=np.int64)
+    for variable in variables:
+        if variable.kind == "classes":
+            _, joint = np.unique(joint * len(variable.classes) + variable.labels, return_inverse=True)
+    if variables[0].kind == "classes":
+        target = variables[0].labels.astype(np.int64)
+    else:
+        target = np.zeros(n_rows, dtype=np.int64)
+    small = np.bincount(joint)[joint] < math.ceil(1 / unseen_fraction)
+    joint = np.where(small, joint.max() + 1 + target, joint)
+    _, joint = np.unique(joint, return_inverse=True)
+    return joint
+
+
+def out_of_bag_sets(
+    n_rows: int,
+    n_bags: int,
+    unseen_fraction: float,
+    strata: npt.NDArray[np.int64],
+    generator: np.random.Generator,
+) -> list[Rows]:
+    """Draw the out-of-bag rows of every bag.
+
+    Consecutive bags tile one permutation of the rows after another, so every row is left out equally often,
+    give or take one, and never twice in one bag. Each permutation spreads every stratum evenly, so a bag's
+    share of a stratum is the stratum's own share to about one row.
+
+    Returns
+    -------
+    list of ndarray
+        Sorted row positions, one array per bag.
+    """
+    edges = np.rint(np.arange(n_bags + 1) * (n_rows * unseen_fraction)).astype(np.int64)
+    edges[-1] = max(edges[-1], n_rows)  # n_bags * unseen_fraction may be 1 only up to rounding
+    stream = _stream(n_rows, strata, generator)
+    rest = next(stream)
+    bags = []
+    for size in np.diff(edges):
+        if size <= len(rest):
+            bag, rest = rest[:size], rest[size:]
+        else:
+            fresh = next(stream)
+            used = np.zeros(n_rows, dtype=bool)
+            used[rest] = True
+            head = fresh[~used[fresh]][: size - len(rest)]
+            bag = np.concatenate([rest, head])
+            used[:] = False
+            used[head] = True
+            rest = fresh[~used[fresh]]
+        bags.append(np.sort(bag).astype(np.int32))
+    return bags
+
+
+def _stream(
+    n_rows: int, strata: npt.NDArray[np.int64], generator: np.random.Generator
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Give permutations without end, each with the rows of every stratum evenly spaced."""
+    sizes = np.bincount(strata)
+    first = np.cumsum(sizes) - sizes
+    while True:
+        shuffled = generator.permutation(n_rows)
+        by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]
+        stratum = strata[by_stratum]
+        rank = np.arange(n_rows) - first[stratum]
+        offset = generator.random(len(sizes))
+        position = (rank + offset[stratum]) / sizes[stratum]
+        yield by_stratum[np.argsort(position, kind="stable")]

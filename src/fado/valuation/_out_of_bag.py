@@ -1,0 +1,114 @@
+"""The out-of-bag algorithm: models value rows that they were not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fado._variables import Variable
+from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._valuator import Bag, EntropyValuator
+
+__all__ = ["OutOfBagEntropy"]
+
+
+class OutOfBagEntropy(EntropyValuator):
+    """Value every row by how unsure models are of it that were trained on other rows.
+
+    Each of `n_bags` bags leaves out `unseen_fraction` of the rows; models trained on the rest predict the
+    target and every protected attribute for the rows left out. The value of a row is the mean entropy of
+    its predictions, in [0, 1]; for a continuous variable it is 1 minus the prediction's distance from the
+    training mean, over the largest such distance.
+
+    Parameters
+    ----------
+    estimators : estimator or list of estimators, optional
+        Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
+        None stands for small LightGBM models, chosen for the most faithful ranking of rows per second.
+    n_bags : int, default=10
+        How many bags.
+    unseen_fraction : float, default=0.2
+        Which share of the rows each bag leaves out. ``n_bags * unseen_fraction`` must be at least 1.
+    z_sees_target : bool, default=True
+        Whether the models of protected attributes see the target beside the features.
+    z_exclude : list of column names, or mapping of attribute to such a list, optional
+        Features to keep from the models of all, or of single, protected attributes. Features that alone
+        determine an attribute are found and kept from its models in any case, with a warning.
+    kinds : mapping of variable to {"classes", "continuous"}, optional
+        What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
+        classes up to 20 distinct values.
+    random_state : int, RandomState or None, default=None
+        Seed of the bags, and of estimators that have none of their own.
+    n_jobs : int, optional
+        How many fits run side by side; None uses every core. It never changes a value.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    valuation_ : Valuation
+        The values.
+    bags_ : list of ndarray
+        The positions of the rows that each bag left out.
+    excluded_columns_ : dict
+        Per protected attribute, the features kept from its models.
+    seed_ : int
+        The seed; as `random_state` it gives the same values again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado import OutOfBagEntropy
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = X[:, 0] > 0
+    >>> coin = rng.integers(0, 2, size=1000)
+    >>> valuation = OutOfBagEntropy(random_state=0).fit(X, y, sensitive_features={"coin": coin}).valuation_
+    >>> bool(valuation["y"].mean() < 0.1 < 0.8 < valuation["coin"].mean())
+    True
+    """
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        n_bags: int = 10,
+        unseen_fraction: float = 0.2,
+        z_sees_target: bool = True,
+        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.estimators = estimators
+        self.n_bags = n_bags
+        self.unseen_fraction = unseen_fraction
+        self.z_sees_target = z_sees_target
+        self.z_exclude = z_exclude
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def _bags(self, variables: Sequence[Variable], generator: np.random.Generator) -> list[Bag]:
+        n_rows = len(variables[0].labels)
+        check_bags(n_rows, self.n_bags, self.unseen_fraction)
+        strata = strata_of(variables, self.unseen_fraction)
+        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator)
+        return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(self.bags_)]
+
+    def _algorithm(self) -> dict[str, Any]:
+        return {
+            "algorithm": "out-of-bag",
+            "n_bags": int(self.n_bags),
+            "unseen_fraction": float(self.unseen_fraction),
+        }
+
+
+def _others(n_rows: int, rows: Any) -> Any:
+    inside = np.ones(n_rows, dtype=bool)
+    inside[rows] = False
+    return np.flatnonzero(inside).astype(np.int32)

@@ -1,0 +1,274 @@
+"""The table of values that a valuator leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._files import replacing
+from fado.valuation._entropy import normalised_entropy
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Valuation", "library_versions"]
+
+FloatArray = npt.NDArray[np.float64]
+
+FORMAT = 1
+_METADATA_KEY = b"fado.valuation"
+_PARTS = ("values", "standard_error", "counts", "agreement")
+
+
+class Valuation:
+    """One value per row and variable, with what is known of its precision.
+
+    Valuators make it; `from_probabilities` makes one from a model's own scores, `load` reads a saved one.
+
+    Parameters
+    ----------
+    values, standard_error, counts, agreement : mapping of str to ndarray
+        One array per variable: ``"y"`` first, then the protected attributes.
+    metadata : mapping, optional
+        How the values came about: plain data that JSON can hold.
+
+    Examples
+    --------
+    >>> from fado import Valuation
+    >>> valuation = Valuation.from_probabilities([0.5, 0.9], {"sex": [0.0, 0.5]})
+    >>> valuation.values.round(3)
+           y  sex
+    0  1.000  0.0
+    1  0.469  1.0
+    >>> valuation["sex"]
+    array([0., 1.])
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, FloatArray],
+        standard_error: Mapping[str, FloatArray],
+        counts: Mapping[str, npt.NDArray[np.integer]],
+        agreement: Mapping[str, FloatArray],
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._arrays: dict[str, dict[str, npt.NDArray[Any]]] = {
+            "values": dict(values),
+            "standard_error": dict(standard_error),
+            "counts": dict(counts),
+            "agreement": dict(agreement),
+        }
+        self.metadata: dict[str, Any] = dict(metadata or {})
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables' names: ``"y"``, then the protected attributes."""
+        return list(self._arrays["values"])
+
+    @property
+    def protected(self) -> list[str]:
+        """The protected attributes' names."""
+        return self.variables[1:]
+
+    @property
+    def values(self) -> pd.DataFrame:
+        """How unsure the models are of each variable, per row, in [0, 1]."""
+        return self._frame("values")
+
+    @property
+    def standard_error(self) -> pd.DataFrame:
+        """Standard error of each value over the fits that scored the row; NaN below two fits."""
+        return self._frame("standard_error")
+
+    @property
+    def counts(self) -> pd.DataFrame:
+        """How many fits scored each row."""
+        return self._frame("counts")
+
+    @property
+    def agreement(self) -> pd.DataFrame:
+        """Mean probability that the fits gave to the row's own label; for numbers 1 - |error| / max."""
+        return self._frame("agreement")
+
+    def _frame(self, part: str) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self._arrays[part])
+
+    def __getitem__(self, variable: str) -> FloatArray:
+        try:
+            return self._arrays["values"][variable]
+        except KeyError:
+            raise KeyError(f"The valuation has no variable {variable!r}; it has {self.variables}.") from None
+
+    def __len__(self) -> int:
+        return len(self._arrays["values"]["y"])
+
+    def __repr__(self) -> str:
+        how = self.metadata.get("algorithm", "given")
+        return f"Valuation of {len(self):,} rows ({how})\n{self.summary().to_string()}"
+
+    def _repr_html_(self) -> str:
+        how = self.metadata.get("algorithm", "given")
+        table = self.summary().to_html(border=0, escape=True, index_names=False)
+        return f"<div><p><b>Valuation</b> of {len(self):,} rows ({how})</p>{table}</div>"
+
+    def summary(self) -> pd.DataFrame:
+        """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement."""
+        import pandas as pd
+
+        kinds = {name: about.get("kind", "") for name, about in self.metadata.get("variables", {}).items()}
+        rows = {}
+        for name in self.variables:
+            value = self[name]
+            quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
+            rows[name] = {
+                "kind": kinds.get(name, ""),
+                "mean": _mean(value),
+                **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
+                "std. error": _mean(self._arrays["standard_error"][name]),
+                "agreement": _mean(self._arrays["agreement"][name]),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").round(3)
+
+    @classmethod
+    def from_probabilities(
+        cls, p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike] | None = None
+    ) -> Valuation:
+        """Value rows by the scores of models that the user has already.
+
+        Parameters
+        ----------
+        p_y : array-like of shape (n,) or (n, K)
+            Predicted probability of the target's positive class, or of all K classes. Scores for rows that
+            the model was not trained on make the better values.
+        p_z : mapping of str to array-like, optional
+            The same for every protected attribute.
+
+        Returns
+        -------
+        Valuation
+            Without standard errors and agreement, which one set of scores cannot tell.
+        """
+        given = {"y": p_y, **(p_z or {})}
+        if p_z and "y" in p_z:
+            raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
+        values = {name: normalised_entropy(_probabilities(name, p)) for name, p in given.items()}
+        n_rows = len(values["y"])
+        for name, value in values.items():
+            if len(value) != n_rows:
+                raise ValueError(
+                    f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(value)}."
+                )
+        unknown = {name: np.full(n_rows, np.nan) for name in values}
+        counts = {name: np.ones(n_rows, dtype=np.int32) for name in values}
+        about = {name: {"kind": "classes"} for name in values}
+        metadata = {"algorithm": "probabilities", "variables": about, "versions": library_versions()}
+        return cls(values, unknown, counts, unknown, metadata)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the valuation to a Parquet file, with all that is known of how it came about.
+
+        Parameters
+        ----------
+        path : path-like
+            Ends in ``.parquet``. The file appears whole or not at all.
+        """
+        import pyarrow.parquet as pq
+
+        _check_ending(path)
+        with replacing(path) as temporary:
+            pq.write_table(self._to_arrow(), temporary, compression="zstd", write_page_checksum=True)
+
+    def _to_arrow(self) -> pa.Table:
+        import pyarrow as pa
+
+        names, arrays = [], []
+        for part in _PARTS:
+            for variable, array in self._arrays[part].items():
+                name = variable if part == "values" else f"{variable}.{part}"
+                while name in names:
+                    name += "_"
+                names.append(name)
+                arrays.append(pa.array(array))
+        about = {"format": FORMAT, "names": self.variables, "metadata": self.metadata}
+        return pa.Table.from_arrays(arrays, names=names).replace_schema_metadata(
+            {_METADATA_KEY: json.dumps(about).encode()}
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Valuation:
+        """Read a valuation that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The Parquet file.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"There is no file {str(path)!r}.")
+        foreign = f"{str(path)!r} is not a valuation that FADO saved"
+        try:
+            table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(
+                f"{foreign}, or it is damaged: it cannot be read as Parquet ({error})."
+            ) from error
+        try:
+            about = json.loads((table.schema.metadata or {})[_METADATA_KEY])
+            layout, names = about["format"], about["names"]
+        except (KeyError, ValueError, TypeError) as error:
+            raise ValueError(f"{foreign}: it carries no description of its values.") from error
+        if layout != FORMAT:
+            raise ValueError(
+                f"{str(path)!r} was saved in format {layout}; this release reads format {FORMAT}."
+            )
+        if table.num_columns != len(_PARTS) * len(names) or not names or names[0] != "y":
+            raise ValueError(f"{foreign}: its columns do not match its description.")
+        arrays = [column.to_numpy() for column in table.columns]
+        parts = {
+            part: dict(zip(names, arrays[start : start + len(names)], strict=True))
+            for part, start in zip(_PARTS, range(0, len(arrays), len(names)), strict=True)
+        }
+        return cls(**parts, metadata=about["metadata"])
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _probabilities(name: str, given: npt.ArrayLike) -> FloatArray:
+    p = np.asarray(given, dtype=np.float64)
+    if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2):
+        raise ValueError(f"The probabilities of {name!r} must have shape (n,) or (n, K >= 2), got {p.shape}.")
+    if not np.isfinite(p).all() or (p < 0).any() or (p > 1).any():
+        raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
+    if p.ndim == 2 and len(p) and not np.allclose(p.sum(axis=1), 1.0, atol=1e-6):
+        raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
+    return p
+
+
+def _check_ending(path: str | os.PathLike[str]) -> None:
+    if Path(path).suffix.lower() != ".parquet":
+        raise ValueError(
+            f"A valuation is saved as Parquet: name a file that ends in .parquet, got {str(path)!r}."
+        )
+
+
+def library_versions() -> dict[str, str]:
+    """Name the versions of the libraries that decide a value."""
+    from fado._version import __version__
+
+    return {"fado": __version__} | {name: version(name) for name in ("numpy", "lightgbm", "scikit-learn")}

@@ -1,0 +1,48 @@
+"""What one fit says of the rows it scored, and the values that many fits add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._variables import Variable
+from fado.valuation._entropy import normalised_entropy, own_label_probability
+from fado.valuation._moments import Moments
+
+__all__ = ["FinishedValues", "finished", "row_statistics"]
+
+FloatArray = npt.NDArray[np.float64]
+FinishedValues = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def row_statistics(
+    variable: Variable, rows: npt.NDArray[np.integer], predicted: FloatArray, training_mean: float
+) -> tuple[FloatArray, FloatArray]:
+    """Turn one fit's predictions into what is averaged over fits.
+
+    Returns
+    -------
+    tuple of ndarray
+        For classes: the entropy, and the probability of the row's own class. For numbers: the prediction's
+        distance from the training mean, and from the row's own number.
+    """
+    labels = variable.labels[rows]
+    if variable.kind == "classes":
+        return normalised_entropy(predicted), own_label_probability(predicted, labels)
+    return np.abs(predicted - training_mean), np.abs(predicted - labels)
+
+
+def finished(variable: Variable, moments: Moments) -> FinishedValues:
+    """Turn averages over fits into values, standard errors and agreement, all in [0, 1]."""
+    mean, error, agreement = moments.mean, moments.standard_error, moments.agreement
+    if variable.kind == "classes":
+        return mean, error, agreement
+    furthest = _largest(mean)
+    return 1.0 - mean / furthest, error / furthest, 1.0 - agreement / _largest(agreement)
+
+
+def _largest(distances: FloatArray) -> float:
+    """Give the largest distance; 1 where all are 0, so that dividing by it leaves them 0."""
+    known = distances[~np.isnan(distances)]
+    largest = float(known.max()) if len(known) else 0.0
+    return largest if largest > 0 else 1.0
