@@ -271,7 +271,7 @@ def _classes(
         classes = (*classes, MISSING)
     if len(classes) < 2:
         raise ValueError(_one_class(name, list(classes)))
-    if len(classes) > max(2, n_rows // 2):
+    if _is_identifier(len(classes), n_rows):
         raise ValueError(
             f"Variable {name!r} has {len(classes)} classes in {n_rows} rows, like an identifier: coarsen it, "
             f'leave it out, or, if it is a number, set `kinds={{{name!r}: "continuous"}}`.'
@@ -287,6 +287,11 @@ def _classes(
             stacklevel=5,
         )
     return Variable(name, "classes", codes, classes, excluded, sees_target)
+
+
+def _is_identifier(n_classes: int, n_rows: int) -> bool:
+    """Tell a class per row, or nearly so, from classes that rows share."""
+    return n_classes > 2 and (n_classes == n_rows or n_classes > max(10, n_rows // 2))
 
 
 def _one_class(name: str, values: list[Any]) -> str:

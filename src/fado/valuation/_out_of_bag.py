@@ -93,9 +93,11 @@ class OutOfBagEntropy(EntropyValuator):
         self.n_jobs = n_jobs
         self.progress = progress
 
+    def _check(self, n_rows: int) -> None:
+        check_bags(n_rows, self.n_bags, self.unseen_fraction)
+
     def _bags(self, variables: Sequence[Variable], generator: np.random.Generator) -> list[Bag]:
         n_rows = len(variables[0].labels)
-        check_bags(n_rows, self.n_bags, self.unseen_fraction)
         strata = strata_of(variables, self.unseen_fraction)
         self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator)
         return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(self.bags_)]

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._files import replacing
 from fado.valuation._entropy import normalised_entropy
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 __all__ = ["Valuation", "library_versions"]
 
 FloatArray = npt.NDArray[np.float64]
-
-FORMAT = 1
-_METADATA_KEY = b"fado.valuation"
-_PARTS = ("values", "standard_error", "counts", "agreement")
 
 
 class Valuation:
@@ -175,34 +167,17 @@ class Valuation:
         return cls(values, unknown, counts, unknown, metadata)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the valuation to a Parquet file, with all that is known of how it came about.
+        """Write the valuation to a file that appears whole or not at all.
 
         Parameters
         ----------
         path : path-like
-            Ends in ``.parquet``. The file appears whole or not at all.
+            Ends in ``.parquet``, which keeps all that is known of how the values came about, or in ``.csv``,
+            which keeps the numbers alone.
         """
-        import pyarrow.parquet as pq
+        from fado.valuation._saved import write
 
-        _check_ending(path)
-        with replacing(path) as temporary:
-            pq.write_table(self._to_arrow(), temporary, compression="zstd", write_page_checksum=True)
-
-    def _to_arrow(self) -> pa.Table:
-        import pyarrow as pa
-
-        names, arrays = [], []
-        for part in _PARTS:
-            for variable, array in self._arrays[part].items():
-                name = variable if part == "values" else f"{variable}.{part}"
-                while name in names:
-                    name += "_"
-                names.append(name)
-                arrays.append(pa.array(array))
-        about = {"format": FORMAT, "names": self.variables, "metadata": self.metadata}
-        return pa.Table.from_arrays(arrays, names=names).replace_schema_metadata(
-            {_METADATA_KEY: json.dumps(about).encode()}
-        )
+        write(path, self.variables, self._arrays, self.metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Valuation:
@@ -211,37 +186,11 @@ class Valuation:
         Parameters
         ----------
         path : path-like
-            The Parquet file.
+            The Parquet or CSV file.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from fado.valuation._saved import read
 
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"There is no file {str(path)!r}.")
-        foreign = f"{str(path)!r} is not a valuation that FADO saved"
-        try:
-            table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
-        except (pa.ArrowException, OSError) as error:
-            raise ValueError(
-                f"{foreign}, or it is damaged: it cannot be read as Parquet ({error})."
-            ) from error
-        try:
-            about = json.loads((table.schema.metadata or {})[_METADATA_KEY])
-            layout, names = about["format"], about["names"]
-        except (KeyError, ValueError, TypeError) as error:
-            raise ValueError(f"{foreign}: it carries no description of its values.") from error
-        if layout != FORMAT:
-            raise ValueError(
-                f"{str(path)!r} was saved in format {layout}; this release reads format {FORMAT}."
-            )
-        if table.num_columns != len(_PARTS) * len(names) or not names or names[0] != "y":
-            raise ValueError(f"{foreign}: its columns do not match its description.")
-        arrays = [column.to_numpy() for column in table.columns]
-        parts = {
-            part: dict(zip(names, arrays[start : start + len(names)], strict=True))
-            for part, start in zip(_PARTS, range(0, len(arrays), len(names)), strict=True)
-        }
-        return cls(**parts, metadata=about["metadata"])
+        return cls(**read(path))
 
 
 def _mean(values: FloatArray) -> float:
@@ -258,13 +207,6 @@ def _probabilities(name: str, given: npt.ArrayLike) -> FloatArray:
     if p.ndim == 2 and len(p) and not np.allclose(p.sum(axis=1), 1.0, atol=1e-6):
         raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
     return p
-
-
-def _check_ending(path: str | os.PathLike[str]) -> None:
-    if Path(path).suffix.lower() != ".parquet":
-        raise ValueError(
-            f"A valuation is saved as Parquet: name a file that ends in .parquet, got {str(path)!r}."
-        )
 
 
 def library_versions() -> dict[str, str]:

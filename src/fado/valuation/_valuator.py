@@ -99,6 +99,7 @@ class EntropyValuator(BaseEstimator):
             `seed_`, which as `random_state` gives the same values again.
         """
         table = _checked_table(X)
+        self._check(table.n_rows)
         self.n_features_in_ = table.n_columns
         if is_frame(X) and all(isinstance(name, str) for name in X.columns if not hasattr(X, "num_rows")):
             self.feature_names_in_ = np.asarray(table.names, dtype=object)
@@ -118,6 +119,9 @@ class EntropyValuator(BaseEstimator):
             moments[outcome.variable].add(outcome.rows, outcome.values, outcome.agreement)
         self.valuation_ = _valuation(variables, moments, self._metadata(variables, estimators))
         return self
+
+    def _check(self, n_rows: int) -> None:
+        """Refuse settings that cannot work with so many rows, before anything else is done."""
 
     @abstractmethod
     def _bags(self, variables: Sequence[Variable], generator: np.random.Generator) -> list[Bag]:

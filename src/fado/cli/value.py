@@ -1,0 +1,87 @@
+"""`fado value`: value every row of a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fado import InBagEntropy, OutOfBagEntropy, Valuation
+from fado.cli._errors import in_sentences
+from fado.cli._inputs import Inputs, read_inputs
+from fado.cli._options import Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target
+from fado.cli._summary import groups_of, positives_of, print_table
+from fado.cli._tables import check_output
+
+__all__ = ["value"]
+
+
+class Algorithm(StrEnum):
+    """The two valuation algorithms."""
+
+    oob = "oob"
+    inbag = "inbag"
+
+
+@in_sentences
+def value(
+    data: Data,
+    target: Target,
+    protected: Protected,
+    out: Out,
+    positive: Positive = None,
+    exclude: Exclude = None,
+    drop: Drop = None,
+    algorithm: Annotated[
+        Algorithm, typer.Option(help="Out of bag (rows unseen by the models) or in bag.")
+    ] = Algorithm.oob,
+    bags: Annotated[int, typer.Option(metavar="N", min=1, help="Number of bags, out of bag.")] = 10,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Value every row: how unsure models are of the target and of each protected attribute."""
+    check_output(out)
+    inputs = read_inputs(data, target, protected, drop or [])
+    positives = positives_of(inputs.target.to_pandas(), positive)
+    shared: dict[str, Any] = {
+        "z_exclude": _kept_from_models(inputs, exclude or []),
+        "random_state": seed,
+        "n_jobs": jobs,
+        "progress": True,
+    }
+    if algorithm is Algorithm.oob:
+        valuator: Any = OutOfBagEntropy(n_bags=bags, **shared)
+    else:
+        valuator = InBagEntropy(**shared)
+    valuator.fit(inputs.features, inputs.target, sensitive_features=inputs.protected)
+    valuator.valuation_.save(out)
+    _print_summary(inputs, valuator.valuation_, positives, valuator.excluded_columns_)
+    print(f"Values of {inputs.features.num_rows:,} rows written to {out}")
+
+
+def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]]:
+    """Keep from each attribute's models the column it was made from, and what the user names."""
+    there = inputs.features.column_names
+    return {
+        name: [*exclude, *([source] if source in there else [])] for name, source in inputs.sources.items()
+    }
+
+
+def _print_summary(
+    inputs: Inputs, valuation: Valuation, positives: Any, excluded: dict[str, list[str]]
+) -> None:
+    rates = ["positive"] if positives is not None else []
+    quantiles = ["25%", "50%", "75%"]
+    header = [
+        "group", "rows", "share", *rates, *(f"v_y {q}" for q in quantiles), *(f"v_z {q}" for q in quantiles)
+    ]  # fmt: skip
+    for name, attribute in inputs.protected.items():
+        rows = []
+        for group, members in groups_of(attribute).items():
+            rate = [float(positives[members].mean())] if positives is not None else []
+            cuts = [np.nanquantile(valuation[which][members], [0.25, 0.5, 0.75]) for which in ("y", name)]
+            rows.append([group, int(members.sum()), float(members.mean()), *rate, *cuts[0], *cuts[1]])
+        print_table(f"Protected attribute {name}", header, rows)
+        print(f"Columns left out of the models of {name}: {', '.join(excluded[name]) or 'none'}")

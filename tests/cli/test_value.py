@@ -1,0 +1,250 @@
+"""`fado value`, as a user runs it."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fado import OutOfBagEntropy, Valuation
+from fado.cli._app import app
+from fado.datasets import protected_from
+
+RNG = np.random.default_rng(0)
+N = 300
+
+
+@pytest.fixture
+def frame():
+    age = RNG.integers(18, 90, N)
+    return pd.DataFrame(
+        {
+            "id": np.arange(N),
+            "age": age,
+            "income": RNG.lognormal(size=N),
+            "sex": RNG.choice(["f", "m"], N),
+            "default": (RNG.random(N) < 0.3).astype(int),
+        }
+    )
+
+
+@pytest.fixture
+def data(frame, tmp_path):
+    path = tmp_path / "data.parquet"
+    frame.to_parquet(path)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def value(data, out, *more, target="default", protected=("sex",)):
+    attributes = [word for name in protected for word in ("--protected", name)]
+    return run("value", data, "--target", target, *attributes, "--bags", 5, "--out", out, *more)
+
+
+def test_values_equal_the_librarys(frame, data, tmp_path):
+    out = tmp_path / "values.parquet"
+    result = value(data, out, "--drop", "id", "--seed", 3, protected=("sex", "age>=50"))
+    assert result.exit_code == 0, result.stderr
+    X = frame.drop(columns=["default", "id"])
+    z = {"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")}
+    valuator = OutOfBagEntropy(n_bags=5, random_state=3, z_exclude={"sex": ["sex"], "age>=50": ["age"]})
+    expected = valuator.fit(X, frame["default"], sensitive_features=z).valuation_
+    pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
+
+
+def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data, tmp_path):
+    result = value(data, tmp_path / "v.parquet", "--drop", "id", protected=("age>=50",))
+    old = frame["age"] >= 50
+    assert f"{old.sum():,}" in result.stdout
+    assert f"{old.mean():.3f}" in result.stdout
+    assert f"{frame.loc[old, 'default'].mean():.3f}" in result.stdout
+    assert "Columns left out of the models of age>=50: age" in result.stdout
+    assert "v_y 50%" in result.stdout
+    assert "v_z 50%" in result.stdout
+    assert "fits: 10 of 10" in result.stderr
+
+
+def test_csv_in_and_out_give_the_same_values(frame, data, tmp_path):
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    assert value(data, tmp_path / "a.parquet").exit_code == 0
+    assert value(tmp_path / "data.csv", tmp_path / "b.csv").exit_code == 0
+    pd.testing.assert_frame_equal(
+        Valuation.load(tmp_path / "a.parquet").values, Valuation.load(tmp_path / "b.csv").values
+    )
+
+
+def test_in_bag(data, tmp_path):
+    assert value(data, tmp_path / "v.parquet", "--algorithm", "inbag").exit_code == 0
+    assert Valuation.load(tmp_path / "v.parquet").metadata["algorithm"] == "in-bag"
+
+
+def test_a_column_whose_name_looks_like_an_expression_wins(frame, tmp_path):
+    frame["Charlson>0"] = RNG.choice(["no", "yes"], N)
+    frame["Charlson"] = 1.0
+    frame.to_parquet(tmp_path / "d.parquet")
+    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", protected=("Charlson>0",))
+    assert result.exit_code == 0, result.stderr
+    assert Valuation.load(tmp_path / "v.parquet").metadata["variables"]["Charlson>0"]["classes"] == [
+        "no",
+        "yes",
+    ]
+
+
+def test_the_positive_label_decides_the_rates(frame, tmp_path):
+    frame["default"] = np.where(frame["default"] == 1, "bad", "good")
+    frame.to_parquet(tmp_path / "d.parquet")
+    bad = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--positive", "bad")
+    assert f"{(frame.loc[frame['sex'] == 'f', 'default'] == 'bad').mean():.3f}" in bad.stdout
+    unknown = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--positive", "ugly")
+    assert unknown.exit_code == 2
+    assert "`--positive ugly` is not a label of the target; it has" in unknown.stderr
+
+
+def test_missing_groups_are_shown_and_warned_of(frame, tmp_path):
+    frame.loc[:9, "sex"] = None
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    result = value(tmp_path / "d.csv", tmp_path / "v.parquet")
+    assert result.exit_code == 0
+    assert "warning: Protected attribute 'sex' is missing in 10 of 300 rows" in result.stderr
+    assert "(missing)" in result.stdout
+
+
+def test_na_is_a_category_in_a_csv_column_of_text(frame, tmp_path):
+    frame["sex"] = np.where(frame["sex"] == "f", "NA", "m")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    result = value(tmp_path / "d.csv", tmp_path / "v.parquet")
+    assert result.exit_code == 0
+    assert Valuation.load(tmp_path / "v.parquet").metadata["variables"]["sex"]["classes"] == ["NA", "m"]
+
+
+def test_hostile_names_are_printed_as_they_are(frame, tmp_path):
+    frame["sex"] = np.where(frame["sex"] == "f", "[bold red]f[/]", "m")
+    frame.to_parquet(tmp_path / "d.parquet")
+    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet")
+    assert "[bold red]f[/]" in result.stdout
+
+
+HEADER = "age,sex,default\n"
+ROW = "30,f,1\n31,m,0\n"
+FILES = {
+    "missing.csv": (None, "There is no file"),
+    "empty.csv": (b"", "is empty"),
+    "header.csv": (HEADER.encode(), "has no rows"),
+    "latin1.csv": (HEADER.encode() + "30,é,1\n31,m,0\n".encode("latin1") * 30, "is not UTF-8 text"),
+    "utf16.csv": ((HEADER + ROW).encode("utf-16"), "is UTF-16 text"),
+    "ragged.csv": ((HEADER + ROW + "1,2\n").encode(), "cannot be read as CSV: .*Expected 3 columns, got 2"),
+    "twice.csv": (b"sex,sex,default\nf,f,1\nm,m,0\n", "more than one column called 'sex'"),
+    "truncated.parquet": (b"PAR1....", "cannot be read as Parquet"),
+    "data.xlsx": (b"", r"must end in \.csv or \.parquet"),
+    "data.pkl": (b"\x80\x04N.", r"must end in \.csv or \.parquet"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_bad_files_end_in_one_sentence(name, tmp_path):
+    content, message = FILES[name]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    result = value(tmp_path / name, tmp_path / "v.parquet")
+    check_sentence(result, message)
+    assert not (tmp_path / "v.parquet").exists()
+
+
+def check_sentence(result, message):
+    import re
+
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert re.search(message, errors[0]), errors[0]
+
+
+def test_a_byte_order_mark_is_harmless(tmp_path):
+    (tmp_path / "d.csv").write_text("\ufeff" + HEADER + ROW * 40, encoding="utf-8")
+    result = value(tmp_path / "d.csv", tmp_path / "v.parquet", "--drop", "age")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_nul_bytes_are_part_of_a_category(tmp_path):
+    (tmp_path / "d.csv").write_text(HEADER + (ROW + "35,f,0\n36,m,1\n").replace("f", "f\0") * 20)
+    assert value(tmp_path / "d.csv", tmp_path / "v.parquet").exit_code == 0
+    assert Valuation.load(tmp_path / "v.parquet").metadata["variables"]["sex"]["classes"] == ["f\0", "m"]
+
+
+def test_one_gigantic_line_is_no_table(tmp_path):
+    (tmp_path / "d.csv").write_text("a" * 5_000_000)
+    check_sentence(value(tmp_path / "d.csv", tmp_path / "v.parquet"), "cannot be read as CSV")
+
+
+def test_numbers_that_only_turn_fractional_late_are_read(tmp_path):
+    lines = ["30,f,1", "31,m,0"] * 100_000 + ["30.5,f,1"]
+    (tmp_path / "d.csv").write_text(HEADER + "\n".join(lines) + "\n")
+    from fado.cli._tables import read_table
+
+    assert read_table(tmp_path / "d.csv").column("age")[-1].as_py() == 30.5
+
+
+def test_unknown_columns_name_the_closest(data, tmp_path):
+    check_sentence(
+        value(data, tmp_path / "v.parquet", target="defalt"), "no column 'defalt'; did you mean 'default'"
+    )
+    check_sentence(value(data, tmp_path / "v.parquet", protected=("sax",)), "'sax'.*'sex'")
+    check_sentence(value(data, tmp_path / "v.parquet", "--drop", "idd"), "no column 'idd'")
+    check_sentence(value(data, tmp_path / "v.parquet", "--exclude", "x"), "`z_exclude` names 'x'")
+
+
+def test_bad_outputs_are_refused_before_any_work(data, tmp_path):
+    check_sentence(value(data, tmp_path / "none" / "v.parquet"), "directory .*none' does not exist")
+    check_sentence(value(data, tmp_path / "v.txt"), r"`--out` must end in \.csv or \.parquet")
+    (tmp_path / "v.parquet").mkdir()
+    check_sentence(value(data, tmp_path / "v.parquet"), "is a directory")
+
+
+def test_a_directory_without_permission_is_refused(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("fado.cli._tables.os.access", lambda path, mode: mode != os.W_OK)  # root may
+    check_sentence(value(data, tmp_path / "v.parquet"), "is not writable")
+
+
+def test_the_program_itself(data, tmp_path):
+    """Exit code, streams and files of a real process."""
+    command = [sys.executable, "-c", "from fado.cli import main; main()", "value", str(data)]
+    good = subprocess.run(
+        [
+            *command,
+            "--target",
+            "default",
+            "--protected",
+            "sex",
+            "--bags",
+            "5",
+            "--out",
+            str(tmp_path / "v.parquet"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert good.returncode == 0, good.stderr
+    assert "Protected attribute sex" in good.stdout
+    bad = subprocess.run(
+        [*command, "--target", "zzz", "--protected", "sex", "--out", str(tmp_path / "w.parquet")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert bad.stderr == "error: The table has no column 'zzz'.\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.parquet", "v.parquet"]
+
+
+def test_help_and_version():
+    assert "Value every row" in run("value", "--help").stdout
+    assert run("--version").stdout.startswith("fado ")

@@ -1,0 +1,50 @@
+import os
+import stat
+
+import pytest
+
+from fado._files import replacing
+
+
+def test_the_file_appears_whole(tmp_path):
+    path = tmp_path / "out.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("done")
+        assert not path.exists()
+    assert path.read_text() == "done"
+    assert [found.name for found in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_an_error_leaves_what_was_there(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+
+    def fail_half_way():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        fail_half_way()
+    assert path.read_text() == "before"
+    assert [found.name for found in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_the_file_can_be_read_as_any_other_new_file(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with replacing(tmp_path / "out.txt") as temporary:
+            temporary.write_text("x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o644
+
+
+def test_impossible_places_are_refused(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match="does not exist: create it first"),
+        replacing(tmp_path / "a/b"),
+    ):
+        pass
+    with pytest.raises(IsADirectoryError, match="is a directory: name a file"), replacing(tmp_path):
+        pass

@@ -1,0 +1,161 @@
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+from fado._frames import Table, column_from, is_frame, one_hot
+
+FRAME = {
+    "number": [1.5, None, 3.0],
+    "whole": [1, 2, 3],
+    "flag": [True, False, None],
+    "text": ["b", None, "a"],
+}
+
+
+def tables():
+    table = pa.table(FRAME)
+    return {
+        "pandas": pd.DataFrame(FRAME),
+        "arrow-backed pandas": table.to_pandas(types_mapper=pd.ArrowDtype),
+        "polars": pl.DataFrame(FRAME),
+        "pyarrow": table,
+    }
+
+
+@pytest.mark.parametrize("library", list(tables()))
+def test_every_library_gives_the_same_columns(library):
+    table = Table.from_input(tables()[library])
+    assert table.names == ["number", "whole", "flag", "text"]
+    assert table.n_rows == 3
+    number, whole, flag, text = table.columns
+    np.testing.assert_array_equal(number.numbers(), [1.5, np.nan, 3.0])
+    np.testing.assert_array_equal(whole.numbers(), [1, 2, 3])
+    np.testing.assert_array_equal(flag.numbers(), [1, 0, np.nan])
+    assert text.levels == ("a", "b")
+    np.testing.assert_array_equal(text.codes(), [1, -1, 0])
+
+
+def test_numpy_matrices_have_numbered_columns():
+    table = Table.from_input(np.array([[1, 2], [3, 4]], dtype=np.float32))
+    assert table.names == ["x0", "x1"]
+    np.testing.assert_array_equal(table.columns[1].numbers(), [2, 4])
+
+
+def test_object_matrices_may_hold_strings():
+    table = Table.from_input(np.array([["b", 1], ["a", 2]], dtype=object))
+    assert table.columns[0].levels == ("a", "b")
+    np.testing.assert_array_equal(table.columns[1].numbers(), [1, 2])
+
+
+def test_categories_are_sorted_levels_whatever_their_order():
+    column = column_from("c", pd.Series(pd.Categorical(["x", "a"], categories=["x", "unused", "a"])))
+    assert column.levels == ("a", "x")
+    np.testing.assert_array_equal(column.codes(), [1, 0])
+    numbers = column_from("c", pd.Series(pd.Categorical([3, 1])))
+    assert numbers.levels == ("1", "3")
+
+
+def test_the_text_na_is_a_category():
+    column = column_from("c", ["NA", None, "x"])
+    assert column.levels == ("NA", "x")
+    np.testing.assert_array_equal(column.codes(), [0, -1, 1])
+
+
+def test_rows_are_known_by_position_not_by_index():
+    frame = pd.DataFrame({"a": [1, 2, 3]}, index=[7, 7, 5])
+    np.testing.assert_array_equal(Table.from_input(frame).columns[0].numbers(), [1, 2, 3])
+
+
+def test_duplicated_names_are_kept_apart():
+    frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    table = Table.from_input(frame)
+    assert table.positions("a") == [0, 1]
+    assert [column.numbers()[0] for column in table.columns] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [datetime.date(2020, 1, 1)],
+        [datetime.datetime(2020, 1, 1)],
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        pd.Series(pd.to_datetime(["2020-01-01"])),
+        [datetime.timedelta(1)],
+    ],
+)
+def test_dates_are_refused_by_name(values):
+    with pytest.raises(ValueError, match=r"'when' holds dates or times .*turn it into numbers"):
+        column_from("when", values)
+
+
+def test_mixed_types_are_refused_by_name():
+    with pytest.raises(
+        ValueError, match=r"Column 'c' mixes types \(int, str\): make it all numbers or all strings"
+    ):
+        column_from("c", pd.Series([1, "a"], dtype=object))
+
+
+@pytest.mark.parametrize("values", [[[1, 2]], [{"a": 1}], [b"x"]])
+def test_nested_and_binary_columns_are_refused(values):
+    with pytest.raises((ValueError, TypeError), match="Column 'c' holds"):
+        column_from("c", values)
+
+
+def test_decimals_and_all_missing_columns_are_numbers():
+    assert column_from("c", [decimal.Decimal("1.5")]).numbers()[0] == 1.5
+    assert np.isnan(column_from("c", [None, None]).numbers()).all()
+
+
+def test_read_only_and_memory_mapped_arrays(tmp_path):
+    array = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "x.npy", array)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    np.testing.assert_array_equal(Table.from_input(mapped).columns[1].numbers(), [1, 3, 5])
+
+
+def test_sparse_matrices_keep_their_form():
+    table = Table.from_input(scipy.sparse.csr_matrix(np.eye(3)))
+    assert table.is_sparse
+    assert (table.n_rows, table.n_columns) == (3, 3)
+
+
+def test_one_dimension_is_no_table():
+    with pytest.raises(ValueError, match="`X` must be a table with rows and columns"):
+        Table.from_input(np.arange(3))
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        Table.from_input(np.array([[1j]]))
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        Table.from_input(scipy.sparse.csr_matrix(np.array([[1j]])))
+
+
+def test_is_frame():
+    assert is_frame(pa.table({"a": [1]}))
+    assert is_frame(pl.DataFrame({"a": [1]}))
+    assert not is_frame(np.eye(2))
+
+
+@pytest.mark.parametrize("library", list(tables()))
+def test_to_pandas_gives_the_users_own_values(library):
+    frame = Table.from_input(tables()[library]).to_pandas()
+    assert list(frame.columns) == ["number", "whole", "flag", "text"]
+    assert frame["text"].tolist()[0] == "b"
+    assert frame["whole"].tolist() == [1, 2, 3]
+
+
+def test_one_hot_by_hand():
+    columns = [column_from("n", [1.0, 2.0, 3.0]), column_from("c", ["b", None, "a"])]
+    np.testing.assert_array_equal(one_hot(columns), [[1, 0, 1], [2, 0, 0], [3, 1, 0]])
+
+
+def test_one_hot_keeps_the_most_frequent_levels():
+    column = column_from("c", ["a", "b", "b", "c", "c", "c"])
+    np.testing.assert_array_equal(one_hot([column], most=2), [[0, 0], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])

@@ -1,0 +1,104 @@
+"""Bad input ends in a sentence that says what is wrong, with what, and what to do."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+from fado import InBagEntropy, OutOfBagEntropy
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"a": RNG.normal(size=40), "b": RNG.normal(size=40)})
+Y = np.array([0, 1] * 20)
+Z = np.array([0, 0, 1, 1] * 10)
+
+
+def fit(X=X, y=Y, z=Z, **parameters):
+    return OutOfBagEntropy(random_state=0, **parameters).fit(X, y, sensitive_features=z)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": Y[:-1]}, "`y` has 39 entries and X has 40 rows"),
+        ({"z": Z[:-1]}, "'z' has 39 entries and X has 40 rows"),
+        ({"X": X[:0], "y": [], "z": None}, r"`X` has 0 row\(s\)"),
+        ({"X": X[:1], "y": [1], "z": None}, r"`X` has 1 row\(s\)"),
+        ({"X": X[:2], "y": [0, 1], "z": None}, "leaves an out-of-bag set empty"),
+        ({"X": X[[]]}, r"`X` has 0 feature\(s\)"),
+        ({"y": np.where(Y == 1, np.nan, 0.0)}, r"`y` has 20 missing or NaN value\(s\)"),
+        ({"y": np.where(Y == 1, np.inf, 0.0)}, "`y` contains infinity"),
+        ({"y": np.ones(40)}, r"`y` has only one class \(1\)"),
+        ({"z": np.ones(40)}, r"'z' has only one class \(1\)"),
+        ({"z": [None] * 40}, "'z' is missing in every row"),
+        ({"z": "c"}, "names 'c', which is not a column of X"),
+        ({"z": [f"id{j}" for j in range(40)]}, "'z' has 40 classes in 40 rows, like an identifier"),
+        ({"z": {"y": Z}}, "cannot be called 'y'"),
+        ({"n_bags": 3}, "`n_bags \\* unseen_fraction` must be at least 1"),
+        ({"unseen_fraction": 0.01, "n_bags": 100}, "leaves an out-of-bag set empty"),
+        ({"unseen_fraction": 0.99}, "leaves an in-bag set empty"),
+        ({"kinds": {"w": "continuous"}}, "`kinds` names 'w'"),
+        ({"z_exclude": ["c"]}, "`z_exclude` names 'c', which is not a column of X"),
+        ({"z_exclude": {"w": ["a"]}}, "`z_exclude` names 'w', which is none of the attributes"),
+        ({"estimators": []}, "`estimators` is empty"),
+        ({"estimators": LinearRegression()}, "holds no classifier for the class variable 'y': add one"),
+        (
+            {"estimators": LogisticRegression(), "z": RNG.normal(size=40)},
+            "holds no regressor for the continuous variable 'z': add one",
+        ),
+        ({"estimators": LinearSVC()}, "LinearSVC has no `predict_proba`.*CalibratedClassifierCV"),
+        ({"n_jobs": 0}, "`n_jobs` must not be 0"),
+        ({"X": X.assign(when=datetime.datetime(2020, 1, 1))}, "Column 'when' holds dates or times"),
+        (
+            {"X": X.assign(mix=pd.Series([1, "a"] * 20, dtype=object))},
+            r"Column 'mix' mixes types \(int, str\)",
+        ),
+        ({"y": Y.reshape(20, 2)}, "`y` must be one-dimensional"),
+    ],
+)
+def test_value_errors(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fit(**arguments)
+
+
+@pytest.mark.parametrize("estimators", [LogisticRegression, "forest", [LGBMClassifier(), 3]])
+def test_what_is_no_estimator_is_refused(estimators):
+    with pytest.raises(TypeError, match="must be unfitted scikit-learn estimators"):
+        fit(estimators=estimators)
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(ValueError, match="`random_state` must not be negative, got -1"):
+        InBagEntropy(random_state=-1).fit(X, Y)
+
+
+def test_nothing_left_to_see_is_refused():
+    with pytest.raises(ValueError, match="No column of X is left for the models of 'z'"):
+        fit(z_exclude=["a", "b"], z_sees_target=False)
+
+
+def test_a_failing_estimator_is_named_with_variable_and_bag():
+    broken = LogisticRegression(C=-1.0)
+    with pytest.raises(RuntimeError, match=r"LogisticRegression on variable 'y' in bag 0 failed: .*'C'"):
+        fit(estimators=broken, n_jobs=1)
+
+
+def test_a_failing_lightgbm_model_is_named_with_variable_and_bag():
+    with pytest.raises(RuntimeError, match="LGBMClassifier on variable 'y' in bag 0 failed"):
+        fit(estimators=LGBMClassifier(num_leaves=1), n_jobs=1)
+
+
+@pytest.mark.filterwarnings("ignore:.*a class with one member:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*repeat the target:UserWarning")
+@pytest.mark.parametrize("rows", [2, 3, 5, 7])
+def test_tiny_tables_work_where_bags_allow(rows):
+    y = np.arange(rows) % 2
+    z = np.arange(rows) // 2 % 2 if rows > 2 else None
+    valuator = OutOfBagEntropy([LGBMClassifier(), LGBMRegressor()], unseen_fraction=0.5, random_state=0)
+    valuation = valuator.fit(np.arange(rows * 2.0).reshape(rows, 2), y, sensitive_features=z).valuation_
+    assert np.isfinite(valuation.values.to_numpy()).all()
+    assert (valuation.counts.to_numpy() == 5).all()

@@ -1,0 +1,161 @@
+import json
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fado import OutOfBagEntropy, Valuation
+
+
+@pytest.fixture(scope="module")
+def valuation():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    z = {"age": rng.integers(0, 2, 60), "<b>sex</b>": rng.integers(0, 3, 60)}
+    return (
+        OutOfBagEntropy(random_state=3)
+        .fit(X, X[:, 0] + rng.normal(size=60) > 0, sensitive_features=z)
+        .valuation_
+    )
+
+
+def test_from_probabilities_by_hand():
+    valuation = Valuation.from_probabilities(
+        [0.5, 1.0], {"age": [[0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.0, 0.0]]}
+    )
+    np.testing.assert_allclose(valuation.values.to_numpy(), [[1.0, 1.0], [0.0, 0.5]])
+    assert list(valuation.values.columns) == ["y", "age"]
+    assert (valuation.counts.to_numpy() == 1).all()
+    assert np.isnan(valuation.standard_error.to_numpy()).all()
+    assert np.isnan(valuation.agreement.to_numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("p_y", "p_z", "message"),
+    [
+        ([0.5, 1.5], None, "probabilities of 'y' must lie in"),
+        ([0.5, np.nan], None, "without NaN"),
+        ([[0.5], [0.5]], None, r"shape \(n,\) or \(n, K >= 2\)"),
+        ([[0.5, 0.6]], None, "must sum to 1 in every row"),
+        ([0.5, 0.5], {"age": [0.5]}, "`p_y` has 2 rows and the probabilities of 'age' have 1"),
+        ([0.5], {"y": [0.5]}, "cannot be called 'y'"),
+    ],
+)
+def test_impossible_probabilities_are_refused(p_y, p_z, message):
+    with pytest.raises(ValueError, match=message):
+        Valuation.from_probabilities(p_y, p_z)
+
+
+def test_shapes_and_names(valuation):
+    for frame in (valuation.values, valuation.standard_error, valuation.counts, valuation.agreement):
+        assert list(frame.columns) == ["y", "age", "<b>sex</b>"]
+        assert len(frame) == 60
+        assert list(frame.index) == list(range(60))
+    assert valuation.variables == ["y", "age", "<b>sex</b>"]
+    assert valuation.protected == ["age", "<b>sex</b>"]
+    np.testing.assert_array_equal(valuation["age"], valuation.values["age"])
+    with pytest.raises(KeyError, match="no variable 'race'"):
+        valuation["race"]
+
+
+@pytest.mark.parametrize("name", ["v.parquet", "v.csv"])
+def test_a_saved_valuation_loads_to_the_last_bit(valuation, tmp_path, name):
+    valuation.save(tmp_path / name)
+    loaded = Valuation.load(tmp_path / name)
+    for part in ("values", "standard_error", "counts", "agreement"):
+        before, after = getattr(valuation, part), getattr(loaded, part)
+        assert list(before.columns) == list(after.columns)
+        np.testing.assert_array_equal(before.to_numpy(), after.to_numpy())
+        assert (before.dtypes == after.dtypes).all()
+    assert loaded.metadata == (valuation.metadata if name == "v.parquet" else {})
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_metadata_says_how_the_values_came_about(valuation):
+    metadata = valuation.metadata
+    assert metadata["algorithm"] == "out-of-bag"
+    assert (metadata["seed"], metadata["n_bags"], metadata["unseen_fraction"]) == (3, 10, 0.2)
+    assert metadata["variables"]["age"] == {"kind": "classes", "classes": [0, 1]}
+    assert set(metadata["versions"]) == {"fado", "numpy", "lightgbm", "scikit-learn"}
+    json.dumps(metadata)
+
+
+def test_names_that_would_collide_in_the_file_are_kept_apart(tmp_path):
+    valuation = Valuation.from_probabilities([0.5], {"a": [0.1], "y.counts": [0.2], "a.agreement": [0.3]})
+    valuation.save(tmp_path / "v.parquet")
+    assert Valuation.load(tmp_path / "v.parquet").values.equals(valuation.values)
+
+
+def test_a_damaged_file_is_refused(valuation, tmp_path):
+    path = tmp_path / "v.parquet"
+    valuation.save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="or it is damaged"):
+        Valuation.load(path)
+    flipped = bytearray(whole)
+    flipped[60] ^= 0xFF
+    path.write_bytes(bytes(flipped))
+    with pytest.raises(ValueError, match="or it is damaged"):
+        Valuation.load(path)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(ValueError, match="is not a valuation that FADO saved: it carries no description"):
+        Valuation.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is not a valuation that FADO saved"):
+        Valuation.load(path)
+    csv = tmp_path / "other.csv"
+    csv.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="its columns do not match"):
+        Valuation.load(csv)
+
+
+def test_nothing_is_ever_unpickled(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "exploded"), "w"))
+
+    for name in ("v.parquet", "v.csv", "v.pkl"):
+        (tmp_path / name).write_bytes(pickle.dumps(Bomb()))
+        with pytest.raises(ValueError, match=r"valuation"):
+            Valuation.load(tmp_path / name)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_missing_files_and_directories(valuation, tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        Valuation.load(tmp_path / "none.parquet")
+    with pytest.raises(FileNotFoundError, match="does not exist: create it first"):
+        valuation.save(tmp_path / "none" / "v.parquet")
+    with pytest.raises(ValueError, match=r"must end in \.parquet or \.csv"):
+        valuation.save(tmp_path / "v.pickle")
+
+
+def test_a_failed_save_leaves_the_old_file(valuation, tmp_path, monkeypatch):
+    path = tmp_path / "v.parquet"
+    valuation.save(path)
+    before = path.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(pq, "write_table", fail)
+    with pytest.raises(OSError, match="no space left"):
+        valuation.save(path)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["v.parquet"]
+
+
+def test_repr_is_readable_and_html_is_escaped(valuation):
+    text = repr(valuation)
+    assert text.startswith("Valuation of 60 rows (out-of-bag)")
+    assert "age" in text
+    html = valuation._repr_html_()
+    assert "&lt;b&gt;sex&lt;/b&gt;" in html
+    assert "<b>sex</b>" not in html

@@ -1,0 +1,299 @@
+"""Closed forms, reproducibility and the same answer from every library."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fado
+from fado import InBagEntropy, OutOfBagEntropy
+from fado.engine import _parallel
+
+N = 1000
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def table():
+    frame = pd.DataFrame(
+        {
+            "income": RNG.lognormal(size=N),
+            "age": RNG.integers(18, 90, N),
+            "job": RNG.choice(["a", "b", "c", None], N),
+            "member": RNG.random(N) < 0.5,
+        }
+    )
+    frame.loc[::7, "income"] = np.nan
+    y = np.where(frame["age"] + RNG.normal(scale=20, size=N) > 50, "yes", "no")
+    z = RNG.choice(["x", "y"], N)
+    return frame, y, z
+
+
+def test_out_of_bag_values_by_hand():
+    """A model that only knows the share of positives among the rows it saw."""
+    y = np.array([0, 0, 0, 1, 1] * 4)
+    valuator = OutOfBagEntropy(DummyClassifier(strategy="prior"), n_bags=5, random_state=0, n_jobs=1)
+    valuation = valuator.fit(np.zeros((20, 1)), y).valuation_
+    for bag in valuator.bags_:
+        seen = np.delete(y, bag)
+        p = seen.mean()
+        expected = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+        np.testing.assert_allclose(valuation["y"][bag], expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(valuation.agreement["y"][bag], np.where(y[bag] == 1, p, 1 - p), atol=1e-12)
+
+
+def test_the_value_is_the_mean_of_entropies_not_the_entropy_of_the_mean():
+    y = np.array([0, 1] * 10)
+    sure_of_0 = DummyClassifier(strategy="constant", constant=0)
+    sure_of_1 = DummyClassifier(strategy="constant", constant=1)
+    valuation = (
+        OutOfBagEntropy([sure_of_0, sure_of_1], n_bags=5, random_state=0, n_jobs=1)
+        .fit(np.zeros((20, 1)), y)
+        .valuation_
+    )
+    assert (valuation["y"] == 0).all()
+    np.testing.assert_allclose(valuation.agreement["y"], 0.5)
+
+
+def test_multi_class_in_bag_values_by_hand():
+    y = np.array(["a"] * 8 + ["b"] * 4 + ["c"] * 2 + ["d"] * 2)
+    valuation = InBagEntropy(DummyClassifier(strategy="prior")).fit(np.zeros((16, 1)), y).valuation_
+    np.testing.assert_allclose(valuation["y"], 1.75 / 2, rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*repeat the target:UserWarning")
+def test_continuous_in_bag_values_by_hand():
+    x = np.arange(41.0)
+    valuation = InBagEntropy(LinearRegression()).fit(x[:, None], 3 * x + 1).valuation_
+    np.testing.assert_allclose(valuation["y"], 1 - np.abs(x - 20) / 20, rtol=0, atol=1e-12)
+    np.testing.assert_array_less(0.999, valuation.agreement["y"].max())
+
+
+@pytest.mark.filterwarnings("ignore:.*repeat the target:UserWarning")
+def test_continuous_out_of_bag_values_use_the_mean_of_the_rows_seen():
+    x = np.arange(50.0)
+    valuator = OutOfBagEntropy(LinearRegression(), n_bags=5, random_state=0, n_jobs=1).fit(x[:, None], x)
+    distance = np.empty(50)
+    for bag in valuator.bags_:
+        distance[bag] = np.abs(x[bag] - np.delete(x, bag).mean())
+    np.testing.assert_allclose(valuator.valuation_["y"], 1 - distance / distance.max(), rtol=0, atol=1e-12)
+
+
+def test_continuous_agreement_by_hand():
+    y = np.arange(30.0)
+    valuation = (
+        InBagEntropy(DummyRegressor(strategy="constant", constant=0.0)).fit(np.zeros((30, 1)), y).valuation_
+    )
+    np.testing.assert_allclose(valuation.agreement["y"], 1 - y / 29, atol=1e-12)
+    np.testing.assert_allclose(valuation["y"], 0.0, atol=1e-12)
+
+
+def test_a_model_that_learns_nothing_of_a_number_values_every_row_highest():
+    y = RNG.normal(size=50)
+    valuation = InBagEntropy(DummyRegressor()).fit(np.zeros((50, 1)), y).valuation_
+    np.testing.assert_array_equal(valuation["y"], 1.0)
+
+
+def test_a_coin_toss_is_worth_much():
+    X = RNG.normal(size=(4000, 4))
+    coin = RNG.integers(0, 2, 4000)
+    estimator = LGBMClassifier(n_estimators=20, num_leaves=4, learning_rate=0.05)
+    valuation = (
+        OutOfBagEntropy(estimator, random_state=0).fit(X, X[:, 0] > 0, sensitive_features=coin).valuation_
+    )
+    assert valuation["z"].min() > 0.95
+    assert valuation["z"].mean() > 0.99
+
+
+def test_a_rule_is_worth_nothing_in_bag():
+    X = RNG.normal(size=(N, 3))
+    valuation = InBagEntropy(random_state=0).fit(X, (X[:, 0] > 0) & (X[:, 1] > 0)).valuation_
+    assert valuation["y"].max() < 0.1
+
+
+def test_a_hidden_copy_of_z_is_found_left_out_and_named():
+    X = pd.DataFrame(RNG.normal(size=(N, 3)), columns=["a", "b", "c"])
+    z = RNG.integers(0, 2, N)
+    X["copy"] = np.where(z == 1, 3.5, -2.0)
+    valuator = OutOfBagEntropy(random_state=0)
+    with pytest.warns(UserWarning, match="'copy' of X alone determine the protected attribute 'z'"):
+        valuator.fit(X, X["a"] > 0, sensitive_features=z)
+    assert valuator.excluded_columns_ == {"z": ["copy"]}
+    assert valuator.valuation_["z"].mean() > 0.7
+
+
+def test_columns_named_by_hand_are_left_out_without_a_warning():
+    X = pd.DataFrame({"age": RNG.integers(18, 90, N), "x": RNG.normal(size=N)})
+    z = X["age"] >= 50
+    valuator = OutOfBagEntropy(random_state=0, z_exclude=["age"])
+    valuator.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
+    assert valuator.excluded_columns_ == {"old": ["age"], "coin": ["age"]}
+    single = OutOfBagEntropy(random_state=0, z_exclude={"old": ["age"]})
+    single.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
+    assert single.excluded_columns_ == {"old": ["age"], "coin": []}
+
+
+def test_the_target_among_the_features_is_named():
+    X = pd.DataFrame({"x": RNG.normal(size=N)})
+    y = RNG.integers(0, 2, N)
+    with pytest.warns(UserWarning, match="'outcome' of X repeat the target"):
+        OutOfBagEntropy(random_state=0).fit(X.assign(outcome=y), y)
+
+
+def test_all_kinds_side_by_side(table):
+    frame, _, _ = table
+    z = {"binary": RNG.integers(0, 2, N), "three": RNG.choice(list("abc"), N), "number": RNG.normal(size=N)}
+    y = frame["age"] + RNG.normal(size=N)
+    valuation = (
+        OutOfBagEntropy(random_state=0).fit(frame.drop(columns="age"), y, sensitive_features=z).valuation_
+    )
+    kinds = {name: about["kind"] for name, about in valuation.metadata["variables"].items()}
+    assert kinds == {"y": "continuous", "binary": "classes", "three": "classes", "number": "continuous"}
+    values = valuation.values.to_numpy()
+    assert ((values >= 0) & (values <= 1)).all()
+    assert (valuation.counts.to_numpy() == 2).all()
+    assert (valuation.standard_error.to_numpy() >= 0).all()
+    agreement = valuation.agreement.to_numpy()
+    assert ((agreement >= 0) & (agreement <= 1)).all()
+
+
+def test_missing_numbers_of_z_are_valued_by_prediction():
+    X = RNG.normal(size=(N, 2))
+    z = X[:, 0] + RNG.normal(scale=0.1, size=N)
+    z[::5] = np.nan
+    with pytest.warns(UserWarning, match="is missing in 200 of 1000 rows"):
+        valuation = OutOfBagEntropy(random_state=0).fit(X, X[:, 1] > 0, sensitive_features=z).valuation_
+    assert np.isfinite(valuation["z"]).all()
+    assert valuation.agreement["z"].isna().sum() == 200
+
+
+@pytest.mark.parametrize("estimators", [None, LogisticRegression()], ids=["lightgbm", "generic"])
+def test_any_number_of_workers_gives_identical_values(estimators):
+    X = RNG.normal(size=(300, 4))
+    z = RNG.integers(0, 3, 300)
+    y = X[:, 0] + RNG.normal(size=300) > 0
+    results = [
+        OutOfBagEntropy(estimators, random_state=1, n_jobs=n_jobs).fit(X, y, sensitive_features=z).valuation_
+        for n_jobs in (1, 2, 4)
+    ]
+    for other in results[1:]:
+        for part in ("values", "standard_error", "agreement"):
+            np.testing.assert_array_equal(getattr(results[0], part), getattr(other, part))
+
+
+def test_the_order_in_which_fits_finish_changes_nothing(monkeypatch, table):
+    frame, y, z = table
+    expected = OutOfBagEntropy(random_state=0, n_jobs=1).fit(frame, y, sensitive_features=z).valuation_.values
+    original = _parallel.in_threads
+
+    def backwards(function, tasks, workers):
+        tasks = list(tasks)
+        done = {id(task): next(original(function, [task], 1)) for task in reversed(tasks)}
+        return (done[id(task)] for task in tasks)
+
+    monkeypatch.setattr("fado.valuation._valuator.in_threads", backwards)
+    shuffled = OutOfBagEntropy(random_state=0, n_jobs=2).fit(frame, y, sensitive_features=z).valuation_.values
+    pd.testing.assert_frame_equal(shuffled, expected, check_exact=True)
+
+
+def test_the_seed_is_reported_and_gives_the_values_again(table):
+    frame, y, z = table
+    first = OutOfBagEntropy(n_bags=5).fit(frame, y, sensitive_features=z)
+    again = OutOfBagEntropy(n_bags=5, random_state=first.seed_).fit(frame, y, sensitive_features=z)
+    other = OutOfBagEntropy(n_bags=5, random_state=first.seed_ + 1).fit(frame, y, sensitive_features=z)
+    pd.testing.assert_frame_equal(first.valuation_.values, again.valuation_.values, check_exact=True)
+    assert not first.valuation_.values.equals(other.valuation_.values)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "arrow-backed pandas", "shuffled index"])
+@pytest.mark.parametrize("estimator", [None, LogisticRegression()], ids=["lightgbm", "generic"])
+def test_every_library_gives_identical_values(table, library, estimator):
+    frame, y, z = table
+    frame = frame.fillna({"income": 1.0})
+    arrow = pa.Table.from_pandas(frame)
+    other, other_y, other_z = {
+        "polars": (pl.from_arrow(arrow), pl.Series(y), pl.Series("z", z)),
+        "pyarrow": (arrow, pa.array(y), pa.array(z)),
+        "arrow-backed pandas": (arrow.to_pandas(types_mapper=pd.ArrowDtype), pd.Series(y), pd.Series(z)),
+        "shuffled index": (frame.set_index(RNG.integers(0, 5, N)), y, z),
+    }[library]
+    valuator = OutOfBagEntropy(estimator, n_bags=5, random_state=0)
+    expected = clone(valuator).fit(frame, y, sensitive_features=z).valuation_.values
+    got = clone(valuator).fit(other, other_y, sensitive_features=other_z).valuation_.values
+    pd.testing.assert_frame_equal(got, expected, check_exact=True)
+
+
+def test_numpy_gives_the_values_of_pandas():
+    X = RNG.normal(size=(N, 3))
+    y = X[:, 0] > 0
+    frame = pd.DataFrame(X, columns=["p", "q", "r"])
+    for data in (np.asfortranarray(X), X.astype(np.float64)[:, :], frame):
+        np.testing.assert_array_equal(
+            OutOfBagEntropy(n_bags=5, random_state=0).fit(data, y).valuation_["y"],
+            OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y).valuation_["y"],
+        )
+
+
+def test_permuted_columns_change_nothing(table):
+    frame, y, z = table
+    expected = OutOfBagEntropy(n_bags=5, random_state=0).fit(frame, y, sensitive_features=z).valuation_.values
+    turned = frame[frame.columns[::-1]]
+    got = OutOfBagEntropy(n_bags=5, random_state=0).fit(turned, y, sensitive_features=z).valuation_.values
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_constant_missing_and_duplicated_columns_are_harmless():
+    X = pd.DataFrame({"a": RNG.normal(size=N), "constant": 1.0, "missing": np.nan, "text": "same"})
+    X["again"] = X["a"]
+    y = X["a"] + RNG.normal(size=N) > 0
+    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y).valuation_
+    plain = OutOfBagEntropy(n_bags=5, random_state=0).fit(X[["a"]], y).valuation_
+    np.testing.assert_allclose(valuation["y"], plain["y"], atol=1e-9)
+
+
+def test_infinite_features_are_allowed():
+    X = RNG.normal(size=(N, 2))
+    X[::9, 0] = np.inf
+    X[::11, 0] = -np.inf
+    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, X[:, 1] > 0).valuation_
+    assert np.isfinite(valuation["y"]).all()
+
+
+def test_the_input_is_left_as_it_was(table):
+    frame, y, z = table
+    before = frame.copy()
+    OutOfBagEntropy(n_bags=5, random_state=0).fit(frame, y, sensitive_features=z)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_flipped_labels_show_in_the_agreement_not_in_the_value():
+    X = RNG.normal(size=(4000, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    flipped = RNG.random(4000) < 0.1
+    valuation = OutOfBagEntropy(random_state=0).fit(X, np.where(flipped, 1 - y, y)).valuation_
+    assert valuation.agreement["y"][flipped].mean() < 0.3
+    assert valuation.agreement["y"][~flipped].mean() > 0.8
+
+
+def test_metadata_routing_carries_sensitive_features(table):
+    from sklearn import config_context
+
+    frame, y, z = table
+    with config_context(enable_metadata_routing=True):
+        valuator = OutOfBagEntropy(random_state=0, n_bags=5).set_fit_request(sensitive_features=True)
+        pipeline = make_pipeline(StandardScaler(), valuator)
+        pipeline.fit(frame[["income", "age"]], y, sensitive_features=z)
+    assert pipeline[-1].valuation_.variables == ["y", "z"]
+
+
+def test_public_names_are_listed_and_unknown_ones_refused():
+    assert set(fado.__all__) <= set(dir(fado))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = fado.Nothing
