@@ -1,0 +1,191 @@
+"""All metrics of one model's scores, with bootstrap intervals."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._bootstrap import resample
+from ._groups import encode_groups, list_names
+from ._inputs import Bools, as_scores, check_max_fpr, encode_target, warn_undefined
+from ._rates import RATIOS, GroupCounts, count_by_group, min_max_ratio, why_undefined
+from ._threshold import lowest_threshold
+
+_INTERVAL = (0.025, 0.975)
+
+
+def evaluate(
+    y_true: Any,
+    scores: Any,
+    *,
+    sensitive_features: Any,
+    max_fpr: float = 0.05,
+    n_boot: int = 0,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    pos_label: Any = None,
+    threshold: float | None = None,
+) -> dict[str, float]:
+    """Return a model's rates at a false-positive budget and their ratios between groups.
+
+    What is undefined is NaN, with an ``UndefinedMetricWarning`` that names the groups: a ratio for the
+    reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
+    prediction, as a model that decides nothing is not fair for it; the rates too if all scores are equal. So
+    a NaN keeps such a model off a :func:`pareto_frontier`. Whether a given ``threshold`` keeps the budget is
+    for the caller to read from ``fpr``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels, of exactly two classes.
+    scores : array-like of shape (n,)
+        Finite scores; higher means more likely positive.
+    sensitive_features : Series, array, list, DataFrame or dict
+        One protected attribute, or several whose combinations are the groups. Missing values are a group of
+        their own; so is, without rows, a level that a categorical column declares and no row holds.
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    n_boot : int, default=0
+        The number of bootstrap resamples for 95 % intervals; 0 for none.
+    random_state : int, Generator, RandomState or None, default=None
+        The seed of the resamples.
+    pos_label : label, default=None
+        The positive class; None is the larger of the two labels.
+    threshold : float, default=None
+        Predict ``scores >= threshold``, for example with a threshold from validation data. None sets it on
+        these rows by the budget, as :func:`threshold_at_fpr` does.
+
+    Returns
+    -------
+    dict of str to float
+        ``threshold``, ``fpr``, ``tpr``, ``fpr_ratio``, ``fnr_ratio``, ``tpr_ratio`` and
+        ``selection_rate_ratio``; with ``n_boot`` also each with ``_low`` and ``_high`` appended.
+
+    Notes
+    -----
+    Resamples are stratified by group and label, so that a rare group never vanishes from one. Without a
+    given ``threshold`` each resample sets its own by the budget. Only the counts that the metrics need are
+    drawn, by their exact law under row-wise resampling (binomial, and for the threshold a bisection of
+    binomials over the scores), at O(groups * log(rows)) per resample.
+
+    Intervals are the 2.5 and 97.5 percentiles over the resamples in which the metric is defined, widened to
+    hold the metric itself where they do not. A ratio is resampled between the groups that have the lowest and
+    the highest rate in the data, and capped at 1: the minimum over the maximum of each resample would never
+    reach 1, not even for groups with equal true rates. With many groups of nearly equal rates the two are
+    extremes partly by chance, and the ratio and its interval lie low.
+
+    Examples
+    --------
+    >>> from fado.metrics import evaluate
+    >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
+    >>> scores = [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
+    >>> group = list("aaaaaaabbbbbbb")
+    >>> for name, value in evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4).items():
+    ...     print(f"{name:21}{value:.3f}")
+    threshold            0.500
+    fpr                  0.375
+    tpr                  0.500
+    fpr_ratio            0.500
+    fnr_ratio            0.500
+    tpr_ratio            0.500
+    selection_rate_ratio 1.000
+    """
+    check_max_fpr(max_fpr)
+    if not isinstance(n_boot, Integral) or n_boot < 0:
+        raise ValueError(f"`n_boot` must be a whole number of at least 0, got {n_boot!r}.")
+    if threshold is not None and np.isnan(threshold):
+        raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
+    positive = encode_target(y_true, pos_label).positive
+    scores = as_scores(scores, len(positive))
+    codes, names = encode_groups(sensitive_features, len(positive))
+    chosen = lowest_threshold(positive, scores, max_fpr) if threshold is None else float(threshold)
+    counts = count_by_group(positive, scores.astype(np.float64) >= chosen, codes, len(names))
+    metrics = {name: float(value) for name, value in (_rates(counts) | _ratios(counts)).items()}
+    if scores.min() == scores.max():
+        metrics = dict.fromkeys(metrics, float("nan"))
+        warn_undefined(
+            "All metrics are undefined and set to NaN: "
+            f"all scores are {scores[0]}, in group {list_names(names)}."
+        )
+    else:
+        _warn_undefined_ratios(counts, names)
+    result = {"threshold": chosen, **metrics}
+    if n_boot == 0:
+        return result
+    thresholds, resampled = resample(
+        positive,
+        scores,
+        codes,
+        len(names),
+        max_fpr=max_fpr,
+        threshold=threshold,
+        n_boot=int(n_boot),
+        rng=np.random.default_rng(random_state),
+    )
+    resampled_metrics = {"threshold": thresholds, **_rates(resampled), **_resampled_ratios(resampled, counts)}
+    for name, draws in resampled_metrics.items():
+        result[f"{name}_low"], result[f"{name}_high"] = _interval(name, result[name], draws)
+    return result
+
+
+def _rates(counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
+    """Return the rates over all groups, for one set of counts or one per resample."""
+    return {
+        "fpr": counts.false_positives.sum(axis=-1) / counts.negatives.sum(),
+        "tpr": counts.true_positives.sum(axis=-1) / counts.positives.sum(),
+    }
+
+
+def _ratios(counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
+    """Return the ratios between groups, NaN if every row gets the same prediction."""
+    alike = _predicted_alike(counts)
+    return {
+        name: np.where(alike, np.nan, min_max_ratio(*rate.counts(counts))) for name, rate in RATIOS.items()
+    }
+
+
+def _resampled_ratios(resampled: GroupCounts, counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
+    """Return each resample's ratios between the groups that are the extremes in the data."""
+    alike = _predicted_alike(resampled)
+    ratios = {}
+    for name, rate in RATIOS.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            observed, drawn = (np.divide(*rate.counts(source)) for source in (counts, resampled))
+            lowest = np.argmin(observed)
+            highest = len(observed) - 1 - np.argmax(observed[::-1])  # another group if all are equal
+            between = drawn[:, lowest] / drawn[:, highest]
+        ratios[name] = np.where(alike, np.nan, np.minimum(between, 1.0))
+    return ratios
+
+
+def _predicted_alike(counts: GroupCounts) -> Bools:
+    predicted = (counts.false_positives + counts.true_positives).sum(axis=-1)
+    return (predicted == 0) | (predicted == counts.negatives.sum() + counts.positives.sum())
+
+
+def _warn_undefined_ratios(counts: GroupCounts, names: list[str]) -> None:
+    if _predicted_alike(counts):
+        side = "positive" if counts.true_positives.any() else "negative"
+        warn_undefined(
+            "All ratios are undefined and set to NaN: "
+            f"every row of group {list_names(names)} is predicted {side}."
+        )
+        return
+    for metric in RATIOS:
+        reason = why_undefined(metric, counts, names)
+        if reason is not None:
+            warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
+
+
+def _interval(name: str, estimate: float, draws: NDArray[np.floating[Any]]) -> tuple[float, float]:
+    """Return the percentile interval of a metric, NaN if the metric itself is."""
+    defined = draws[~np.isnan(draws)]
+    if np.isnan(estimate) or len(defined) == 0:
+        return float("nan"), float("nan")
+    if len(defined) < len(draws):
+        warn_undefined(
+            f"`{name}` is undefined in {len(draws) - len(defined)} of {len(draws)} resamples; "
+            "its interval is over the others."
+        )
+    low, high = np.quantile(defined, _INTERVAL)
+    return min(float(low), estimate), max(float(high), estimate)

@@ -1,0 +1,264 @@
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.stats import norm
+from sklearn.exceptions import UndefinedMetricWarning
+
+from fado.metrics import (
+    evaluate,
+    fnr_ratio,
+    fpr_ratio,
+    pareto_frontier,
+    selection_rate_ratio,
+    threshold_at_fpr,
+    tpr_at_fpr,
+    tpr_ratio,
+)
+
+RATIOS = ["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"]
+METRICS = ["threshold", "fpr", "tpr", *RATIOS]
+
+Y_TRUE = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
+SCORES = [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
+GROUPS = list("aaaaaaabbbbbbb")
+
+
+def random_rows(n, rng, groups=2, shift=0.5):
+    """Draw labels, groups, and normal scores whose negatives lie higher in later groups."""
+    codes = rng.integers(0, groups, n)
+    y_true = rng.random(n) < 0.3
+    return y_true, rng.normal(size=n) + 1.5 * y_true + shift * codes * ~y_true, codes
+
+
+def test_by_hand():
+    # At 0.5 the groups have 1 and 2 of 4 false positives, 2 and 1 of 3 true positives.
+    result = evaluate(Y_TRUE, SCORES, sensitive_features=GROUPS, max_fpr=0.4)
+    assert result == pytest.approx(dict(zip(METRICS, [0.5, 0.375, 0.5, 0.5, 0.5, 0.5, 1.0], strict=True)))
+    assert list(result) == METRICS
+    assert all(type(value) is float for value in result.values())
+
+
+def test_a_given_threshold_is_used_as_it_is():
+    result = evaluate(Y_TRUE, SCORES, sensitive_features=GROUPS, threshold=0.25)
+    # 2 and 2 of 4 false positives, over the default budget; 2 and 2 of 3 true positives.
+    assert result == pytest.approx(dict(zip(METRICS, [0.25, 0.5, 2 / 3, 1.0, 1.0, 1.0, 1.0], strict=True)))
+
+
+def test_agrees_with_the_single_metrics():
+    y_true, scores, codes = random_rows(600, np.random.default_rng(0), groups=4)
+    result = evaluate(y_true, scores, sensitive_features=codes, max_fpr=0.1)
+    assert result["threshold"] == threshold_at_fpr(y_true, scores, 0.1)
+    assert result["tpr"] == tpr_at_fpr(y_true, scores, 0.1)
+    predicted = scores >= result["threshold"]
+    assert result["fpr"] == predicted[~y_true].mean() <= 0.1
+    for ratio in (fpr_ratio, fnr_ratio, tpr_ratio, selection_rate_ratio):
+        assert result[ratio.__name__] == ratio(y_true, predicted, sensitive_features=codes)
+
+
+@pytest.mark.filterwarnings("ignore:.*resamples")  # as these few rows leave some without a value
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_same_result_from_every_library(library):
+    y_true = ["bad" if label else "good" for label in Y_TRUE]
+    table = library({"y": y_true, "scores": SCORES, "z": GROUPS})
+    result = evaluate(
+        table["y"],
+        table["scores"],
+        sensitive_features=table["z"],
+        max_fpr=0.4,
+        pos_label="bad",
+        n_boot=50,
+        random_state=3,
+    )
+    plain = evaluate(Y_TRUE, SCORES, sensitive_features=GROUPS, max_fpr=0.4, n_boot=50, random_state=3)
+    assert result == plain
+
+
+def test_float32_scores_stay_within_the_budget():
+    y_true, scores, codes = random_rows(2000, np.random.default_rng(1))
+    scores = np.round(scores, 1).astype(np.float32)
+    result = evaluate(y_true, scores, sensitive_features=codes)
+    assert result["fpr"] == np.mean(scores[~y_true] >= result["threshold"]) <= 0.05
+
+
+def test_equal_scores_are_undefined_and_never_on_a_frontier():
+    with pytest.warns(UndefinedMetricWarning, match="all scores are 0.5, in group 'a', 'b'"):
+        result = evaluate(Y_TRUE, [0.5] * 14, sensitive_features=GROUPS, n_boot=20)
+    assert result["threshold"] == result["threshold_low"] == result["threshold_high"] == np.nextafter(0.5, 1)
+    rest = {name: value for name, value in result.items() if not name.startswith("threshold")}
+    assert len(rest) == 18
+    assert all(np.isnan(value) for value in rest.values())
+    for ratio in RATIOS:
+        assert pareto_frontier([[result["tpr"], result[ratio]], [0.1, 0.1]]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "fpr", "side"),
+    [
+        ([0.1] + [0.9] * 13, None, 0.0, "negative"),  # the tie at the top exceeds the budget
+        (SCORES, 2.0, 0.0, "negative"),
+        (SCORES, float("inf"), 0.0, "negative"),
+        (SCORES, 0.0, 1.0, "positive"),
+    ],
+)
+def test_a_model_that_decides_nothing_has_no_ratios(scores, threshold, fpr, side):
+    with pytest.warns(UndefinedMetricWarning, match=f"every row of group 'a', 'b' is predicted {side}"):
+        result = evaluate(Y_TRUE, scores, sensitive_features=GROUPS, threshold=threshold)
+    assert result["fpr"] == result["tpr"] == fpr
+    assert all(np.isnan(result[ratio]) for ratio in RATIOS)
+
+
+def test_a_group_without_positives_leaves_the_other_metrics():
+    y_true = [0, 0, 1, 1, 0, 0]
+    scores = [0.1, 0.9, 0.2, 0.8, 0.8, 0.3]
+    with pytest.warns(UndefinedMetricWarning) as caught:
+        result = evaluate(
+            y_true, scores, sensitive_features=list("aaaabb"), max_fpr=0.5, n_boot=200, random_state=0
+        )
+    messages = [str(warning.message) for warning in caught]
+    assert "`fnr_ratio` is undefined and set to NaN: no positives in group 'b'." in messages
+    assert "`tpr_ratio` is undefined and set to NaN: no positives in group 'b'." in messages
+    assert {name for name, value in result.items() if np.isnan(value)} == {
+        *("fnr_ratio", "fnr_ratio_low", "fnr_ratio_high"),
+        *("tpr_ratio", "tpr_ratio_low", "tpr_ratio_high"),
+    }
+    assert result["fpr_ratio"] == 1.0
+
+
+def test_one_group_only_still_has_rates():
+    with pytest.warns(UndefinedMetricWarning, match="'a' is the only group"):
+        result = evaluate(Y_TRUE, SCORES, sensitive_features=["a"] * 14, max_fpr=0.4)
+    assert result["tpr"] == 0.5
+    assert all(np.isnan(result[ratio]) for ratio in RATIOS)
+
+
+def test_resamples_without_a_value_are_left_out_with_a_warning():
+    # Either group's only false positive is often not drawn.
+    y_true, scores = [0, 0, 1, 1, 0, 0, 1, 1], [0.1, 0.9, 0.2, 0.8, 0.1, 0.9, 0.2, 0.8]
+    with pytest.warns(UndefinedMetricWarning) as caught:
+        result = evaluate(
+            y_true, scores, sensitive_features=list("aaaabbbb"), threshold=0.5, n_boot=1000, random_state=0
+        )
+    left_out = [
+        re.search(r"`fpr_ratio` is undefined in (\d+) of 1000 resamples", str(w.message)) for w in caught
+    ]
+    (count,) = [int(match[1]) for match in left_out if match]
+    assert 40 <= count <= 90  # a sixteenth of the resamples draw neither
+    assert 0 <= result["fpr_ratio_low"] <= result["fpr_ratio"] <= result["fpr_ratio_high"] <= 1
+
+
+def test_intervals_repeat_with_the_seed():
+    y_true, scores, codes = random_rows(500, np.random.default_rng(0))
+
+    def run(seed):
+        return evaluate(y_true, scores, sensitive_features=codes, n_boot=100, random_state=seed)
+
+    assert run(0) == run(0) == run(np.random.default_rng(0))
+    assert run(0) != run(1)
+    assert run(np.random.RandomState(0)) == run(np.random.RandomState(0))
+    assert list(run(0)) == METRICS + [f"{name}_{end}" for name in METRICS for end in ("low", "high")]
+
+
+def test_a_given_threshold_has_no_interval_of_its_own_but_its_rates_have():
+    y_true, scores, codes = random_rows(500, np.random.default_rng(0))
+    result = evaluate(y_true, scores, sensitive_features=codes, threshold=1.0, n_boot=400, random_state=0)
+    assert result["threshold_low"] == result["threshold_high"] == 1.0
+    # A rate's interval is that of a binomial share, stratified by group.
+    spread = result["tpr_high"] - result["tpr_low"]
+    expected = 2 * 1.96 * np.sqrt(result["tpr"] * (1 - result["tpr"]) / y_true.sum())
+    assert spread == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize("threshold", [None, 1.8])
+def test_intervals_cover_the_truth(threshold):
+    # Normal scores: negatives of group 1 lie 0.5 higher, positives of both 1.5 higher.
+    def fpr(at):
+        return (norm.sf(at) + norm.sf(at - 0.5)) / 2
+
+    at = np.linspace(1, 3, 200_001)
+    at = at[np.argmin(np.abs(fpr(at) - 0.1))] if threshold is None else threshold
+    truth = {
+        "threshold": at,
+        "tpr": norm.sf(at - 1.5),
+        "fpr_ratio": norm.sf(at) / norm.sf(at - 0.5),
+    }
+    rng = np.random.default_rng(0)
+    covered = dict.fromkeys(truth, 0)
+    n_runs = 150
+    for _ in range(n_runs):
+        y_true, scores, codes = random_rows(2000, rng)
+        result = evaluate(
+            y_true,
+            scores,
+            sensitive_features=codes,
+            max_fpr=0.1,
+            threshold=threshold,
+            n_boot=200,
+            random_state=rng,
+        )
+        for name, value in truth.items():
+            covered[name] += result[f"{name}_low"] <= value <= result[f"{name}_high"]
+    for name, count in covered.items():
+        assert count / n_runs > 0.89, name  # 95 % less three standard errors
+
+
+def test_intervals_reach_one_for_groups_with_equal_true_rates():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(150):
+        y_true, scores, codes = random_rows(2000, rng, shift=0.0)
+        result = evaluate(y_true, scores, sensitive_features=codes, max_fpr=0.1, n_boot=200, random_state=rng)
+        covered += result["fpr_ratio_high"] == 1.0
+        assert result["fpr_ratio_low"] < result["fpr_ratio"]
+    assert covered / 150 > 0.89
+
+
+def test_intervals_hold_the_estimate_even_for_equal_groups():
+    rng = np.random.default_rng(0)
+    y_true, scores, _ = random_rows(400, rng, shift=0.0)
+    doubled = np.tile(y_true, 2), np.tile(scores, 2), np.repeat([0, 1], 400)
+    result = evaluate(*doubled[:2], sensitive_features=doubled[2], max_fpr=0.1, n_boot=200, random_state=0)
+    for name in METRICS:
+        assert result[f"{name}_low"] <= result[name] <= result[f"{name}_high"]
+    assert 0.5 < result["fpr_ratio_low"] < result["fpr_ratio"] == result["fpr_ratio_high"] == 1.0
+
+
+def test_a_rare_group_never_vanishes():
+    rng = np.random.default_rng(0)
+    y_true, scores, codes = random_rows(5000, rng)
+    codes[:] = 0
+    codes[[np.argmax(y_true), np.argmin(y_true)]] = 1  # one positive, one negative
+    # Without strata about two in three resamples would lack one of the two rows.
+    result = evaluate(y_true, scores, sensitive_features=codes, max_fpr=0.1, n_boot=500, random_state=0)
+    assert not any(np.isnan(value) for value in result.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_boot": -1}, "`n_boot` must be a whole number of at least 0, got -1"),
+        ({"n_boot": 2.5}, "`n_boot` must be a whole number of at least 0, got 2.5"),
+        ({"max_fpr": 0.0}, r"`max_fpr` must be in \(0, 1\), got 0.0"),
+        ({"threshold": float("nan")}, "`threshold` must be a number, got nan"),
+        ({"scores": SCORES[1:]}, r"`scores` must have as many rows as `y_true` \(14\), got 13"),
+        ({"scores": [np.inf, *SCORES[1:]]}, "`scores` must be finite, got inf in row 0"),
+        (
+            {"sensitive_features": GROUPS[1:]},
+            r"`sensitive_features` must have as many rows as `y_true` \(14\), got 13",
+        ),
+        ({"y_true": [0] * 14}, "`y_true` must hold exactly two labels, got 1"),
+        ({"y_true": [None, *Y_TRUE[1:]]}, "missing value in row 0"),
+        ({"pos_label": 7}, "`pos_label` must be one of the labels 0 and 1, got 7"),
+        (
+            {"y_true": [], "scores": [], "sensitive_features": []},
+            "`y_true` must have at least one row, got none",
+        ),
+    ],
+)
+def test_bad_input(changes, message):
+    arguments = {"y_true": Y_TRUE, "scores": SCORES, "sensitive_features": GROUPS, **changes}
+    with pytest.raises(ValueError, match=message):
+        evaluate(**arguments)

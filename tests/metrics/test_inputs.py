@@ -1,0 +1,159 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fado.metrics._inputs import as_scores, check_max_fpr, encode_predictions, encode_target, warn_undefined
+
+AS_COLUMN = {
+    "list": list,
+    "numpy": np.array,
+    "pandas": pd.Series,
+    "pandas categorical": lambda values: pd.Series(values, dtype="category"),
+    "pandas arrow": lambda values: pd.Series(
+        pa.array(values).to_pandas(), dtype=pd.ArrowDtype(pa.array(values).type)
+    ),
+    "polars": pl.Series,
+    "arrow": pa.array,
+    "arrow chunked": lambda values: pa.chunked_array([values[:2], values[2:]]),
+    "arrow dictionary": lambda values: pa.array(values).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("column", AS_COLUMN.values(), ids=AS_COLUMN)
+@pytest.mark.parametrize(
+    "labels", [(0, 1), (1, 2), (-1, 1), (False, True), ("no", "yes"), (0.0, 1.0)], ids=lambda pair: str(pair)
+)
+def test_target_takes_any_two_labels_from_any_library(column, labels):
+    low, high = labels
+    values = column([low, high, high, low])
+    assert encode_target(values).positive.tolist() == [False, True, True, False]
+    assert encode_target(values, pos_label=low).positive.tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label", "error", "message"),
+    [
+        ([], None, ValueError, "`y_true` must have at least one row, got none"),
+        ([1, 1], None, ValueError, r"`y_true` must hold exactly two labels, got 1 \(1\)"),
+        ([0, 1, 2], None, ValueError, r"exactly two labels, got 3 \(0, 1, 2\)"),
+        (list("abcdefg"), None, ValueError, r"got 7 \('a', 'b', 'c', 'd', 'e', ...\)"),
+        (
+            [0, 1, None],
+            None,
+            ValueError,
+            "`y_true` must hold a label in every row, got a missing value in row 2",
+        ),
+        ([0.0, float("nan")], None, ValueError, "missing value in row 1"),
+        (["a", float("nan"), "b"], None, ValueError, "missing value in row 1"),
+        (pa.array(["a", None, "b"]).dictionary_encode(), None, ValueError, "missing value in row 1"),
+        ([0.0, float("inf")], None, ValueError, "`y_true` must hold finite labels, got inf"),
+        ([0, "yes"], None, TypeError, "labels that can be sorted, got 0 and 'yes'; set `pos_label`"),
+        ([0, 1], 2, ValueError, "`pos_label` must be one of the labels 0 and 1, got 2"),
+        ([[0], [1]], None, TypeError, r"`y_true` must hold one plain label per row, got \[0\]"),
+        (np.zeros((2, 2)), None, ValueError, r"`y_true` must be one-dimensional, got shape \(2, 2\)"),
+        (None, None, TypeError, "`y_true` must hold one value per row, got None"),
+        ("target", None, TypeError, "`y_true` must hold one value per row, got 'target'"),
+    ],
+)
+def test_target_refuses(y_true, pos_label, error, message):
+    with pytest.raises(error, match=message):
+        encode_target(y_true, pos_label)
+
+
+def test_unsortable_labels_work_with_a_positive_label():
+    assert encode_target([0, "yes", 0], pos_label="yes").positive.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("labels", "pos_label", "y_pred", "predicted"),
+    [
+        (["no", "yes"], None, ["yes", "no"], [True, False]),
+        (["no", "yes"], None, [1, 0], [True, False]),
+        (["no", "yes"], None, [True, False], [True, False]),
+        (["no", "yes"], None, ["no", "no"], [False, False]),
+        ([0, 1], None, [1.0, 0.0], [True, False]),
+        ([0, 1], None, [True, False], [True, False]),
+        ([0, 1], 0, [1, 0], [False, True]),
+        ([False, True], None, [1, 0], [True, False]),
+        ([-1, 1], None, [1, 0], [True, False]),
+        ([1, 2], None, [2, 1], [True, False]),
+        ([1, 2], None, [1, 1], [False, False]),  # labels, not "is positive"
+        ([1, 2], None, [True, True], [True, True]),
+    ],
+)
+def test_predictions_are_labels_or_say_which_rows_are_positive(labels, pos_label, y_pred, predicted):
+    assert encode_predictions(y_pred, encode_target(labels, pos_label)).tolist() == predicted
+
+
+@pytest.mark.parametrize(
+    ("labels", "y_pred", "message"),
+    [
+        ([0, 1], [0, 2], r"must hold the labels of `y_true` \(0, 1\) or booleans, got 2"),
+        ([0, 1], [0.2, 0.9], "got 0.2; for scores use `fado.metrics.evaluate`"),
+        (
+            [1, 2],
+            [0, 1],
+            r"labels of `y_true` \(1, 2\) or booleans, got 0",
+        ),  # read as labels, 1 would be negative
+        (["no", "yes"], ["no", "maybe"], "got 'maybe'"),
+        ([0, 1], [0, None], "`y_pred` must hold a label in every row"),
+        ([0, 1], [0], r"`y_pred` must have as many rows as `y_true` \(2\), got 1"),
+    ],
+)
+def test_predictions_refuse(labels, y_pred, message):
+    with pytest.raises(ValueError, match=message):
+        encode_predictions(y_pred, encode_target(labels))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_scores_keep_their_precision(dtype):
+    assert as_scores(np.array([0.1, 0.7], dtype=dtype), 2).dtype == dtype
+
+
+@pytest.mark.parametrize("column", AS_COLUMN.values(), ids=AS_COLUMN)
+def test_scores_come_from_any_library(column):
+    assert as_scores(column([0.25, 0.5, 3.0]), 3).tolist() == [0.25, 0.5, 3.0]
+    assert as_scores(column([2, 1, 3]), 3).tolist() == [2.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "message"),
+    [
+        ([0.5, float("nan")], ValueError, "`scores` must be finite, got nan in row 1"),
+        (np.array([np.inf, 0.5]), ValueError, "`scores` must be finite, got inf in row 0"),
+        ([0.5, None], ValueError, "`scores` must be finite, got nan in row 1"),
+        ([0.5], ValueError, r"`scores` must have as many rows as `y_true` \(2\), got 1"),
+        (
+            np.zeros((2, 2)),
+            ValueError,
+            r"`scores` must be one-dimensional, got shape \(2, 2\); pass one column",
+        ),
+        (["high", "low"], TypeError, "`scores` must be numbers"),
+        (0.5, TypeError, "`scores` must hold one value per row, got 0.5"),
+    ],
+)
+def test_scores_refuse(scores, error, message):
+    with pytest.raises(error, match=message):
+        as_scores(scores, 2)
+
+
+@pytest.mark.parametrize("max_fpr", [0, 1, -0.1, 1.5, float("nan")])
+def test_budget_outside_zero_and_one(max_fpr):
+    with pytest.raises(ValueError, match=rf"`max_fpr` must be in \(0, 1\), got {max_fpr}"):
+        check_max_fpr(max_fpr)
+
+
+def test_budget_that_is_no_number():
+    with pytest.raises(TypeError, match=r"`max_fpr` must be a number in \(0, 1\), got '5%'"):
+        check_max_fpr("5%")
+
+
+def test_warnings_point_at_the_line_outside_the_package():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_undefined("no value")
+    assert [warning.filename for warning in caught] == [__file__]

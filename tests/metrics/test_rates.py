@@ -1,0 +1,142 @@
+import numpy as np
+import pandas as pd
+import pytest
+from fairlearn.metrics import (
+    MetricFrame,
+    false_negative_rate,
+    false_positive_rate,
+    selection_rate,
+    true_positive_rate,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+
+from fado.metrics import fnr_ratio, fpr_ratio, selection_rate_ratio, tpr_ratio
+
+PEERS = {
+    fpr_ratio: false_positive_rate,
+    fnr_ratio: false_negative_rate,
+    tpr_ratio: true_positive_rate,
+    selection_rate_ratio: selection_rate,
+}
+
+# Three groups of 4 negatives and 4 positives: false positives 1, 2, 4; true positives 4, 3, 2.
+Y_TRUE = [0, 0, 0, 0, 1, 1, 1, 1] * 3
+Y_PRED = [int(digit) for digit in "100011111100111011111100"]
+GROUPS = list("aaaaaaaabbbbbbbbcccccccc")
+EXPECTED = {fpr_ratio: 0.25, fnr_ratio: 0.0, tpr_ratio: 0.5, selection_rate_ratio: 5 / 6}
+
+
+@pytest.mark.parametrize(("ratio", "expected"), EXPECTED.items())
+def test_three_groups_by_hand(ratio, expected):
+    assert ratio(Y_TRUE, Y_PRED, sensitive_features=GROUPS) == expected
+
+
+@pytest.mark.parametrize(("ratio", "expected"), EXPECTED.items())
+def test_string_labels_and_positions_instead_of_index(ratio, expected):
+    y_true = pd.Series(np.where(np.array(Y_TRUE) == 1, "yes", "no"), index=np.arange(24)[::-1])
+    y_pred = pd.Series(np.where(np.array(Y_PRED) == 1, "yes", "no"), index=[0] * 24)
+    assert ratio(y_true, y_pred, sensitive_features=pd.Series(GROUPS)) == expected
+
+
+def test_the_positive_label_turns_the_rates_around():
+    # With 0 as the positive class a false positive is a positive that was missed.
+    assert fpr_ratio(Y_TRUE, Y_PRED, sensitive_features=GROUPS, pos_label=0) == 0.0
+    assert fnr_ratio(Y_TRUE, Y_PRED, sensitive_features=GROUPS, pos_label=0) == 0.25
+
+
+def test_crossed_attributes_by_hand():
+    y_true, y_pred = [0] * 8 + [1], [1, 0, 1, 1, 1, 0, 1, 1, 1]
+    groups = {"sex": list("ffmmffmmm"), "age": list("yyyyooooo")}
+    assert fpr_ratio(y_true, y_pred, sensitive_features=groups) == 0.5
+    assert fpr_ratio(y_true, y_pred, sensitive_features=groups["age"]) == 1.0
+
+
+def test_missing_group_labels_are_a_group_of_their_own():
+    with pytest.warns(UserWarning, match="2 missing values in 'z'; they are a group of their own"):
+        ratio = fpr_ratio([0, 0, 0, 0, 1], [1, 1, 0, 1, 0], sensitive_features=["a", "a", None, None, "a"])
+    assert ratio == 0.5
+
+
+@pytest.mark.parametrize("ratio", PEERS)
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_equal_to_fairlearn_where_defined(ratio, data):
+    n_groups = data.draw(st.integers(2, 6))
+    size = data.draw(st.integers(4 * n_groups, 80))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    groups = rng.integers(0, n_groups, size)
+    y_true = rng.random(size) < 0.5
+    y_pred = rng.random(size) < data.draw(st.sampled_from([0.1, 0.5, 0.9]))
+    present = np.unique(groups)
+    assume(len(present) > 1)
+    assume(all(0 < y_true[groups == group].mean() < 1 for group in present))
+    peer = MetricFrame(metrics=PEERS[ratio], y_true=y_true, y_pred=y_pred, sensitive_features=groups)
+    assume(peer.group_max() > 0)
+    assert ratio(y_true, y_pred, sensitive_features=groups) == pytest.approx(
+        peer.ratio(method="between_groups")
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "y_true", "y_pred", "reason"),
+    [
+        (fpr_ratio, [1, 1, 0, 1], [1, 0, 1, 1], "no negatives in group 'a'"),
+        (fnr_ratio, [0, 1, 0, 0], [1, 0, 1, 1], "no positives in group 'b'"),
+        (tpr_ratio, [0, 1, 0, 0], [1, 1, 1, 1], "no positives in group 'b'"),
+        (fpr_ratio, [0, 1, 0, 1], [0, 1, 0, 1], r"no false positives in any group \('a', 'b'\)"),
+        (fnr_ratio, [0, 1, 0, 1], [0, 1, 0, 1], r"no false negatives in any group \('a', 'b'\)"),
+        (tpr_ratio, [0, 1, 0, 1], [1, 0, 0, 0], r"no true positives in any group \('a', 'b'\)"),
+        (
+            selection_rate_ratio,
+            [0, 1, 0, 1],
+            [0, 0, 0, 0],
+            r"no predicted positives in any group \('a', 'b'\)",
+        ),
+    ],
+)
+def test_undefined_ratios_name_the_group_and_what_it_lacks(ratio, y_true, y_pred, reason):
+    with pytest.warns(
+        UndefinedMetricWarning, match=f"`{ratio.__name__}` is undefined and set to NaN: {reason}"
+    ):
+        assert np.isnan(ratio(y_true, y_pred, sensitive_features=["a", "a", "b", "b"]))
+
+
+@pytest.mark.parametrize("ratio", PEERS)
+def test_one_group_only(ratio):
+    with pytest.warns(UndefinedMetricWarning, match="'a' is the only group, and a ratio compares two"):
+        assert np.isnan(ratio([0, 1, 0, 1], [0, 1, 1, 0], sensitive_features=["a"] * 4))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "lacking"),
+    [
+        (fpr_ratio, "negatives"),
+        (fnr_ratio, "positives"),
+        (tpr_ratio, "positives"),
+        (selection_rate_ratio, "rows"),
+    ],
+)
+def test_a_group_absent_from_the_rows(ratio, lacking):
+    groups = pd.Series(["a", "a", "b", "b"], dtype=pd.CategoricalDtype(["a", "b", "c"]))
+    with pytest.warns(UndefinedMetricWarning, match=f"no {lacking} in group 'c'"):
+        assert np.isnan(ratio([0, 1, 0, 1], [1, 0, 1, 0], sensitive_features=groups))
+
+
+def test_a_rate_of_zero_in_one_group_is_defined():
+    assert fpr_ratio([0, 1, 0, 1], [1, 1, 0, 1], sensitive_features=["a", "a", "b", "b"]) == 0.0
+
+
+@pytest.mark.parametrize("ratio", PEERS)
+def test_bad_input(ratio):
+    with pytest.raises(ValueError, match=r"`y_pred` must have as many rows as `y_true` \(2\), got 3"):
+        ratio([0, 1], [0, 1, 1], sensitive_features=["a", "b"])
+    with pytest.raises(
+        ValueError, match=r"`sensitive_features` must have as many rows as `y_true` \(2\), got 1"
+    ):
+        ratio([0, 1], [0, 1], sensitive_features=["a"])
+    with pytest.raises(ValueError, match="`y_true` must hold exactly two labels, got 3"):
+        ratio([0, 1, 2], [0, 1, 1], sensitive_features=["a", "b", "b"])
+    with pytest.raises(ValueError, match="`y_pred` must hold the labels"):
+        ratio([0, 1], [0.3, 0.6], sensitive_features=["a", "b"])
