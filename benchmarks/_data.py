@@ -1,0 +1,54 @@
+"""The tables that benchmarks run on: generated ones, and real ones from a directory the user names."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+
+def data_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("FADO_DATA"),
+        help="directory of adult.parquet, give_me_some_credit.parquet, acs_income.parquet, ...; "
+        "without it (or FADO_DATA), the parts that need real data are left out",
+    )
+
+
+def rare_positives(n_rows: int, n_columns: int = 30, seed: int = 0):
+    """Make a table as in fraud detection: 1.5 % positives, a third of the columns coarse."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_columns))
+    coarse = n_columns // 3
+    X[:, -coarse:] = rng.integers(0, 20, size=(n_rows, coarse))
+    signal = X[:, 0] + 0.8 * X[:, 1] * X[:, 2] + 0.1 * X[:, -1] + rng.normal(size=n_rows)
+    y = (signal > np.quantile(signal, 0.985)).astype(int)
+    z = (X[:, 3] + 0.1 * X[:, -2] + rng.normal(size=n_rows) > 1.5).astype(int)
+    return X, y, z
+
+
+def real_table(directory: Path, name: str, rows: int | None = None):
+    """Read features (text as categories, which LightGBM takes as they are), target and group."""
+    frame = pd.read_parquet(directory / f"{name}.parquet")
+    if rows is not None and rows < len(frame):
+        frame = frame.sample(rows, random_state=0)
+    frame = frame.reset_index(drop=True).drop(
+        columns=["split", "encounter_id", "patient_nbr"], errors="ignore"
+    )
+    if name == "adult":
+        y, z = frame.pop("income").eq(">50K"), frame.pop("sex").eq("Male")
+    elif name == "give_me_some_credit":
+        y, z = frame.pop("SeriousDlqin2yrs").eq(1), frame.pop("age").lt(40)
+    elif name == "acs_income":
+        y, z = frame.pop("PINCP").eq(1), frame.pop("SEX").eq(1)
+    elif name == "diabetes130":
+        y, z = frame.pop("readmitted").eq("<30"), frame.pop("gender").eq("Male")
+    else:
+        raise ValueError(f"no benchmark is written for {name!r}")
+    text = frame.select_dtypes(exclude="number").columns
+    return frame.astype(dict.fromkeys(text, "category")), y.to_numpy(int), z.to_numpy(int)

@@ -1,0 +1,260 @@
+"""How fast values come, against hand-written code in the same run.
+
+    python benchmarks/valuation.py [--data DIR] [--parts same default scale quality import]
+
+Every ratio is between two measurements made one after the other, the better of `--repeats`. The limit is the
+time inside the boosters' updates, spread over the workers: what growing the trees alone would take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import lightgbm
+import numpy as np
+from joblib import Parallel, delayed
+from lightgbm import LGBMClassifier
+from scipy.stats import spearmanr
+from sklearn.metrics import average_precision_score
+
+from _data import data_argument, rare_positives, real_table
+from fado import OutOfBagEntropy
+
+WORKERS = 2
+
+
+def entropy(p):
+    p = np.clip(p[:, 1], 1e-300, 1 - 1e-16)
+    return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+
+
+def rows_of(table, rows):
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def with_target(X, y):
+    return X.assign(target=y) if hasattr(X, "assign") else np.column_stack([X, y])
+
+
+def folds(n_rows, n_bags, fraction=0.2):
+    """Split as a practitioner would: repeated k-fold."""
+    rng, per_round = np.random.default_rng(0), round(1 / fraction)
+    bags = []
+    while len(bags) < n_bags:
+        bags += [np.sort(part) for part in np.array_split(rng.permutation(n_rows), per_round)]
+    return bags[:n_bags]
+
+
+def one_fit(X, labels, out, parameters):
+    inside = np.ones(len(labels), dtype=bool)
+    inside[out] = False
+    model = LGBMClassifier(**parameters, verbosity=-1).fit(rows_of(X, np.flatnonzero(inside)), labels[inside])
+    return entropy(model.predict_proba(rows_of(X, out)))
+
+
+def hand_written(X, y, z, n_bags, parameters, *, side_by_side):
+    """Values of y and z: one loop over fits with two threads, or joblib over fits with one."""
+    tasks = [
+        (table, labels, out)
+        for out in folds(len(y), n_bags)
+        for table, labels in ((X, y), (with_target(X, y), z))
+    ]
+    if side_by_side:
+        done = Parallel(WORKERS)(delayed(one_fit)(*task, parameters | {"n_jobs": 1}) for task in tasks)
+    else:
+        done = [one_fit(*task, parameters | {"n_jobs": WORKERS}) for task in tasks]
+    totals, counts = np.zeros((2, len(y))), np.zeros(len(y))
+    for j, ((_, _, out), values) in enumerate(zip(tasks, done, strict=True)):
+        totals[j % 2, out] += values
+        if j % 2 == 0:
+            counts[out] += 1
+    return totals / counts
+
+
+def ours(X, y, z, n_bags, estimators=None):
+    valuator = OutOfBagEntropy(estimators, n_bags=n_bags, random_state=0, n_jobs=WORKERS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return valuator.fit(X, y, sensitive_features=z).valuation_
+
+
+class GrowingTime:
+    """Adds up the time inside the boosters' updates, over all threads."""
+
+    def __enter__(self):
+        self.seconds, self._update, lock = 0.0, lightgbm.Booster.update, threading.Lock()
+
+        def timed(booster, *args, **kwargs):
+            start = time.perf_counter()
+            try:
+                return self._update(booster, *args, **kwargs)
+            finally:
+                with lock:
+                    self.seconds += time.perf_counter() - start
+
+        lightgbm.Booster.update = timed
+        return self
+
+    def __exit__(self, *error):
+        lightgbm.Booster.update = self._update
+
+
+def seconds(function, *args, **kwargs):
+    start = time.perf_counter()
+    result = function(*args, **kwargs)
+    return time.perf_counter() - start, result
+
+
+def same_models(repeats):
+    X, y, z = rare_positives(200_000)
+    Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
+    print("\nSame models: 200,000 x 30, 1.5 % positives, 5 bags, y and z, 2 cores")
+    print("trees | loop (2 threads) | joblib (2 x 1) |   fado | faster than the better | over pure growing")
+    for n_trees in (30, 100):
+        parameters = {"n_estimators": n_trees}
+        times = {"loop": [], "joblib": [], "fado": [], "growing": []}
+        for _ in range(repeats):
+            times["loop"].append(seconds(hand_written, X, y, z, 5, parameters, side_by_side=False)[0])
+            times["joblib"].append(seconds(hand_written, X, y, z, 5, parameters, side_by_side=True)[0])
+            with GrowingTime() as growing:
+                took = seconds(ours, X, y, z, 5, LGBMClassifier(**parameters))[0]
+            times["fado"].append(took)
+            times["growing"].append(growing.seconds / WORKERS)
+        best = {name: min(values) for name, values in times.items()}
+        over = min(f / g for f, g in zip(times["fado"], times["growing"], strict=True))
+        ratio = min(best["loop"], best["joblib"]) / best["fado"]
+        print(
+            f"{n_trees:5} | {best['loop']:14.2f} s | {best['joblib']:12.2f} s | {best['fado']:4.2f} s |"
+            f" {ratio:21.2f}x | {over:17.2f}x"
+        )
+
+
+def default_models(directory, repeats):
+    print("\nDefault models, 10 bags, y and z: time, and Spearman correlation with converged values")
+    print("(converged: 50 bags of default LGBMClassifiers / of slow, strongly regularised models)")
+    print(
+        "data                |   by hand |     fado | faster | rank y: by hand  fado | rank z: by hand  fado"
+    )
+    references = {
+        "default": LGBMClassifier(),
+        "slow": LGBMClassifier(
+            n_estimators=250, learning_rate=0.03, min_child_samples=50, colsample_bytree=0.7, random_state=0
+        ),
+    }
+    for name, rows in (
+        ("adult", None),
+        ("give_me_some_credit", None),
+        ("acs_income", 100_000),
+        ("diabetes130", 50_000),
+    ):
+        X, y, z = real_table(directory, name, rows)
+        rivals, own = [], []
+        for _ in range(repeats):
+            for side_by_side in (False, True):
+                rivals.append(seconds(hand_written, X, y, z, 10, {}, side_by_side=side_by_side))
+            own.append(seconds(ours, X, y, z, 10))
+        (slow, by_hand), (fast, valuation) = min(rivals, key=lambda r: r[0]), min(own, key=lambda r: r[0])
+        for kind, estimator in references.items():
+            converged = ours(X, y, z, 50, estimator)
+            rank = [
+                (spearmanr(by_hand[j], converged[v])[0], spearmanr(valuation[v], converged[v])[0])
+                for j, v in enumerate(("y", "z"))
+            ]
+            print(
+                f"{name:20}| {slow:7.2f} s | {fast:6.2f} s | {slow / fast:5.2f}x |"
+                f"   {rank[0][0]:13.4f} {rank[0][1]:.4f} |   {rank[1][0]:13.4f} {rank[1][1]:.4f}   ({kind})"
+            )
+
+
+SCALE_SCRIPT = """
+import json, resource, sys, threading, time
+import numpy as np
+from _data import rare_positives
+from fado import OutOfBagEntropy
+import lightgbm, sklearn, pandas, scipy.stats  # loaded before the first reading
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+X, y, z = rare_positives(int(sys.argv[1]))
+before, peak, done = resident(), 0, False
+def watch():
+    global peak
+    while not done:
+        peak = max(peak, resident())
+        time.sleep(0.005)
+watcher = threading.Thread(target=watch)
+watcher.start()
+start = time.perf_counter()
+OutOfBagEntropy(random_state=0, n_jobs=2).fit(X, y, sensitive_features=z)
+took = time.perf_counter() - start
+done = True
+watcher.join()
+print(json.dumps({"seconds": took, "gigabytes": (peak - before) / 1e9}))
+"""
+
+
+def scale():
+    print("\nScale: 30 columns, default models, 10 bags, y and z, 2 cores")
+    print("     rows |    time | peak memory above the input's")
+    took = {}
+    for n_rows in (250_000, 1_000_000):
+        done = subprocess.run(
+            [sys.executable, "-c", SCALE_SCRIPT, str(n_rows)],
+            cwd=sys.path[0], capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        figures = json.loads(done.stdout)
+        took[n_rows] = figures["seconds"]
+        print(f"{n_rows:9,} | {figures['seconds']:5.1f} s | {figures['gigabytes']:.2f} GB")
+    print(f"four times the rows take {took[1_000_000] / took[250_000]:.2f} times as long")
+
+
+def quality(directory):
+    """Entropies do not look at labels; the agreement, which comes with them, does."""
+    X, y, z = real_table(directory, "adult", 40_000)
+    flipped = np.zeros(len(y), dtype=bool)
+    flipped[np.random.default_rng(0).choice(len(y), len(y) // 5, replace=False)] = True
+    noisy = np.where(flipped, 1 - y, y)
+    took, valuation = seconds(ours, X, noisy, z, 10)
+    precision = average_precision_score(flipped, -valuation.agreement["y"])
+    blind = average_precision_score(flipped, valuation["y"])
+    print("\nAdult, 40,000 rows, 20 % of the labels flipped: average precision in finding them")
+    print(f"agreement {precision:.3f} | entropy {blind:.3f} | chance 0.200 | {took:.1f} s")
+
+
+def import_time():
+    def once(code):
+        return seconds(subprocess.run, [sys.executable, "-c", code], check=True)[0]
+
+    empty, fado = (min(once(code) for _ in range(5)) for code in ("pass", "import fado"))
+    print(f"\nimport fado: {fado - empty:.3f} s beyond starting Python")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data_argument(parser)
+    parts = ["same", "default", "scale", "quality", "import"]
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    if "same" in arguments.parts:
+        same_models(arguments.repeats)
+    if "default" in arguments.parts and arguments.data:
+        default_models(arguments.data, arguments.repeats)
+    if "scale" in arguments.parts:
+        scale()
+    if "quality" in arguments.parts and arguments.data:
+        quality(arguments.data)
+    if "import" in arguments.parts:
+        import_time()
+
+
+if __name__ == "__main__":
+    main()
