@@ -31,24 +31,29 @@ REFERENCES = [
         "reg_lambda": 5.0,
     },
 ]
-SMALL = {"learning_rate": 0.2, "n_estimators": 50}
-STEADY = {
-    "reg_lambda": 1.0,
-    "min_child_weight": 1.0,
-}  # a class of a few rows upsets multi-class boosting without
+STEADY = {"reg_lambda": 1.0}  # or a class of a few rows upsets boosting
+COARSE = {"max_bin": 63, "subsample_for_bin": 50_000}
+
+
+def small(learning_rate, n_estimators, num_leaves, **more):
+    return STEADY | more | {
+        "learning_rate": learning_rate, "n_estimators": n_estimators, "num_leaves": num_leaves
+    }  # fmt: skip
+
+
 CANDIDATES = {
     "LGBMClassifier()": {},
     "fado's default": DEFAULT_PARAMETERS,
-    "0.2 x 50, 31 leaves": SMALL | STEADY,
-    "0.2 x 50, 20 leaves": SMALL | STEADY | {"num_leaves": 20},
-    "0.2 x 50, 20 leaves, 63 bins": SMALL
-    | STEADY
-    | {"num_leaves": 20, "max_bin": 63, "subsample_for_bin": 50_000},
-    "0.2 x 50, 15 leaves": SMALL | STEADY | {"num_leaves": 15},
-    "0.25 x 40, 15 leaves": STEADY | {"learning_rate": 0.25, "n_estimators": 40, "num_leaves": 15},
-    "0.3 x 33, 15 leaves": STEADY | {"learning_rate": 0.3, "n_estimators": 33, "num_leaves": 15},
-    "0.3 x 20, 7 leaves": STEADY | {"learning_rate": 0.3, "n_estimators": 20, "num_leaves": 7},
-    "0.2 x 50, 20 leaves, GOSS": SMALL | STEADY | {"num_leaves": 20, "boosting_type": "goss"},
+    "0.2 x 50, 31 leaves": small(0.2, 50, 31),
+    "0.2 x 50, 20 leaves": small(0.2, 50, 20),
+    "0.2 x 50, 20 leaves, 63 bins": small(0.2, 50, 20, **COARSE),
+    "0.2 x 50, 15 leaves": small(0.2, 50, 15),
+    "0.2 x 50, 15 leaves, 63 bins": small(0.2, 50, 15, **COARSE),
+    "0.25 x 40, 20 leaves, 63 bins": small(0.25, 40, 20, **COARSE),
+    "0.25 x 40, 15 leaves, 63 bins": small(0.25, 40, 15, **COARSE),
+    "0.3 x 33, 15 leaves, 63 bins": small(0.3, 33, 15, **COARSE),
+    "0.3 x 20, 7 leaves": small(0.3, 20, 7),
+    "0.2 x 50, 20 leaves, GOSS": small(0.2, 50, 20, boosting_type="goss"),
 }
 
 

@@ -159,3 +159,18 @@ def test_one_hot_by_hand():
 def test_one_hot_keeps_the_most_frequent_levels():
     column = column_from("c", ["a", "b", "b", "c", "c", "c"])
     np.testing.assert_array_equal(one_hot([column], most=2), [[0, 0], [1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("library", list(tables()))
+def test_only_the_columns_asked_for_are_read(library):
+    table = Table.from_input(tables()[library], only={"text"})
+    assert table.names == ["number", "whole", "flag", "text"]
+    assert table.n_columns == 4
+    assert [len(column) for column in table.columns] == [0, 0, 0, 3]
+    assert table.columns[3].levels == ("a", "b")
+
+
+def test_columns_that_are_not_read_may_hold_anything():
+    frame = pd.DataFrame({"a": [1, 2], "when": pd.Timestamp("2020-01-01"), "lists": [[1], [2]]})
+    assert Table.from_input(frame, only=()).n_rows == 2
+    assert Table.from_input(np.array([[object()], [1]]), only=()).n_rows == 2

@@ -8,19 +8,43 @@ from typing import TYPE_CHECKING, Any
 from fado._version import __version__
 
 if TYPE_CHECKING:
+    from fado.interventions import (
+        RandomPrevalenceSampler,
+        ReweighedEstimator,
+        Reweigher,
+        UtilityAwarePrevalenceSampler,
+        UtilityAwareReweigher,
+    )
+    from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
     from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation
 
 __all__ = [
+    "CobbDouglasUtility",
+    "DifferenceUtility",
     "InBagEntropy",
+    "LinearUtility",
     "OutOfBagEntropy",
+    "RandomPrevalenceSampler",
+    "ReweighedEstimator",
+    "Reweigher",
+    "UtilityAwarePrevalenceSampler",
+    "UtilityAwareReweigher",
     "Valuation",
     "__version__",
 ]
 
 # Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
 _HOMES = {
+    "CobbDouglasUtility": "fado.utility",
+    "DifferenceUtility": "fado.utility",
     "InBagEntropy": "fado.valuation",
+    "LinearUtility": "fado.utility",
     "OutOfBagEntropy": "fado.valuation",
+    "RandomPrevalenceSampler": "fado.interventions",
+    "ReweighedEstimator": "fado.interventions",
+    "Reweigher": "fado.interventions",
+    "UtilityAwarePrevalenceSampler": "fado.interventions",
+    "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",
 }
 

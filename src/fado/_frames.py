@@ -6,7 +6,7 @@ categoricals as integer codes into their sorted levels. Rows are known by their 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,24 +70,27 @@ class Table:
     source: Any
 
     @classmethod
-    def from_input(cls, X: Any) -> Table:
+    def from_input(cls, X: Any, only: Collection[str] | None = None) -> Table:
         """Read a two-dimensional table of any supported library.
 
         Parameters
         ----------
         X : numpy array, scipy sparse matrix, pandas, polars or pyarrow table
             A sparse matrix keeps no columns here: only the generic path can use it.
+        only : collection of str, optional
+            Names of the columns to read. The others are named and hold nothing, so that what they hold
+            costs nothing and may be anything.
         """
         if is_sparse(X):
             if np.issubdtype(X.dtype, np.complexfloating):
                 raise ValueError("Complex data not supported: `X` holds complex numbers.")
             return cls((), X.shape[0], X.tocsr())
         if is_frame(X):
-            columns = tuple(named_columns(X))
+            columns = tuple(named_columns(X, only))
             n_rows = X.num_rows if isinstance(X, pa.Table) else len(X)
         else:
             X = _matrix(X)
-            columns = tuple(column_from(f"x{j}", X[:, j]) for j in range(X.shape[1]))
+            columns = tuple(_column(f"x{j}", X[:, j], only) for j in range(X.shape[1]))
             n_rows = X.shape[0]
         return cls(columns, n_rows, X)
 
@@ -143,14 +146,20 @@ def is_frame(X: Any) -> bool:
     return nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_polars_dataframe(X)
 
 
-def named_columns(frame: Any) -> list[Column]:
-    """Read the columns of a pandas, polars or pyarrow table; names may repeat."""
+def named_columns(frame: Any, only: Collection[str] | None = None) -> list[Column]:
+    """Read the columns of a pandas, polars or pyarrow table, or only some; names may repeat."""
     import narwhals as nw
 
     if nw.dependencies.is_pandas_dataframe(frame):
-        return [column_from(str(name), frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
+        return [_column(str(name), frame.iloc[:, j], only) for j, name in enumerate(frame.columns)]
     table = frame if isinstance(frame, pa.Table) else nw.from_native(frame).to_arrow()
-    return [column_from(name, table.column(j)) for j, name in enumerate(table.column_names)]
+    return [_column(name, table.column(j), only) for j, name in enumerate(table.column_names)]
+
+
+def _column(name: str, values: Any, only: Collection[str] | None) -> Column:
+    if only is None or name in only:
+        return column_from(name, values)
+    return Column(name, pa.chunked_array([], pa.null()))
 
 
 def column_from(name: str, values: Any) -> Column:
@@ -220,7 +229,7 @@ def _mixed(name: str, values: Any) -> Exception:
             "for example with `.astype(str)`."
         )
     return TypeError(
-        f"Column {name!r} holds {', '.join(found)}: every entry (argument) must be a string or a number."
+        f"Column {name!r} holds {', '.join(found)}: every argument must be a string or a number."
     )
 
 

@@ -5,6 +5,8 @@ A raw age beside ``age >= 50`` would make every model sure of the group, and eve
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,9 +15,10 @@ from fado._variables import Variable
 
 __all__ = ["columns_equal_to", "columns_that_determine"]
 
-SAMPLE = 20_000  # a column that determines a variable does so on any sample; only survivors are read whole
+SAMPLE = 2_000  # rows that are enough to rule most columns out
 TOLERANCE = 0.001  # share of what guessing the commonest class (or the mean) leaves open
 EVIDENCE = 10.0  # disagreements that chance alone would have shown, at the least
+LENIENCE = 20.0  # how much worse a column may do on the sample before it is ruled out
 
 
 def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int]) -> list[int]:
@@ -33,14 +36,14 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         if variable.classes[-1] == MISSING:
             known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
-    sample = rows if len(rows) <= SAMPLE else rows[:: -(-len(rows) // SAMPLE)]
-    found = []
-    for j, column in enumerate(table.columns):
-        if j in skip or not _determines(column, variable, sample):
-            continue
-        if len(sample) == len(rows) or _determines(column, variable, rows):
-            found.append(j)
-    return found
+    sample = rows[:: max(1, len(rows) // SAMPLE)]
+    return [
+        j
+        for j, column in enumerate(table.columns)
+        if j not in skip
+        and not _ruled_out(*_sorted(column, variable, sample), ordered=column.levels is None)
+        and _determines(*_sorted(column, variable, rows), ordered=column.levels is None)
+    ]
 
 
 def columns_equal_to(variable: Variable, table: Table) -> list[int]:
@@ -64,45 +67,74 @@ def _values(column: Column, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float6
     return np.where(np.isnan(values), -np.inf, values)
 
 
-def _determines(column: Column, variable: Variable, rows: npt.NDArray[np.intp]) -> bool:
+def _sorted(
+    column: Column, variable: Variable, rows: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Give the variable's labels in the order of the column, and where each value of the column starts."""
     values, labels = _values(column, rows), variable.labels[rows]
     order = np.argsort(values, kind="stable")
     values, labels = values[order], labels[order]
-    starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+    return labels, np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+
+
+def _ruled_out(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordered: bool) -> bool:
+    """Tell from a sample that a column cannot determine a variable: its labels scatter too much."""
+    n = len(labels)
+    if labels.dtype.kind == "f":
+        return (
+            _scatter(labels, starts) > LENIENCE * TOLERANCE
+            and _scatter_of_order(labels) > LENIENCE * TOLERANCE
+        )
+    lost = _minority(labels, starts) > 1 + LENIENCE * TOLERANCE * (n - np.bincount(labels).max())
+    repeats = (n - len(starts)) * _disagreement(labels) >= EVIDENCE
+    scatter = _changes(labels) > 2 * len(np.unique(labels)) + LENIENCE * 0.01 * n * _disagreement(labels)
+    return bool(lost or (ordered and not repeats and scatter))
+
+
+def _determines(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordered: bool) -> bool:
+    n = len(labels)
     if len(starts) < 2:
         return False
-    ordered = column.levels is None
-    if variable.kind == "classes":
-        return _determines_classes(labels, starts, ordered)
-    return _determines_numbers(labels, starts, ordered)
+    if labels.dtype.kind == "f":
+        if n - len(starts) >= max(EVIDENCE, n / 2) and _scatter(labels, starts) <= TOLERANCE:
+            return True
+        return ordered and n >= EVIDENCE and _scatter_of_order(labels) <= TOLERANCE
+    if _minority(labels, starts) > TOLERANCE * (n - np.bincount(labels).max()):
+        return False
+    if (n - len(starts)) * _disagreement(labels) >= EVIDENCE:
+        return True
+    expected = (n - 1) * _disagreement(labels)
+    few = _changes(labels) <= max(len(np.unique(labels)) - 1, 0.01 * expected)
+    return ordered and expected >= EVIDENCE and few
 
 
-def _determines_classes(labels: npt.NDArray[np.int32], starts: npt.NDArray[np.intp], ordered: bool) -> bool:
-    n = len(labels)
-    sizes = np.bincount(labels)
-    disagreement = 1.0 - np.square(sizes / n).sum()  # two random rows
+def _disagreement(labels: npt.NDArray[Any]) -> float:
+    """Give the probability that two random rows differ in class."""
+    return float(1.0 - np.square(np.bincount(labels) / len(labels)).sum())
+
+
+def _changes(labels: npt.NDArray[Any]) -> int:
+    return int((labels[1:] != labels[:-1]).sum())
+
+
+def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:
+    """Count the rows that are not of the commonest class of their value of the column."""
+    n, n_classes = len(labels), int(labels.max()) + 1
     groups = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, n]))
-    n_classes = len(sizes)
     cells, counts = np.unique(groups * n_classes + labels, return_counts=True)
     largest = np.maximum.reduceat(counts, np.flatnonzero(np.r_[True, np.diff(cells // n_classes) > 0]))
-    if n - largest.sum() > TOLERANCE * (n - sizes.max()):
-        return False
-    if (n - len(starts)) * disagreement >= EVIDENCE:
-        return True
-    changes = int((labels[1:] != labels[:-1]).sum())
-    expected = (n - 1) * disagreement
-    return ordered and expected >= EVIDENCE and changes <= max(n_classes - 1, 0.01 * expected)
+    return int(n - largest.sum())
 
 
-def _determines_numbers(labels: npt.NDArray[np.float64], starts: npt.NDArray[np.intp], ordered: bool) -> bool:
-    n = len(labels)
+def _scatter(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
+    """Give the share of the variance that is left within the values of the column."""
     total = np.square(labels - labels.mean()).sum()
-    counts = np.diff(np.r_[starts, n])
+    counts = np.diff(np.r_[starts, len(labels)])
     means = np.add.reduceat(labels, starts) / counts
-    within = np.square(labels - np.repeat(means, counts)).sum()
-    if within > TOLERANCE * total:
-        return False
-    if n - len(starts) >= EVIDENCE and len(starts) <= n / 2:
-        return True
+    return float(np.square(labels - np.repeat(means, counts)).sum() / total)
+
+
+def _scatter_of_order(labels: npt.NDArray[Any]) -> float:
+    """Give how far the labels, in the order of the column, are from being sorted: 1 - |rank correlation|."""
     ranks = np.argsort(np.argsort(labels, kind="stable"), kind="stable")
-    return ordered and n >= EVIDENCE and bool(abs(np.corrcoef(ranks, np.arange(n))[0, 1]) > 1 - TOLERANCE)
+    return float(1.0 - abs(np.corrcoef(ranks, np.arange(len(labels)))[0, 1]))

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from fado._frames import Column, Table, column_from, is_frame, named_columns
 
-__all__ = ["MISSING", "Kind", "Variable", "protected_columns", "target_column", "variable_from"]
+__all__ = [
+    "MISSING",
+    "Kind",
+    "Variable",
+    "encoded",
+    "plain_label",
+    "protected_columns",
+    "target_column",
+    "variable_from",
+]
 
 Kind = Literal["classes", "continuous"]
 
@@ -69,7 +79,7 @@ def target_column(y: Any, n_rows: int) -> Column:
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             _column_vector_warning(
-                f"A column-vector y of shape {y.shape} was passed; its one column is used."
+                "A column-vector y was passed when a 1d array was expected; its one column is used."
             ),
             stacklevel=3,
         )
@@ -159,6 +169,8 @@ def _unnamed(values: Any) -> list[Column]:
 def _one_column(values: Any, default: str, *, use_name: bool = False) -> Column:
     name = getattr(values, "name", None) if use_name else None
     name = default if name is None else str(name)
+    if not hasattr(values, "__len__") and hasattr(values, "__array__"):
+        values = np.asarray(values)
     if not hasattr(values, "__len__"):
         raise TypeError(f"`{default}` must be a list, array or Series, got {type(values).__name__}.")
     ndim = getattr(values, "ndim", None)
@@ -201,28 +213,36 @@ def variable_from(
 
     Strings, booleans and categories are classes; numbers are classes up to 20 distinct values.
     """
+    codes, distinct = encoded(column)
     if column.levels is not None:
         if kind == "continuous":
             raise ValueError(f"Variable {column.name!r} holds text: it cannot be valued as continuous.")
-        codes = column.codes()
-        classes: tuple[Any, ...] = column.levels
     else:
-        numbers = column.numbers()
-        missing = np.isnan(numbers)
-        distinct, inverse = np.unique(numbers[~missing], return_inverse=True)
         if kind is None:
             few = column.is_boolean or len(distinct) <= MOST_NUMERIC_CLASSES
             kind = "classes" if few else "continuous"
         if kind == "continuous":
-            return _continuous(column, numbers, distinct, excluded, sees_target)
-        codes = np.full(len(numbers), -1, dtype=np.int32)
-        codes[~missing] = inverse
-        classes = tuple(_plain(value, column) for value in distinct)
+            return _continuous(column, column.numbers(), np.asarray(distinct), excluded, sees_target)
+    classes = tuple(plain_label(value, column) for value in distinct)
     return _classes(column.name, codes, classes, excluded, sees_target)
 
 
-def _plain(value: float, column: Column) -> Any:
+def encoded(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[np.float64]]:
+    """Encode a column as codes into its sorted distinct entries, -1 where the entry is missing."""
+    if column.levels is not None:
+        return column.codes(), column.levels
+    hashed = pa.array(column.numbers() + 0.0).dictionary_encode()  # + 0.0: one zero, not two
+    entries = hashed.dictionary.to_numpy()
+    order = np.argsort(entries)  # NaN, the missing entry, comes last
+    codes = np.empty(len(order), dtype=np.int32)
+    codes[order] = np.where(np.isnan(entries[order]), -1, np.arange(len(order)))
+    return codes[hashed.indices.to_numpy()], entries[order][~np.isnan(entries[order])]
+
+
+def plain_label(value: Any, column: Column) -> Any:
     """Give a class's label as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
+    if column.levels is not None:
+        return value
     if column.is_boolean:
         return bool(value)
     return int(value) if float(value).is_integer() else float(value)

@@ -159,3 +159,21 @@ def test_repr_is_readable_and_html_is_escaped(valuation):
     html = valuation._repr_html_()
     assert "&lt;b&gt;sex&lt;/b&gt;" in html
     assert "<b>sex</b>" not in html
+
+
+@pytest.mark.parametrize("rows", [[3, 0, 3], np.array([5]), slice(10, 20), np.arange(60) % 7 == 0], ids=str)
+def test_rows_of_a_valuation(valuation, rows):
+    part = valuation[rows]
+    assert part.shape == (len(np.arange(60)[rows]), 3)
+    assert part.metadata == valuation.metadata
+    for table in ("values", "standard_error", "counts", "agreement"):
+        expected = getattr(valuation, table).to_numpy()[rows]
+        np.testing.assert_array_equal(getattr(part, table).to_numpy(), expected)
+    assert len(valuation.take(rows)) == len(part) == len(valuation[rows, ...])
+
+
+def test_rows_that_there_are_not(valuation):
+    with pytest.raises(IndexError):
+        valuation[[60]]
+    with pytest.raises(KeyError, match=r"no variable 'sex'; it has \['y', 'age'"):
+        valuation["sex"]

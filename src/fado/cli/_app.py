@@ -8,6 +8,8 @@ import typer
 
 from fado._version import __version__
 from fado.cli.demo import demo
+from fado.cli.reweigh import reweigh
+from fado.cli.sample import sample
 from fado.cli.value import value
 
 __all__ = ["app"]
@@ -20,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(value)
+app.command()(sample)
+app.command()(reweigh)
 app.command()(demo)
 
 

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["Data", "Drop", "Exclude", "Jobs", "Out", "Positive", "Protected", "Seed", "Target"]
+__all__ = [
+    "Alpha",
+    "Data",
+    "Drop",
+    "Exclude",
+    "Jobs",
+    "Out",
+    "Positive",
+    "Protected",
+    "Seed",
+    "Target",
+    "Utility",
+    "UtilityName",
+    "Values",
+]
+
+
+class UtilityName(StrEnum):
+    """The three utilities."""
+
+    linear = "linear"
+    difference = "difference"
+    cobb_douglas = "cobb-douglas"
+
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet by its ending.")]
 Target = Annotated[str, typer.Option(metavar="COL", help="The column to be predicted.")]
@@ -29,3 +53,10 @@ Drop = Annotated[
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same result.")]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Fits side by side; all cores if not given.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write; CSV or Parquet by its ending.")]
+Values = Annotated[
+    Path, typer.Option(metavar="FILE", help="The values of the rows, as `fado value` writes them.")
+]
+Alpha = Annotated[
+    float, typer.Option(metavar="A", help="Weight of performance against fairness in a utility, 0 to 1.")
+]
+Utility = Annotated[UtilityName, typer.Option(help="How a row's values combine into its utility.")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,28 +11,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-__all__ = ["ENDINGS", "check_output", "read_table"]
+from fado._files import replacing
+from fado._reading import ENDINGS, ending_of, read_table
 
-ENDINGS = (".csv", ".parquet")
-_LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
+__all__ = ["ENDINGS", "check_output", "read_table", "write_table"]
 
-
-def read_table(path: Path) -> pa.Table:
-    """Read a CSV or Parquet file, or say in one sentence what is wrong with it."""
-    ending = _ending(path)
-    if not path.exists():
-        raise ValueError(f"There is no file {str(path)!r}.")
-    if not path.is_file():
-        raise ValueError(f"{str(path)!r} is not a file.")
-    table = _read_csv(path) if ending == ".csv" else _read_parquet(path)
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"{str(path)!r} has more than one column called {repeated[0]!r}: rename them.")
-    if table.num_rows == 0:
-        raise ValueError(f"{str(path)!r} has no rows.")
-    index = [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]  # pandas' row labels
-    return table.drop_columns(index) if index else table
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 
 
 def check_output(path: Path, endings: Sequence[str] = ENDINGS) -> None:
@@ -49,56 +32,40 @@ def check_output(path: Path, endings: Sequence[str] = ENDINGS) -> None:
         raise ValueError(f"{str(path)!r} is a directory: name a file.")
 
 
-def _ending(path: Path) -> str:
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ValueError(f"{str(path)!r} must end in .csv or .parquet, so that its format is known.")
-    return ending
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a CSV or Parquet file, whole or not at all."""
+    if ending_of(path) == ".csv":
+        table = _decoded(table)
+        _refuse_formulas(table)
+    with replacing(path) as temporary:
+        if ending_of(path) == ".csv":
+            pyarrow.csv.write_csv(table, temporary)
+        else:
+            pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
 
-def _read_parquet(path: Path) -> pa.Table:
-    try:
-        return pyarrow.parquet.read_table(path, partitioning=None)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {_reason(error)}") from error
-
-
-def _read_csv(path: Path) -> pa.Table:
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError(f"{str(path)!r} is empty.")
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(
-            f"{str(path)!r} is UTF-16 text: save it as UTF-8, for example with `iconv -t utf-8`."
-        )
-    try:
-        table = pyarrow.csv.read_csv(
-            path,
-            read_options=pyarrow.csv.ReadOptions(block_size=min(size + 1, _LARGEST_BLOCK)),
-            # "NA" in a column of text is a category; only an empty cell is a missing one
-            convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=False),
-        )
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as CSV: {_reason(error)}") from error
+def _decoded(table: pa.Table) -> pa.Table:
+    """Turn categories into what they stand for, as CSV has no other form for them."""
     for j, field in enumerate(table.schema):
-        if pa.types.is_binary(field.type):
-            raise ValueError(
-                f"{str(path)!r} is not UTF-8 text (column {field.name!r}): convert it, for example with "
-                "`iconv -f latin1 -t utf-8`."
-            )
-        if pa.types.is_string(field.type):
-            text = table.column(j)
-            empty = pc.equal(text, "")
-            if pc.any(empty).as_py():
-                table = table.set_column(j, field.name, pc.if_else(empty, pa.scalar(None, field.type), text))
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(j, field.name, table.column(j).cast(field.type.value_type))
     return table
 
 
-def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    if "invalid UTF8" in text or isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text; convert it, for example with `iconv -f latin1 -t utf-8`."
-    text = text if len(text) <= 200 else text[:200] + "..."
-    return text if text.endswith(".") else text + "."
+def _refuse_formulas(table: pa.Table) -> None:
+    """Refuse text that a spreadsheet would run; to change it in silence would be to change the data."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        found = [name] if name.startswith(_FORMULA_STARTS) else _formulas(column)
+        if found:
+            raise ValueError(
+                f"Column {name!r} has text that a spreadsheet may run as a formula ({found[0][:30]!r}): "
+                "write Parquet, with `--out` ending in .parquet, or change the text."
+            )
+
+
+def _formulas(column: pa.ChunkedArray) -> list[str]:
+    """Find an entry that begins like a formula, if there is one."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return []
+    begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
+    return column.filter(begins).slice(0, 1).to_pylist()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["in_threads", "n_workers", "with_joblib"]
+__all__ = ["as_they_finish", "in_threads", "n_workers", "with_joblib"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -52,6 +52,38 @@ def in_threads(
                 result = pending.popleft().result()
                 pending.extend(pool.submit(function, task, stop) for task in islice(remaining, 1))
                 yield result
+        finally:
+            stop.set()
+            for future in pending:
+                future.cancel()
+
+
+def as_they_finish(
+    function: Callable[[Task, threading.Event], Result], tasks: Iterable[Task], workers: int
+) -> Iterator[list[Result]]:
+    """Run tasks in threads; give their results as they come, those that ended meanwhile together.
+
+    Parameters
+    ----------
+    function : callable
+        As for `in_threads`.
+    tasks : iterable
+        Taken in the caller's thread, a few ahead of the workers.
+    workers : int
+        Number of threads.
+    """
+    stop = threading.Event()
+    remaining = iter(tasks)
+    pending: set[Future[Result]] = set()
+    with ThreadPoolExecutor(workers, thread_name_prefix="fado") as pool:
+        try:
+            while True:
+                for task in islice(remaining, 2 * workers - len(pending)):
+                    pending.add(pool.submit(function, task, stop))
+                if not pending:
+                    return
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield [future.result() for future in done]
         finally:
             stop.set()
             for future in pending:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ._bootstrap import resample
 from ._groups import encode_groups, list_names
-from ._inputs import Bools, as_scores, check_max_fpr, encode_target, warn_undefined
+from ._inputs import Bools, Floats, Integers, as_scores, check_max_fpr, encode_target, warn_undefined
 from ._rates import RATIOS, GroupCounts, count_by_group, min_max_ratio, why_undefined
 from ._threshold import lowest_threshold
 
@@ -98,20 +98,55 @@ def evaluate(
     positive = encode_target(y_true, pos_label).positive
     scores = as_scores(scores, len(positive))
     codes, names = encode_groups(sensitive_features, len(positive))
+    result, reasons = measure(
+        positive,
+        scores,
+        codes,
+        names,
+        max_fpr=max_fpr,
+        n_boot=int(n_boot),
+        random_state=random_state,
+        threshold=threshold,
+    )
+    for reason in reasons:
+        warn_undefined(reason)
+    return result
+
+
+def measure(
+    positive: Bools,
+    scores: Floats,
+    codes: Integers,
+    names: list[str],
+    *,
+    max_fpr: float,
+    n_boot: int = 0,
+    random_state: Any = None,
+    threshold: float | None = None,
+) -> tuple[dict[str, float], list[str]]:
+    """Do the work of `evaluate` on checked and encoded input, in silence.
+
+    Returns
+    -------
+    metrics : dict of str to float
+        As `evaluate` returns them.
+    reasons : list of str
+        Why metrics are undefined, as `evaluate` warns of it.
+    """
     chosen = lowest_threshold(positive, scores, max_fpr) if threshold is None else float(threshold)
     counts = count_by_group(positive, scores.astype(np.float64) >= chosen, codes, len(names))
     metrics = {name: float(value) for name, value in (_rates(counts) | _ratios(counts)).items()}
     if scores.min() == scores.max():
         metrics = dict.fromkeys(metrics, float("nan"))
-        warn_undefined(
+        reasons = [
             "All metrics are undefined and set to NaN: "
             f"all scores are {scores[0]}, in group {list_names(names)}."
-        )
+        ]
     else:
-        _warn_undefined_ratios(counts, names)
+        reasons = _undefined_ratios(counts, names)
     result = {"threshold": chosen, **metrics}
     if n_boot == 0:
-        return result
+        return result, reasons
     thresholds, resampled = resample(
         positive,
         scores,
@@ -119,13 +154,19 @@ def evaluate(
         len(names),
         max_fpr=max_fpr,
         threshold=threshold,
-        n_boot=int(n_boot),
+        n_boot=n_boot,
         rng=np.random.default_rng(random_state),
     )
     resampled_metrics = {"threshold": thresholds, **_rates(resampled), **_resampled_ratios(resampled, counts)}
     for name, draws in resampled_metrics.items():
-        result[f"{name}_low"], result[f"{name}_high"] = _interval(name, result[name], draws)
-    return result
+        result[f"{name}_low"], result[f"{name}_high"] = _interval(result[name], draws)
+        n_undefined = int(np.isnan(draws).sum())
+        if 0 < n_undefined < len(draws) and not np.isnan(result[name]):
+            reasons.append(
+                f"`{name}` is undefined in {n_undefined} of {len(draws)} resamples; "
+                "its interval is over the others."
+            )
+    return result, reasons
 
 
 def _rates(counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
@@ -163,29 +204,26 @@ def _predicted_alike(counts: GroupCounts) -> Bools:
     return (predicted == 0) | (predicted == counts.negatives.sum() + counts.positives.sum())
 
 
-def _warn_undefined_ratios(counts: GroupCounts, names: list[str]) -> None:
+def _undefined_ratios(counts: GroupCounts, names: list[str]) -> list[str]:
+    """Say which ratios have no value, and why."""
     if _predicted_alike(counts):
         side = "positive" if counts.true_positives.any() else "negative"
-        warn_undefined(
+        return [
             "All ratios are undefined and set to NaN: "
             f"every row of group {list_names(names)} is predicted {side}."
-        )
-        return
-    for metric in RATIOS:
-        reason = why_undefined(metric, counts, names)
-        if reason is not None:
-            warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
+        ]
+    reasons = {metric: why_undefined(metric, counts, names) for metric in RATIOS}
+    return [
+        f"`{metric}` is undefined and set to NaN: {reason}."
+        for metric, reason in reasons.items()
+        if reason is not None
+    ]
 
 
-def _interval(name: str, estimate: float, draws: NDArray[np.floating[Any]]) -> tuple[float, float]:
+def _interval(estimate: float, draws: NDArray[np.floating[Any]]) -> tuple[float, float]:
     """Return the percentile interval of a metric, NaN if the metric itself is."""
     defined = draws[~np.isnan(draws)]
     if np.isnan(estimate) or len(defined) == 0:
         return float("nan"), float("nan")
-    if len(defined) < len(draws):
-        warn_undefined(
-            f"`{name}` is undefined in {len(draws) - len(defined)} of {len(draws)} resamples; "
-            "its interval is over the others."
-        )
     low, high = np.quantile(defined, _INTERVAL)
     return min(float(low), estimate), max(float(high), estimate)

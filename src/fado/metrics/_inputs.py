@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Target(NamedTuple):

@@ -45,15 +45,19 @@ def strata_of(variables: Sequence[Variable], unseen_fraction: float) -> npt.NDAr
     joint = np.zeros(n_rows, dtype=np.int64)
     for variable in variables:
         if variable.kind == "classes":
-            _, joint = np.unique(joint * len(variable.classes) + variable.labels, return_inverse=True)
+            joint = _renumbered(joint * len(variable.classes) + variable.labels)
     if variables[0].kind == "classes":
         target = variables[0].labels.astype(np.int64)
     else:
         target = np.zeros(n_rows, dtype=np.int64)
     small = np.bincount(joint)[joint] < math.ceil(1 / unseen_fraction)
-    joint = np.where(small, joint.max() + 1 + target, joint)
-    _, joint = np.unique(joint, return_inverse=True)
-    return joint
+    return _renumbered(np.where(small, joint.max() + 1 + target, joint))
+
+
+def _renumbered(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Give the codes that occur the numbers 0, 1, 2, ..., without sorting the rows."""
+    occurs = np.bincount(codes) > 0
+    return (np.cumsum(occurs) - 1)[codes]
 
 
 def out_of_bag_sets(

@@ -36,7 +36,7 @@ def normalised_entropy(probabilities: npt.ArrayLike) -> FloatArray:
     else:
         total = _p_log2_p(p).sum(axis=1)
         n_classes = p.shape[1]
-    return np.clip(-total / np.log2(n_classes), 0.0, 1.0)
+    return np.clip(-total / np.log2(n_classes), 0.0, 1.0) + 0.0  # + 0.0: no negative zero
 
 
 def _p_log2_p(p: FloatArray) -> FloatArray:

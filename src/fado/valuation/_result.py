@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -95,11 +95,42 @@ class Valuation:
 
         return pd.DataFrame(self._arrays[part])
 
-    def __getitem__(self, variable: str) -> FloatArray:
+    @overload
+    def __getitem__(self, key: str) -> FloatArray: ...
+
+    @overload
+    def __getitem__(self, key: Any) -> Valuation: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            # scikit-learn cuts a table to the rows of a fold by `table[rows, ...]`
+            return self.take(key[0] if isinstance(key, tuple) and key[1:] == (...,) else key)
         try:
-            return self._arrays["values"][variable]
+            return self._arrays["values"][key]
         except KeyError:
-            raise KeyError(f"The valuation has no variable {variable!r}; it has {self.variables}.") from None
+            raise KeyError(f"The valuation has no variable {key!r}; it has {self.variables}.") from None
+
+    def take(self, rows: Any) -> Valuation:
+        """Give the valuation of some rows; ``valuation[rows]`` is the same.
+
+        scikit-learn's cross-validation does so with a valuation that is passed to `fit`.
+
+        Parameters
+        ----------
+        rows : array of int or bool, or slice
+            The rows' positions, in the order that is wanted.
+        """
+        rows = np.atleast_1d(np.arange(len(self))[rows])
+        parts = {
+            part: {name: array[rows] for name, array in arrays.items()}
+            for part, arrays in self._arrays.items()
+        }
+        return Valuation(**parts, metadata=self.metadata)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and variables there are."""
+        return len(self), len(self.variables)
 
     def __len__(self) -> int:
         return len(self._arrays["values"]["y"])

@@ -9,7 +9,7 @@ from fado._variables import Variable
 from fado.valuation._entropy import normalised_entropy, own_label_probability
 from fado.valuation._moments import Moments
 
-__all__ = ["FinishedValues", "finished", "row_statistics"]
+__all__ = ["FinishedValues", "finished", "largest_known", "row_statistics"]
 
 FloatArray = npt.NDArray[np.float64]
 FinishedValues = tuple[FloatArray, FloatArray, FloatArray]
@@ -37,11 +37,11 @@ def finished(variable: Variable, moments: Moments) -> FinishedValues:
     mean, error, agreement = moments.mean, moments.standard_error, moments.agreement
     if variable.kind == "classes":
         return mean, error, agreement
-    furthest = _largest(mean)
-    return 1.0 - mean / furthest, error / furthest, 1.0 - agreement / _largest(agreement)
+    furthest = largest_known(mean)
+    return 1.0 - mean / furthest, error / furthest, 1.0 - agreement / largest_known(agreement)
 
 
-def _largest(distances: FloatArray) -> float:
+def largest_known(distances: FloatArray) -> float:
     """Give the largest distance; 1 where all are 0, so that dividing by it leaves them 0."""
     known = distances[~np.isnan(distances)]
     largest = float(known.max()) if len(known) else 0.0

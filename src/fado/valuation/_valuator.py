@@ -25,6 +25,7 @@ from fado._variables import (
 )
 from fado.engine import _lightgbm, _sklearn
 from fado.engine._parallel import in_threads, n_workers, with_joblib
+from fado.valuation._learnt import what_models_learnt
 from fado.valuation._moments import Moments
 from fado.valuation._result import Valuation, library_versions
 from fado.valuation._statistics import finished, row_statistics
@@ -75,6 +76,7 @@ class Outcome:
     rows: Rows
     values: FloatArray
     agreement: FloatArray
+    gains: FloatArray | None = None
 
 
 class EntropyValuator(BaseEstimator):
@@ -114,10 +116,15 @@ class EntropyValuator(BaseEstimator):
         estimators = _estimators(self.estimators)
         fits = _plan(estimators, variables, bags, self.seed_)
         moments = {variable.name: Moments(table.n_rows) for variable in variables}
+        gains = {variable.name: np.zeros(table.n_columns + 1) for variable in variables}
         outcomes = _run(fits, table, variables[0], n_workers(self.n_jobs))
         for outcome in tracked(outcomes, len(fits), what="fits", show=self.progress):
             moments[outcome.variable].add(outcome.rows, outcome.values, outcome.agreement)
-        self.valuation_ = _valuation(variables, moments, self._metadata(variables, estimators))
+            if outcome.gains is not None:
+                gains[outcome.variable] += outcome.gains
+        learnt = what_models_learnt(table.names, variables, moments, gains)
+        metadata = self._metadata(variables, estimators) | learnt
+        self.valuation_ = _valuation(variables, moments, metadata)
         return self
 
     def _check(self, n_rows: int) -> None:
@@ -340,8 +347,11 @@ def _run_generic(fit: Fit, features: Any) -> Outcome:
     rows = fit.learnable()
     return _outcome(
         fit,
-        lambda: _sklearn.fit_and_predict(
-            fit.estimator, features, fit.variable, rows, fit.bag.out_of_bag, fit.seed
+        lambda: (
+            _sklearn.fit_and_predict(
+                fit.estimator, features, fit.variable, rows, fit.bag.out_of_bag, fit.seed
+            ),
+            None,
         ),
         rows,
     )
@@ -351,6 +361,7 @@ def _outcome(fit: Fit, predict: Any, learnt: Rows) -> Outcome:
     """Run one fit and reduce its predictions to what is averaged; an error names the fit."""
     variable, scored = fit.variable, fit.bag.scored
     labels = variable.labels[learnt]
+    gains = None
     if variable.kind == "classes" and len(labels) and (labels == labels[0]).all():
         # Nothing to learn: the one class that the bag holds is certain. Estimators refuse such labels,
         # and LightGBM's own wrapper turns their probabilities round.
@@ -358,14 +369,14 @@ def _outcome(fit: Fit, predict: Any, learnt: Rows) -> Outcome:
         predicted[:, labels[0]] = 1.0
     else:
         try:
-            predicted = predict()
+            predicted, gains = predict()
         except Exception as error:
             raise RuntimeError(f"{fit} failed: {error}") from error
     if len(predicted) != len(scored):
         raise RuntimeError(f"{fit} gave {len(predicted)} predictions for {len(scored)} rows.")
     training_mean = float(labels.mean()) if variable.kind == "continuous" else float("nan")
     values, agreement = row_statistics(variable, scored, predicted, training_mean)
-    return Outcome(variable.name, scored, values, agreement)
+    return Outcome(variable.name, scored, values, agreement, gains)
 
 
 def _valuation(

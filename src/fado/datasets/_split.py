@@ -1,0 +1,72 @@
+"""Training and test parts by the values of a column, such as the month."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from fado.datasets._tables import closest_names, open_table
+
+__all__ = ["temporal_split"]
+
+
+def temporal_split(
+    frame: Any, column: str = "month", train: Any = range(6), test: Any = (6, 7)
+) -> tuple[Any, Any]:
+    """Split a table by the values of one column.
+
+    Parameters
+    ----------
+    frame : pandas or polars DataFrame, or pyarrow Table
+        The table to split.
+    column : str, default="month"
+        The column whose values decide.
+    train, test : value or iterable of values, default=range(6), (6, 7)
+        The values whose rows go to the training part and to the test part. They must not overlap.
+        Rows with any other value, or none, are in neither part.
+
+    Returns
+    -------
+    train, test : tables of the same type as ``frame``
+        The two parts, rows in their original order; a pandas table keeps its index.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, a value is in both parts, or a part has no rows.
+
+    Examples
+    --------
+    >>> from fado.datasets import make_account_fraud, temporal_split
+    >>> frame = make_account_fraud(1_000, random_state=0)
+    >>> train, test = temporal_split(frame)
+    >>> sorted(train["month"].unique()), sorted(test["month"].unique())
+    ([0, 1, 2, 3, 4, 5], [6, 7])
+    """
+    train_values, test_values = _values(train), _values(test)
+    both = [value for value in train_values if value in test_values]
+    if both:
+        raise ValueError(f"`train` and `test` must not overlap, got {both} in both.")
+    return (
+        _part(frame, column, train_values, "train"),
+        _part(frame, column, test_values, "test"),
+    )
+
+
+def _values(chosen: Any) -> list[Any]:
+    return list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
+
+
+def _part(frame: Any, column: str, values: list[Any], name: str) -> Any:
+    # pandas alone must do for pandas tables; the others go through narwhals.
+    is_pandas = isinstance(frame, pd.DataFrame)
+    table = frame if is_pandas else open_table(frame)
+    if column not in table.columns:
+        names = [str(each) for each in table.columns]
+        raise ValueError(
+            f"`column` must name a column of the table, got {column!r}; {closest_names(names, str(column))}."
+        )
+    rows = table[column].isin(values) if is_pandas else table[column].is_in(values)
+    if not rows.any():
+        raise ValueError(f"`{name}` must hold values of column {column!r}, got {values}, which no row has.")
+    return frame[rows] if is_pandas else table.filter(rows).to_native()

@@ -1,0 +1,199 @@
+"""An estimator that is trained on a reweigher's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+__all__ = ["ReweighedEstimator"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def _if_estimator_has(method: str) -> Callable[[Any], Any]:
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
+
+
+class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
+    """Train an estimator with the weights that a reweigher gives to the rows.
+
+    Predictions, classes, scores and tags are those of the estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whatever is to be trained; its `fit` must take `sample_weight`.
+    reweigher : Reweigher or UtilityAwareReweigher
+        Gives the weights.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The trained clone.
+    reweigher_ : reweigher
+        The fitted clone; its `sample_weight_` are the weights, before an incoming `sample_weight`.
+    classes_, n_features_in_, feature_names_in_
+        Those of `estimator_`, if it has them.
+
+    Notes
+    -----
+    `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing, so that a search or
+    a pipeline passes them on without further ado. Cross-validation cuts a Series, a DataFrame, an array or a
+    `Valuation` to the rows of each fold, but not a dict; names of columns of X need no cutting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fado import ReweighedEstimator, Reweigher
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> sex = rng.choice(["f", "m"], size=500)
+    >>> y = X[:, 0] + (sex == "m") + rng.normal(size=500) > 0.5
+    >>> model = ReweighedEstimator(LogisticRegression(), Reweigher())
+    >>> model.fit(X, y, sensitive_features=sex).predict_proba(X[:3]).round(2)
+    array([[0.43, 0.57],
+           [0.26, 0.74],
+           [0.67, 0.33]])
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
+
+    def __init__(self, estimator: Any, reweigher: Any) -> None:
+        self.estimator = estimator
+        self.reweigher = reweigher
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        valuation: Any = None,
+        sample_weight: Any = None,
+        **fit_params: Any,
+    ) -> ReweighedEstimator:
+        """Weigh the rows and train the estimator.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, or table that the estimator takes
+            The features.
+        y : array-like of shape (n_rows,)
+            The target.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+            The protected attributes, for the reweigher.
+        valuation : Valuation, optional
+            The values of these rows, for the reweigher.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights that multiply the reweigher's.
+        **fit_params
+            Passed to the estimator's `fit`; by its requests if metadata routing is on.
+
+        Returns
+        -------
+        self
+        """
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(
+                f"{type(self.estimator).__name__}.fit takes no `sample_weight`, so that it cannot be "
+                "reweighed: use another estimator; of a pipeline, wrap the last step."
+            )
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
+        self.reweigher_ = clone(self.reweigher).fit(
+            X, y, sensitive_features=sensitive_features, valuation=valuation
+        )
+        weights = _product(self.reweigher_.sample_weight_, sample_weight)
+        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
+        return self
+
+    @_if_estimator_has("predict")
+    def predict(self, X: Any) -> Any:
+        """Predict labels or numbers, as the estimator does."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    @_if_estimator_has("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the classes' probabilities, as the estimator does."""
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    @_if_estimator_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict the logarithms of the classes' probabilities, as the estimator does."""
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    @_if_estimator_has("decision_function")
+    def decision_function(self, X: Any) -> Any:
+        """Score rows, as the estimator does."""
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    @_if_estimator_has("score")
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Judge predictions, as the estimator does; the reweigher's weights play no part in it."""
+        check_is_fitted(self)
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.estimator_.score(X, y, **weighted)
+
+    @property
+    def classes_(self) -> Any:
+        """The estimator's classes."""
+        return self.estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the estimator was trained on."""
+        return self.estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features that the estimator was trained on."""
+        return self.estimator_.feature_names_in_
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata this estimator, and the one that it wraps, ask for."""
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=to_fit)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = deepcopy(get_tags(self.estimator))
+        tags.target_tags.multi_output = False  # a reweigher needs one label per row
+        tags.target_tags.single_output = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
+
+
+def _product(weights: FloatArray, sample_weight: Any) -> FloatArray:
+    """Multiply the reweigher's weights by incoming ones, refusing what no model should be trained with."""
+    if sample_weight is None:
+        return weights
+    incoming = np.asarray(sample_weight, dtype=np.float64)
+    if incoming.shape != weights.shape:
+        raise ValueError(
+            f"`sample_weight` must have one weight per row, shape {weights.shape}, got {incoming.shape}."
+        )
+    if not np.isfinite(incoming).all() or (incoming < 0).any():
+        raise ValueError("`sample_weight` must be finite and not negative in every row.")
+    with np.errstate(over="ignore"):
+        product = weights * incoming
+    if not np.isfinite(product).all() or not product.any():
+        raise ValueError(
+            "`sample_weight` times the reweigher's weights is zero in every row, or too large for a float."
+        )
+    return product

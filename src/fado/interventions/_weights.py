@@ -1,0 +1,64 @@
+"""The maths of weights: from utilities, and from the cells of group and label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["corrected_logs", "kamiran_calders", "mean_one", "minmax"]
+
+FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.integer]
+
+
+def minmax(utilities: FloatArray) -> FloatArray:
+    """Scale utilities to [0, 1]; all equal, they are all 1."""
+    largest = np.abs(utilities).max()
+    if largest > 0:
+        utilities = utilities / largest  # so that a difference can neither overflow nor vanish
+    low, high = utilities.min(), utilities.max()
+    return (utilities - low) / (high - low) if high > low else np.ones(len(utilities))
+
+
+def mean_one(weights: FloatArray) -> FloatArray:
+    """Scale weights to a mean of 1."""
+    weights = weights / weights.max()  # so that the sum cannot overflow
+    return weights / weights.mean()
+
+
+def kamiran_calders(groups: Codes, labels: Codes) -> FloatArray:
+    """Give every row the weight P(z) P(y) / P(z, y) of its cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kamiran_calders(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1]))
+    array([0.88888889, 0.88888889, 0.88888889, 1.33333333, 1.33333333,
+           0.66666667])
+    """
+    z, y, cell, total = _totals(np.ones(len(labels)), groups, labels)
+    return z * y / (total * cell)
+
+
+def corrected_logs(weights: FloatArray, groups: Codes, labels: Codes, power: float) -> FloatArray:
+    """Multiply weights by their cells' Kamiran-Calders factors, computed under these weights, to a power.
+
+    Power 1 makes the weighted rates of every label equal over groups. Weights of 0 stay 0. The result is
+    given as logarithms, as a factor may lie beyond all floats where its product with a weight does not.
+    """
+    scale = weights.max()
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(weights / scale)
+        z, y, cell, total = (np.log(part) for part in _totals(weights / scale, groups, labels))
+    positive = np.isfinite(log_weights)
+    log_factors = np.subtract(z + y - total, cell, out=np.zeros(len(weights)), where=positive)
+    return log_weights + power * log_factors + np.log(scale)
+
+
+def _totals(weights: FloatArray, groups: Codes, labels: Codes) -> tuple[Any, Any, Any, Any]:
+    """Give per row the weight of its group, of its label and of its cell, and the weight of all rows."""
+    cells = groups.astype(np.int64) * (int(labels.max()) + 1) + labels
+    z, y, cell = (np.bincount(codes, weights)[codes] for codes in (groups, labels, cells))
+    return z, y, cell, weights.sum()

@@ -1,0 +1,122 @@
+"""`fado reweigh`, as a user runs it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fado import CobbDouglasUtility, DifferenceUtility, LinearUtility, UtilityAwareReweigher, Valuation
+from fado.cli._app import app
+
+RNG = np.random.default_rng(0)
+N = 200
+FRAME = pd.DataFrame({"age": RNG.integers(18, 90, N), "sex": RNG.choice(["f", "m"], N)})
+FRAME["default"] = (RNG.random(N) < np.where(FRAME["sex"] == "f", 0.2, 0.5)).astype(int)
+VALUATION = Valuation.from_probabilities(RNG.random(N), {"sex": RNG.random(N), "age": RNG.random(N)})
+ONE = {"sex": 0.5}
+
+
+@pytest.fixture
+def files(tmp_path):
+    FRAME.to_parquet(tmp_path / "data.parquet")
+    VALUATION.save(tmp_path / "values.parquet")
+    return tmp_path
+
+
+def reweigh(files, *more, out="weights.parquet", protected=("sex",), target="default", alpha=0.5):
+    attributes = [word for name in protected for word in ("--protected", name)]
+    words = ["reweigh", files / "data.parquet", "--values", files / "values.parquet", "--target", target]
+    words += [*attributes, "--alpha", alpha, "--out", files / out, *more]
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    ("more", "protected", "reweigher"),
+    [
+        ([], ["sex"], UtilityAwareReweigher(LinearUtility(0.5, ONE))),
+        (["--scaling", "none"], ["sex"], UtilityAwareReweigher(LinearUtility(0.5, ONE), scaling="none")),
+        (["--utility", "difference"], ["sex"], UtilityAwareReweigher(DifferenceUtility(0.5, ONE))),
+        (["--utility", "cobb-douglas"], ["sex"], UtilityAwareReweigher(CobbDouglasUtility(0.5, ONE))),
+        (
+            ["--floor", 0.2, "--correction", 1],
+            ["sex"],
+            UtilityAwareReweigher(LinearUtility(0.5, ONE), floor=0.2, prevalence_correction=1),
+        ),
+        ([], ["sex", "age"], UtilityAwareReweigher(LinearUtility(0.5))),
+    ],
+    ids=["linear", "none", "difference", "cobb-douglas", "corrected", "two attributes"],
+)
+def test_weights_equal_the_librarys(files, more, protected, reweigher):
+    result = reweigh(files, *more, protected=protected)
+    assert result.exit_code == 0, result.stderr
+    weights = pd.read_parquet(files / "weights.parquet")
+    reweigher.fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"], valuation=VALUATION)
+    assert weights.columns.tolist() == ["weight"]
+    np.testing.assert_array_equal(weights["weight"], reweigher.sample_weight_)
+    assert "Weights of 200 rows written" in result.stdout
+
+
+def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
+    result = reweigh(files, "--correction", 1, "--floor", 0.1)
+    weight = pd.read_parquet(files / "weights.parquet")["weight"].to_numpy()
+    for name, members in (("f", FRAME["sex"] == "f"), ("m", FRAME["sex"] == "m"), ("all", FRAME["age"] > 0)):
+        line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(name))
+        y, w, n = FRAME["default"][members], weight[members], str(members.sum())
+        rates = [f"{y.mean():.3f}", f"{np.average(y, weights=w):.3f}"]
+        size = str(round(w.sum() ** 2 / (w**2).sum()))
+        assert line[-6:] == [n, n, *rates, n, size]
+
+
+def test_csv_out_holds_the_same_weights(files):
+    assert reweigh(files).exit_code == 0
+    assert reweigh(files, out="weights.csv").exit_code == 0
+    exact = pd.read_parquet(files / "weights.parquet")
+    pd.testing.assert_frame_equal(pd.read_csv(files / "weights.csv"), exact, check_exact=True)
+
+
+def test_targets_of_many_labels_have_no_positive_rate(files):
+    result = reweigh(files, target="age")
+    assert result.exit_code == 0, result.stderr
+    assert "positive" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "message"),
+    [
+        ({"alpha": -1}, [], r"`alpha` must be in \[0, 1\], got -1.0"),
+        ({}, ["--floor", "2"], r"`floor` must be in \[0, 1\], got 2.0"),
+        ({}, ["--floor", "0.5", "--scaling", "none"], '`floor=0.5` needs `scaling="minmax"`'),
+        ({}, ["--correction", "-1"], "`prevalence_correction` must be a number of at least 0"),
+        ({}, ["--utility", "difference", "--scaling", "none"], 'utilities are negative .*`scaling="minmax"`'),
+        ({"protected": ["default"]}, [], "'default'"),
+        ({"protected": ["age"]}, ["--correction", "1"], "'age' has .* too many for groups"),
+        (
+            {"protected": ["age>=50"]},
+            [],
+            "no values of the protected attribute 'age>=50'; it has 'sex', 'age'",
+        ),
+        ({"out": "weights.pkl"}, [], r"`--out` must end in \.csv or \.parquet"),
+    ],
+    ids=str,
+)
+def test_bad_input_ends_in_one_sentence(files, arguments, more, message):
+    result = reweigh(files, *more, **arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert re.search(message, errors[0]), errors[0]
+    assert sorted(path.name for path in files.iterdir()) == ["data.parquet", "values.parquet"]
+
+
+def test_values_of_other_rows_are_refused(files):
+    VALUATION[::2].save(files / "values.parquet")
+    result = reweigh(files)
+    assert result.exit_code == 2
+    assert "`valuation` has 100 rows and X has 200" in result.stderr
+
+
+def test_help():
+    assert "Weigh every row by its utility" in CliRunner().invoke(app, ["reweigh", "--help"]).stdout

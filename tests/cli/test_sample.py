@@ -1,0 +1,215 @@
+"""`fado sample`, as a user runs it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from fado import (
+    CobbDouglasUtility,
+    DifferenceUtility,
+    LinearUtility,
+    UtilityAwarePrevalenceSampler,
+    Valuation,
+)
+from fado.cli._app import app
+from fado.cli._tables import read_table, write_table
+
+RNG = np.random.default_rng(0)
+N = 200
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 90, N),
+        "sex": pd.Categorical(RNG.choice(["f", "m"], N)),
+        "when": pd.Timestamp("2020-01-01"),
+        "note": RNG.choice(["a", "b,c", 'd"e'], N),
+    }
+)
+FRAME["default"] = (RNG.random(N) < np.where(FRAME["sex"] == "f", 0.2, 0.5)).astype(int)
+FRAME["id"] = np.arange(N)
+VALUATION = Valuation.from_probabilities(
+    RNG.random(N), {"sex": RNG.random(N), "age>=50": np.round(RNG.random(N), 1)}
+)
+
+
+@pytest.fixture
+def files(tmp_path):
+    FRAME.to_parquet(tmp_path / "data.parquet")
+    VALUATION.save(tmp_path / "values.parquet")
+    return tmp_path
+
+
+def sample(
+    files, *more, out="train.parquet", protected=("sex",), data="data.parquet", target="default", alpha=0.5
+):
+    attributes = [word for name in protected for word in ("--protected", name)]
+    words = ["sample", files / data, "--values", files / "values.parquet", "--target", target, *attributes]
+    words += ["--alpha", alpha, "--out", files / out, *more]
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def expected(utility, z, **settings):
+    sampler = UtilityAwarePrevalenceSampler(utility, random_state=0, **settings)
+    sampler.fit(FRAME, FRAME["default"], sensitive_features=z, valuation=VALUATION)
+    return sampler.sample_indices_.tolist()
+
+
+SEX = {"sex": FRAME["sex"]}
+OLD = {"age>=50": FRAME["age"] >= 50}
+
+
+@pytest.mark.parametrize(
+    ("more", "z", "utility", "settings"),
+    [
+        ([], SEX, LinearUtility(0.5, {"sex": 0.5}), {}),
+        (["--strength", 0.5], SEX, LinearUtility(0.5, {"sex": 0.5}), {"strength": 0.5}),
+        (["--utility", "difference"], SEX, DifferenceUtility(0.5, {"sex": 0.5}), {}),
+        (["--utility", "cobb-douglas"], OLD, CobbDouglasUtility(0.5, {"age>=50": 0.5}), {}),
+        (["--positive", "0"], SEX, LinearUtility(0.5, {"sex": 0.5}), {"pos_label": 0}),
+        ([], SEX | OLD, LinearUtility(0.5), {}),
+    ],
+    ids=["linear", "strength", "difference", "cobb-douglas", "positive", "two attributes"],
+)
+def test_rows_equal_the_librarys(files, more, z, utility, settings):
+    result = sample(files, *more, protected=list(z))
+    assert result.exit_code == 0, result.stderr
+    rows = expected(utility, z, **settings)
+    train = pd.read_parquet(files / "train.parquet")
+    pd.testing.assert_frame_equal(train, FRAME.iloc[rows].reset_index(drop=True))
+    assert f"{len(rows)} of 200 rows written" in result.stdout
+
+
+def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
+    result = sample(files)
+    train = pd.read_parquet(files / "train.parquet")
+    for sex in ("f", "m"):
+        line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(sex))
+        before, after = FRAME[FRAME["sex"] == sex], train[train["sex"] == sex]
+        rates = [f"{part['default'].mean():.3f}" for part in (before, after)]
+        assert line == [sex, str(len(before)), str(len(after)), *rates, str(len(before)), str(len(after))]
+    assert "effective size after" in result.stdout
+
+
+def test_string_labels(files):
+    frame = FRAME.assign(default=np.where(FRAME["default"] == 1, "bad", "good"))
+    frame.to_parquet(files / "data.parquet")
+    assert sample(files, "--positive", "bad").exit_code == 0
+    rows = pd.read_parquet(files / "train.parquet")["id"].tolist()
+    assert rows == expected(LinearUtility(0.5, {"sex": 0.5}), SEX)
+
+
+def test_ties_fall_by_the_seed(files):
+    Valuation.from_probabilities(np.full(N, 0.5), {"sex": np.full(N, 0.5)}).save(files / "values.parquet")
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        assert sample(files, "--seed", seed, out=f"{name}.parquet").exit_code == 0
+    a, b, c = (pd.read_parquet(files / f"{name}.parquet")["id"].tolist() for name in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_csv_in_and_out(files):
+    FRAME.drop(columns="when").to_csv(files / "data.csv", index=False)
+    assert sample(files, data="data.csv", out="train.csv").exit_code == 0
+    rows = expected(LinearUtility(0.5, {"sex": 0.5}), SEX)
+    text = pd.read_csv(files / "train.csv")
+    plain = FRAME.drop(columns="when").iloc[rows].reset_index(drop=True).astype({"sex": str})
+    pd.testing.assert_frame_equal(text, plain)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\0"])
+def test_text_that_a_spreadsheet_may_run_goes_to_parquet_only(files, start):
+    frame = FRAME.copy()
+    frame.loc[FRAME["default"] == 1, "note"] = start + "cmd|' /C calc'!A0"
+    frame.to_parquet(files / "data.parquet")
+    check_sentence(sample(files, out="train.csv"), "Column 'note' .*formula .*write Parquet, with `--out`")
+    assert not (files / "train.csv").exists()
+    assert sample(files, out="train.parquet").exit_code == 0
+    assert pd.read_parquet(files / "train.parquet")["note"].str.startswith(start).any()
+
+
+def test_column_names_and_categories_that_a_spreadsheet_may_run(tmp_path):
+    for table in (pa.table({"=a": [1]}), pa.table({"c": pa.array(["=a"]).dictionary_encode()})):
+        with pytest.raises(ValueError, match=r"may run as a formula \('=a'\)"):
+            write_table(table, tmp_path / "t.csv")
+    numbers = pa.table({"n": [-1, -2], "t": ["a-b", None]})
+    write_table(numbers, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").to_pylist() == numbers.to_pylist()
+
+
+def check_sentence(result, message):
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert re.search(message, errors[0]), errors[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "message"),
+    [
+        ({"alpha": 1.5}, [], r"`alpha` must be in \[0, 1\], got 1.5"),
+        ({}, ["--strength", "2"], r"`strength` must be in \[0, 1\], got 2.0"),
+        (
+            {"protected": ["age>=60"]},
+            [],
+            "no values of the protected attribute 'age>=60'; it has 'sex', 'age>=50'",
+        ),
+        ({"protected": ["sax"]}, [], "'sax'"),
+        ({"target": "defalt"}, [], "no column 'defalt'; did you mean 'default'"),
+        ({"target": "note"}, [], r"`y` must hold two labels .* got 3 \('a', 'b,c', 'd\"e'\)"),
+        ({"target": "note"}, ["--positive", "a"], r"`y` must hold two labels"),
+        ({}, ["--positive", "ugly"], "`--positive ugly` is not a label of the target"),
+        ({"out": "train.txt"}, [], r"`--out` must end in \.csv or \.parquet"),
+        ({"out": "none/train.csv"}, [], "directory .*none' does not exist"),
+        ({"data": "none.csv"}, [], "There is no file"),
+    ],
+    ids=str,
+)
+def test_bad_input_ends_in_one_sentence(files, arguments, more, message):
+    before = sorted(path.name for path in files.iterdir())
+    check_sentence(sample(files, *more, **arguments), message)
+    assert sorted(path.name for path in files.iterdir()) == before
+
+
+def test_values_of_other_rows_are_refused(files):
+    VALUATION[:150].save(files / "values.parquet")
+    check_sentence(
+        sample(files), "`valuation` has 150 rows and X has 200: pass the valuation of the same rows"
+    )
+    (files / "values.parquet").write_bytes(b"PAR1....")
+    check_sentence(sample(files), "is not a valuation that FADO saved")
+    FRAME.to_parquet(files / "values.parquet")
+    check_sentence(sample(files), "is not a valuation that FADO saved")
+
+
+def test_a_failed_write_leaves_the_old_file(files, monkeypatch):
+    (files / "train.parquet").write_text("old")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pyarrow.parquet, "write_table", full)
+    check_sentence(sample(files), "No space left on device")
+    assert (files / "train.parquet").read_text() == "old"
+    assert sorted(path.name for path in files.iterdir()) == [
+        "data.parquet",
+        "train.parquet",
+        "values.parquet",
+    ]
+
+
+def test_groups_without_positives_are_warned_of(files):
+    frame = FRAME.copy()
+    frame["sex"] = frame["sex"].astype(str).mask((frame["default"] == 0) & (frame["id"] < 20), "x")
+    frame.to_parquet(files / "data.parquet")
+    result = sample(files)
+    assert result.exit_code == 0
+    assert "warning: No positives in group 'x'" in result.stderr
+
+
+def test_help():
+    assert "Match the groups' positive rates" in CliRunner().invoke(app, ["sample", "--help"]).stdout

@@ -1,0 +1,145 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from fado import CobbDouglasUtility, DifferenceUtility, LinearUtility, Valuation
+
+UTILITIES = [LinearUtility, DifferenceUtility, CobbDouglasUtility]
+
+
+def valuation(**values):
+    values = {name: np.array(value, dtype=float) for name, value in values.items()}
+    return Valuation(values, values, values, values)
+
+
+ONE = valuation(y=[0.0, 1.0, 0.25, 0.5], age=[1.0, 0.0, 1.0, 0.5])
+TWO = valuation(y=[1.0, 0.25, 0.0], age=[0.5, 1.0, 0.0], sex=[0.0, 0.0625, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("utility", "expected"),
+    [
+        (LinearUtility(alpha=0.5), [0.5, 0.5, 0.625, 0.5]),
+        (LinearUtility(alpha=0.75), [0.25, 0.75, 0.4375, 0.5]),
+        (LinearUtility(alpha=0), [1.0, 0.0, 1.0, 0.5]),
+        (LinearUtility(alpha=1), [0.0, 1.0, 0.25, 0.5]),
+        (LinearUtility(alpha=0.5, betas={"age": 2}), [2.0, 0.5, 2.125, 1.25]),
+        (DifferenceUtility(alpha=0.5), [-0.5, 0.5, -0.375, 0.0]),
+        (DifferenceUtility(alpha=0.75), [-0.25, 0.75, -0.0625, 0.25]),
+        (DifferenceUtility(alpha=0), [-1.0, 0.0, -1.0, -0.5]),
+        (DifferenceUtility(alpha=1), [0.0, 1.0, 0.25, 0.5]),
+        (CobbDouglasUtility(alpha=0.5), [0.0, 0.0, 0.5, 0.5]),
+        (CobbDouglasUtility(alpha=0), [1.0, 0.0, 1.0, 0.5]),  # 0 ** 0 is 1
+        (CobbDouglasUtility(alpha=1), [0.0, 1.0, 0.25, 0.5]),
+        (CobbDouglasUtility(alpha=0.5, betas={"age": 1}), [0.0, 0.0, 0.5, 0.5**1.5]),
+    ],
+    ids=str,
+)
+def test_one_attribute(utility, expected):
+    result = utility(ONE)
+    assert result.dtype == np.float64
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("utility", "expected"),
+    [
+        (LinearUtility(alpha=0.5), [0.625, 0.390625, 0.25]),
+        (LinearUtility(alpha=0.5, betas={"age": 0.3, "sex": 0.2}), [0.65, 0.4375, 0.2]),
+        (LinearUtility(alpha=0.5, betas={"sex": 0.5}), [0.5, 0.15625, 0.5]),
+        (LinearUtility(alpha=0.5, betas={}), [0.5, 0.125, 0.0]),
+        (DifferenceUtility(alpha=0.5), [0.375, -0.140625, -0.25]),
+        (DifferenceUtility(alpha=0.5, betas={"sex": 0.5}), [0.5, 0.09375, -0.5]),
+        (CobbDouglasUtility(alpha=0.5), [0.0, 0.25, 0.0]),  # 0.25 ** 0.5 * 1 * 0.0625 ** 0.25
+        (CobbDouglasUtility(alpha=0.5, betas={"age": 0.5}), [np.sqrt(0.5), 0.5, 0.0]),
+    ],
+    ids=str,
+)
+def test_two_attributes(utility, expected):
+    np.testing.assert_allclose(utility(TWO), expected, rtol=0, atol=1e-15)
+
+
+def test_a_weight_of_zero_leaves_missing_values_out():
+    rows = valuation(y=[0.5, np.nan], age=[np.nan, 0.25])
+    for kind in UTILITIES:
+        np.testing.assert_array_equal(kind(alpha=1)(rows), [0.5, np.nan])
+    np.testing.assert_array_equal(LinearUtility(alpha=0)(rows), [np.nan, 0.25])
+    np.testing.assert_array_equal(CobbDouglasUtility(alpha=0)(rows), [np.nan, 0.25])
+    np.testing.assert_array_equal(LinearUtility(alpha=0.5)(rows), [np.nan, np.nan])
+
+
+@pytest.mark.parametrize("kind", UTILITIES)
+def test_without_protected_attributes(kind):
+    rows = valuation(y=[0.5, 1.0])
+    np.testing.assert_array_equal(kind(alpha=1.0)(rows), [0.5, 1.0])
+    with pytest.raises(ValueError, match=r"no protected attribute for alpha=0.5 .* or set `alpha=1`"):
+        kind(alpha=0.5)(rows)
+
+
+def test_anything_with_values_and_attributes_will_do():
+    class Mine(dict):
+        protected = ("age",)
+
+    np.testing.assert_array_equal(LinearUtility(alpha=0.5)(Mine(y=[1, 0], age=[0, 0])), [0.5, 0.0])
+
+
+@pytest.mark.parametrize("kind", UTILITIES)
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan"), float("inf")])
+def test_alpha_outside_its_range_is_refused(kind, alpha):
+    with pytest.raises(ValueError, match=r"`alpha` must be in \[0, 1\], got"):
+        kind(alpha=alpha)
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(TypeError, match=r"`alpha` must be a number in \[0, 1\], got '0.5'"):
+        LinearUtility(alpha="0.5")
+    with pytest.raises(TypeError, match=r"`betas` must map protected attributes to numbers, got 0.5"):
+        LinearUtility(alpha=0.5, betas=0.5)
+    for beta in (-0.1, float("nan"), float("inf"), "1"):
+        with pytest.raises(ValueError, match=r"`betas\['age'\]` must be a number of at least 0, got"):
+            LinearUtility(alpha=0.5, betas={"age": beta})
+    with pytest.raises(ValueError, match=r"`betas` names 'agee', which is none .* attributes \['age'\]"):
+        LinearUtility(alpha=0.5, betas={"agee": 0.5})(ONE)
+    with pytest.raises(ValueError, match="needs values of at least 0, got a negative one"):
+        CobbDouglasUtility(alpha=0.5)(valuation(y=[-0.5], age=[0.5]))
+
+
+def test_utilities_compare_by_what_they_are():
+    assert LinearUtility(alpha=0.5) == LinearUtility(alpha=0.5)
+    assert LinearUtility(alpha=1) == LinearUtility(alpha=1.0)
+    assert LinearUtility(alpha=0.5) != LinearUtility(alpha=0.4)
+    assert LinearUtility(alpha=0.5) != DifferenceUtility(alpha=0.5)
+    first = LinearUtility(alpha=0.5, betas={"age": 1, "sex": 2})
+    second = LinearUtility(alpha=0.5, betas={"sex": 2, "age": 1})
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != LinearUtility(alpha=0.5)
+    assert len({LinearUtility(alpha=0.5), LinearUtility(alpha=0.5), DifferenceUtility(alpha=0.5)}) == 2
+
+
+def test_utilities_cannot_be_changed():
+    betas = {"age": 0.5}
+    utility = LinearUtility(alpha=0.5, betas=betas)
+    betas["age"] = 9.0
+    assert utility.betas == {"age": 0.5}
+    with pytest.raises(AttributeError):
+        utility.alpha = 0.1
+    with pytest.raises(TypeError):
+        utility.betas["age"] = 0.1
+
+
+@pytest.mark.parametrize("kind", UTILITIES)
+@pytest.mark.parametrize("betas", [None, {"age": 0.25}])
+def test_utilities_can_be_copied_pickled_and_written_down(kind, betas):
+    utility = kind(alpha=0.25, betas=betas)
+    assert copy.deepcopy(utility) == utility
+    assert pickle.loads(pickle.dumps(utility)) == utility
+    assert eval(repr(utility)) == utility
+
+
+def test_repr():
+    assert repr(LinearUtility(alpha=0.5)) == "LinearUtility(alpha=0.5)"
+    shown = "CobbDouglasUtility(alpha=0.0, betas={'age': 1.0, 'sex': 0.5})"
+    assert repr(CobbDouglasUtility(alpha=0, betas={"age": 1, "sex": 0.5})) == shown
