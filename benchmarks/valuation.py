@@ -136,7 +136,7 @@ def same_models(repeats):
         )
 
 
-def default_models(directory, repeats):
+def default_models(directory, repeats, rows):
     """Compare with a loop over LGBMClassifier() in time and in faith to converged values."""
     print("\nDefault models, 10 bags, y and z, 2 cores: time, and Spearman correlation with converged values")
     print("(the mean of three valuations of 50 bags each: benchmarks/default_models.py)")
@@ -144,7 +144,7 @@ def default_models(directory, repeats):
         "data                |    rows | LGBMClassifier() |   fado | faster | rank y: it  fado |  z: it  fado"
     )
     for name in ("adult", "give_me_some_credit", "acs_income", "diabetes130"):
-        X, y, z = real_table(directory, name, 100_000)
+        X, y, z = real_table(directory, name, rows)
         rivals, own = [], []
         for _ in range(repeats):
             for side_by_side in (False, True):
@@ -233,11 +233,12 @@ def main():
     parts = ["same", "default", "scale", "quality", "import"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=100_000, help="of the real tables, at the most")
     arguments = parser.parse_args()
     if "same" in arguments.parts:
         same_models(arguments.repeats)
     if "default" in arguments.parts and arguments.data:
-        default_models(arguments.data, arguments.repeats)
+        default_models(arguments.data, arguments.repeats, arguments.rows)
     if "scale" in arguments.parts:
         scale()
     if "quality" in arguments.parts and arguments.data:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fado._version import __version__
 
 if TYPE_CHECKING:
+    from fado.exploration import explore
     from fado.interventions import (
         RandomPrevalenceSampler,
         ReweighedEstimator,
@@ -31,6 +32,7 @@ __all__ = [
     "UtilityAwareReweigher",
     "Valuation",
     "__version__",
+    "explore",
 ]
 
 # Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
@@ -46,6 +48,7 @@ _HOMES = {
     "UtilityAwarePrevalenceSampler": "fado.interventions",
     "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",
+    "explore": "fado.exploration",
 }
 
 

@@ -8,6 +8,8 @@ import typer
 
 from fado._version import __version__
 from fado.cli.demo import demo
+from fado.cli.experiment import experiment
+from fado.cli.explore import explore
 from fado.cli.reweigh import reweigh
 from fado.cli.sample import sample
 from fado.cli.value import value
@@ -24,6 +26,8 @@ app = typer.Typer(
 app.command()(value)
 app.command()(sample)
 app.command()(reweigh)
+app.command()(explore)
+app.add_typer(experiment, name="experiment")
 app.command()(demo)
 
 

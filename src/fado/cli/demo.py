@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,21 +13,47 @@ from fado.cli._errors import in_sentences
 
 __all__ = ["demo"]
 
+ROWS = 50_000
+
 
 @in_sentences
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the demo's files.")] = Path("demo"),
 ) -> None:
-    """Generate account-opening fraud data and value its rows."""
+    """Generate account-opening fraud data, value and explore its rows, and compare interventions."""
+    from fado.cli.experiment import print_winners
+    from fado.cli.explore import explore
     from fado.cli.value import value
     from fado.datasets import make_account_fraud
 
     start = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
-    data = out / "account_fraud.parquet"
-    make_account_fraud(100_000, random_state=0).to_parquet(data)
-    print(f"Generated 100,000 applications for a bank account: {data}")
-    value(
-        data, target="fraud_bool", protected=["customer_age>=50"], out=out / "values.parquet", drop=["month"]
-    )
+    data, values, report = out / "account_fraud.parquet", out / "values.parquet", out / "report.html"
+    make_account_fraud(ROWS, random_state=0).to_parquet(data)
+    print(f"Generated {ROWS:,} applications for a bank account: {data}")
+    named: dict[str, Any] = {
+        "target": "fraud_bool",
+        "protected": ["customer_age>=50"],
+        "drop": ["month"],
+    }
+    value(data, out=values, **named)
+    explore(data, values=values, out=out / "explore.html", **named)
+    experiment = _experiment(out / "experiment.toml", data)
+    print(f"{experiment}: {out / 'experiment.toml'}")
+    results = experiment.run(out / "store", progress=True)
+    print_winners(results)
+    results.report(report)
+    print(f"The landscapes: {report}")
     print(f"Done in {time.monotonic() - start:.0f} s.")
+
+
+def _experiment(config: Path, data: Path) -> Any:
+    """Write the quick example with the demo's data in the place of its own."""
+    from fado.experiment import Experiment
+
+    config.unlink(missing_ok=True)
+    Experiment.write_example(config)
+    text = config.read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^generator = .*\nrows = .*$", f'path = "{data.name}"', text)
+    config.write_text(text, encoding="utf-8")
+    return Experiment.from_toml(config)

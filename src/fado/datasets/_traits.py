@@ -2,9 +2,10 @@
 
 An applicant has an affluence, an irregularity (papers and history that do not fit together), an
 automation (how much of the session looks run by a program) and a maturity (from the age). A fraudster
-follows one of a few schemes, each of which moves the first three. Columns never see the label: they
-read the traits, every column with noise of its own. As the schemes move several traits at once, and
-not all in the same direction, fraud shows in combinations of columns rather than in single ones.
+follows one of a few schemes, each of which moves the first three. Columns read the traits, every one
+with noise of its own, and never the label; only the age leans a little with it. As the schemes move
+several traits at once, each its own way, fraud shows in combinations of columns rather than in single
+ones.
 """
 
 import numpy as np
@@ -36,8 +37,8 @@ _SCHEMES = np.array(
 # of older people.
 _SCHEME_SHARES = np.array(
     [
-        [(0.30, 0.22, 0.38, 0.10), (0.28, 0.20, 0.42, 0.10)],  # younger than 50
-        [(0.34, 0.24, 0.32, 0.10), (0.31, 0.23, 0.36, 0.10)],  # 50 and older
+        [(0.29, 0.21, 0.40, 0.10), (0.27, 0.19, 0.44, 0.10)],  # younger than 50
+        [(0.33, 0.23, 0.34, 0.10), (0.30, 0.22, 0.38, 0.10)],  # 50 and older
     ]
 )
 # Some applicants, honest or not, look nearly as odd as a ring.

@@ -104,17 +104,18 @@ def bin_columns(
     # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
     data = pa.table({f"f{j}": column.data for j, column in enumerate(columns)})
     decisive = {name: parameters[name] for name in BINNING if name in parameters}
+    settings = decisive | {"verbosity": -1, "feature_pre_filter": False}
     dataset = lightgbm.Dataset(
         data,
         reference=reference,
         label=np.zeros(data.num_rows, dtype=np.float32),
         categorical_feature=[j for j, column in enumerate(columns) if column.levels is not None],
-        params=decisive | {"verbosity": -1, "feature_pre_filter": False},
+        params=settings,
     )
     with binning(workers) as threads:
-        dataset.params["num_threads"] = threads
+        dataset.params = {**settings, "num_threads": threads}
         dataset.construct()
-        dataset.params["num_threads"] = 1  # its subsets name the number again, while fits run
+        dataset.params = {**settings, "num_threads": 1}  # its subsets name the number again, while fits run
     return dataset
 
 

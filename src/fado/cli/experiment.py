@@ -1,0 +1,167 @@
+"""`fado experiment`: every intervention, the same models after each, and what they achieve."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fado.cli._errors import in_sentences
+from fado.cli._options import Jobs
+from fado.cli._summary import print_table
+from fado.cli._tables import check_output
+from fado.experiment import Experiment, Results
+
+__all__ = ["experiment"]
+
+RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+FITS_FAILED = 1
+
+experiment = typer.Typer(
+    help="Compare interventions: the same models after each, at a fixed false-positive rate.",
+    no_args_is_help=True,
+)
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The experiment's configuration.")]
+Store = Annotated[Path, typer.Argument(metavar="DIR", help="The experiment's store.")]
+
+
+class Preset(StrEnum):
+    """The configurations to start from."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+@experiment.command()
+@in_sentences
+def init(
+    config: Config,
+    preset: Annotated[
+        Preset, typer.Option(help="A run of under a minute, or the paper's whole grid.")
+    ] = Preset.quick,
+) -> None:
+    """Write a commented configuration that runs as it stands."""
+    Experiment.write_example(config, preset.value)
+    print(f"Written to {config}; run it with: fado experiment run {config} --store runs/{config.stem}")
+
+
+@experiment.command()
+@in_sentences
+def run(
+    config: Config,
+    store: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept; run again to resume.")],
+    jobs: Jobs = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The scheduler of a Dask cluster to run the fits on."),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try fits again that failed before.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how much there is to do, and how long it may take.")
+    ] = False,
+) -> None:
+    """Do what the store lacks."""
+    chosen = Experiment.from_toml(config)
+    if dry_run:
+        _print_plan(chosen, jobs)
+        return
+    with _stopping(store), ExitStack() as opened:
+        results = chosen.run(
+            store,
+            n_jobs=jobs,
+            client=None if dask is None else opened.enter_context(_client(dask)),
+            progress=True,
+            retry_failed=retry_failed,
+        )
+    print(results)
+    print_winners(results)
+    failed = results.frame[results.frame["status"] == "failed"]
+    if len(failed):
+        print(f"{len(failed):,} models failed; the first: {failed['error'].iloc[0]}", file=sys.stderr)
+        raise SystemExit(FITS_FAILED)
+
+
+@experiment.command()
+@in_sentences
+def status(store: Store) -> None:
+    """Say how far a store is."""
+    results = Results.load(store)
+    counts = results.frame.groupby(["intervention", "status"], sort=False).size().unstack(fill_value=0)
+    print(results)
+    print_table("", ["intervention", *counts.columns], [[name, *row] for name, row in counts.iterrows()])
+
+
+@experiment.command()
+@in_sentences
+def report(
+    store: Store,
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to write the page.")],
+) -> None:
+    """Write the landscapes, the best models and the configuration to one HTML page."""
+    check_output(out, (".html",))
+    Results.load(store).report(out)
+    print(f"Written to {out}")
+
+
+def print_winners(results: Results, at_least: float = 0.8) -> None:
+    """Print for every ratio the best model of each intervention that keeps it."""
+    for metric in RATIOS:
+        best = results.best(metric, at_least)
+        rows = [
+            [row["intervention"], row["alpha"], row["test_tpr"], row[f"test_{metric}"], int(row["model"])]
+            for _, row in best.iterrows()
+        ]
+        print_table(
+            f"Best models with a {metric} of at least {at_least} on the {results.chosen_on} part",
+            ["intervention", "alpha", "TPR", metric, "model"],
+            rows,
+        )
+
+
+def _print_plan(chosen: Experiment, jobs: int | None) -> None:
+    plan = chosen.plan
+    print(chosen)
+    print(f"{plan.n_rows - plan.n_fits:,} rows share the fits of others that have the same training set.")
+    seconds = chosen.estimated_seconds(n_jobs=jobs)
+    print(f"The fits take about {seconds / 3600:.1f} hours ({seconds:,.0f} s) on this machine.")
+
+
+def _client(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ValueError("`--dask` needs Dask: install it with `pip install 'fado-ml[dask]'`.") from None
+    try:
+        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ValueError(f"There is no Dask scheduler at {address!r}: {error}") from error
+
+
+@contextmanager
+def _stopping(store: Path) -> Iterator[None]:
+    """Stop cleanly at Ctrl-C and SIGTERM, at once at the second; the codes are 130 and 143."""
+
+    def stop(number: int, _: Any) -> None:
+        signal.signal(number, lambda *_: os._exit(128 + number))
+        print("stopping; press again to stop at once", file=sys.stderr, flush=True)
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except SystemExit:
+        print(f"stopped; what is done is kept in {store}: run again to resume.", file=sys.stderr, flush=True)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,57 @@
+"""`fado explore`: one page that shows which rows carry the bias."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from fado import Valuation
+from fado.cli._errors import in_sentences
+from fado.cli._inputs import read_inputs
+from fado.cli._options import Data, Drop, Positive, Protected, Seed, Target, Values
+from fado.cli._summary import positives_of
+from fado.cli._tables import check_output
+
+__all__ = ["explore"]
+
+
+@in_sentences
+def explore(
+    data: Data,
+    values: Values,
+    target: Target,
+    protected: Protected,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page; ends in .html.")],
+    positive: Positive = None,
+    drop: Drop = None,
+    show_rows: Annotated[
+        bool, typer.Option("--show-rows", help="Show what the most suspicious rows hold.")
+    ] = False,
+    seed: Seed = 0,
+) -> None:
+    """Write a page that shows which rows carry the bias, and what could be done about it."""
+    from fado import explore as explored  # slow to import, and other commands need none
+
+    check_output(out, (".html", ".htm"))
+    inputs = read_inputs(data, target, protected, drop or [])
+    labels = inputs.target.to_pandas().rename(target)
+    positives = positives_of(labels, positive)
+    found = explored(
+        inputs.features,
+        labels,
+        sensitive_features=inputs.protected,
+        valuation=Valuation.load(values),
+        pos_label=None if positives is None else inputs.target[int(np.argmax(positives))].as_py(),
+        show_rows=show_rows,
+        random_state=seed,
+    )
+    found.write_html(out)
+    for attribute in found.to_dict()["attributes"]:
+        print(f"Protected attribute {attribute['name']}")
+        for bias in attribute["biases"]:
+            print(f"  {bias['name']}: {bias['sentence']}")
+        print(f"  Columns: {attribute['columns']['sentence']}")
+    print(f"Page written to {out}")

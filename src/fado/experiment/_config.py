@@ -1,0 +1,261 @@
+"""The configuration: TOML in, checked and frozen settings out."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fado.experiment._section import Section, as_text, is_number
+from fado.experiment._settings import (
+    Config,
+    CorrectedConfig,
+    DataConfig,
+    EvaluationConfig,
+    InterventionsConfig,
+    ModelsConfig,
+    ReweighingConfig,
+    SamplingConfig,
+    SplitConfig,
+    ValuationConfig,
+)
+from fado.experiment._space import read_parameter, read_space
+
+__all__ = ["config_from", "read_config"]
+
+ALGORITHMS = ("oob", "inbag")
+UTILITIES = ("linear", "difference", "cobb-douglas")
+SCALINGS = ("minmax", "none")
+GENERATORS = ("account_fraud",)
+VARIANTS = ("base", "I", "II", "III", "IV", "V")
+
+
+def read_config(path: str | os.PathLike[str]) -> Config:
+    """Read and check a TOML file; a relative path of the data is relative to it."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no configuration {str(path)!r}.")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"The configuration {str(path)!r} is not UTF-8 text.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"The configuration {str(path)!r} is not TOML: {error}.") from error
+    return config_from(table, path.parent)
+
+
+def config_from(table: dict[str, Any], directory: Path | None = None) -> Config:
+    """Check a configuration.
+
+    Parameters
+    ----------
+    table : dict
+        Plain data, as TOML gives it.
+    directory : pathlib.Path, optional
+        What a relative path of the data is relative to.
+    """
+    top = Section(table)
+    config = Config(
+        seed=top.whole("seed", 0),
+        data=_data(top.section("data"), directory),
+        split=_split(top.section("split")),
+        valuation=_valuation(top.section("valuation") if "valuation" in top else Section({})),
+        interventions=_interventions(top.section("interventions")),
+        models=_models(top.section("models")),
+        evaluation=_evaluation(top.section("evaluation") if "evaluation" in top else Section({})),
+        source=table,
+    )
+    for key in ("valuation", "evaluation"):
+        top.take(key, None)
+    top.done()
+    if config.evaluation.threshold == "validation" and not config.split.has_validation:
+        raise ValueError(
+            '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
+        )
+    return config
+
+
+def _data(section: Section, directory: Path | None) -> DataConfig:
+    path = section.text("path") if "path" in section else None
+    generator = section.text("generator", choices=GENERATORS) if "generator" in section else None
+    section.take("path", None)
+    section.take("generator", None)
+    if (path is None) == (generator is None):
+        raise ValueError("`data` must have either a `path` or a `generator`.")
+    if path is not None and directory is not None:
+        path = str(directory / path)
+    positive = section.take("positive", None)
+    if positive is not None and not isinstance(positive, str | int | float):
+        raise ValueError(f"`data.positive` must be a label of the target, got {positive!r}.")
+    protected = section.take("protected")
+    protected = [protected] if isinstance(protected, str) else protected
+    data = DataConfig(
+        path=path,
+        generator=generator,
+        rows=section.whole("rows", 100_000, at_least=100) if path is None else 0,
+        variant=section.text("variant", "base", VARIANTS) if path is None else "",
+        target=section.text("target"),
+        positive=positive,
+        protected=Section({"protected": protected}, "data").texts("protected"),
+        drop=section.texts("drop", ()),
+        exclude=section.texts("exclude", ()),
+    )
+    section.done()
+    if not data.protected:
+        raise ValueError("`data.protected` is empty: name at least one protected attribute.")
+    return data
+
+
+def _split(section: Section) -> SplitConfig:
+    method = section.text("method", choices=("column", "random"))
+    if method == "column":
+        column: str | None = section.text("column")
+        parts = {part: section.different(part, [], _label) for part in ("train", "validation", "test")}
+        for part in ("train", "test"):
+            if not parts[part]:
+                raise ValueError(f"`split.{part}` is empty: list the values of {column!r} that it holds.")
+        seen: dict[Any, str] = {}
+        for part, values in parts.items():
+            for value in values:
+                if value in seen:
+                    raise ValueError(
+                        f"`split.{part}` holds {value!r}, which `split.{seen[value]}` holds too."
+                    )
+                seen[value] = part
+    else:
+        column = None
+        shares = {
+            "train": section.number("train", above=0, below=1),
+            "validation": _share(section, "validation"),
+            "test": section.number("test", above=0, below=1),
+        }
+        if abs(sum(shares.values()) - 1) > 1e-9:
+            raise ValueError(
+                f"The shares of `split` must add up to 1, got {' + '.join(map(str, shares.values()))}."
+            )
+        parts = {part: (share,) for part, share in shares.items()}
+    section.done()
+    return SplitConfig(method, column, **parts)
+
+
+def _share(section: Section, key: str) -> float:
+    value = section.take(key, 0.0)
+    if not is_number(value) or not 0 <= value < 1:
+        raise ValueError(f"`{section.at(key)}` must be a number in [0, 1), got {value!r}.")
+    return float(value)
+
+
+def _label(value: Any, place: str) -> Any:
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"`{place}` must be a text, a number, true or false, got {value!r}.")
+    return value
+
+
+def _valuation(section: Section) -> ValuationConfig:
+    given = section.take("models", [])
+    if not isinstance(given, list):
+        raise ValueError(f"`valuation.models` must be a list of tables, got {given!r}.")
+    models = []
+    for j, model in enumerate(given):
+        one = Section(model, f"valuation.models[{j}]")
+        models.append({name: read_parameter(one.take(name), name, one.at(name)) for name in one})
+    valuation = ValuationConfig(
+        algorithms=section.texts("algorithms", ("oob",), ALGORITHMS),
+        bags=section.whole("bags", 10, at_least=1),
+        unseen_fraction=section.number("unseen_fraction", 0.2, above=0, below=1),
+        models=tuple(models),
+    )
+    section.done()
+    if not valuation.algorithms:
+        raise ValueError("`valuation.algorithms` is empty: list 'oob', 'inbag' or both.")
+    if valuation.bags * valuation.unseen_fraction < 1 - 1e-9:
+        raise ValueError(
+            f"`valuation.bags` ({valuation.bags}) times `valuation.unseen_fraction` "
+            f"({valuation.unseen_fraction:g}) must be at least 1, so that every row is left out once."
+        )
+    return valuation
+
+
+def _interventions(section: Section) -> InterventionsConfig:
+    interventions = InterventionsConfig(
+        none=section.switch("none", True),
+        rps=section.switch("rps", True),
+        rw=section.switch("rw", True),
+        uaps=_uaps(section.section("uaps")) if "uaps" in section else None,
+        uar=_uar(section.section("uar")) if "uar" in section else None,
+        corrected_uar=_corrected(section.section("corrected_uar")) if "corrected_uar" in section else None,
+    )
+    for key in ("uaps", "uar", "corrected_uar"):
+        section.take(key, None)
+    section.done()
+    if interventions == InterventionsConfig(False, False, False, None, None, None):
+        raise ValueError("`interventions` has none: switch at least one on.")
+    return interventions
+
+
+def _uaps(section: Section) -> SamplingConfig:
+    sampling = SamplingConfig(
+        utilities=section.texts("utilities", ("linear",), UTILITIES),
+        alphas=section.shares("alphas"),
+        strengths=section.shares("strengths", (1.0,)),
+    )
+    return _filled(section, sampling)
+
+
+def _uar(section: Section) -> ReweighingConfig:
+    reweighing = ReweighingConfig(
+        utilities=section.texts("utilities", ("linear",), UTILITIES),
+        alphas=section.shares("alphas"),
+        scalings=section.texts("scalings", ("minmax",), SCALINGS),
+        negative=section.text("negative", "raise", ("raise", "clip")),
+    )
+    return _filled(section, reweighing)
+
+
+def _corrected(section: Section) -> CorrectedConfig:
+    corrected = CorrectedConfig(
+        utilities=section.texts("utilities", ("linear",), UTILITIES),
+        alphas=section.shares("alphas"),
+        floors=section.shares("floors", (0.0,)),
+        corrections=section.different("corrections", (1.0,), _correction),
+    )
+    return _filled(section, corrected)
+
+
+def _correction(value: Any, place: str) -> float:
+    if not is_number(value) or value < 0:
+        raise ValueError(f"`{place}` must be a number of at least 0, got {value!r}.")
+    return float(value)
+
+
+def _filled(section: Section, settings: Any) -> Any:
+    """Refuse unknown keys and empty lists, which would make a grid of nothing."""
+    section.done()
+    for name, values in asdict(settings).items():
+        if values == ():
+            raise ValueError(f"`{section.at(name)}` is empty: list at least one.")
+    return settings
+
+
+def _models(section: Section) -> ModelsConfig:
+    models = ModelsConfig(
+        count=section.whole("count", 25, at_least=1),
+        seed=section.whole("seed", 0),
+        deadline=section.number("deadline", above=0) if "deadline" in section else None,
+        space=read_space(section.section("space")),
+    )
+    section.take("deadline", None)
+    section.done()
+    return models
+
+
+def _evaluation(section: Section) -> EvaluationConfig:
+    evaluation = EvaluationConfig(
+        max_fpr=section.number("max_fpr", 0.05, above=0, below=1),
+        threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
+        bootstrap=section.whole("bootstrap", 0),
+    )
+    section.done()
+    return evaluation

@@ -1,0 +1,152 @@
+"""The experiment: a configuration that can be run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from fado.experiment._config import config_from, read_config
+from fado.experiment._plan import Plan
+from fado.experiment._presets import write_preset
+from fado.experiment._results import Results
+from fado.experiment._settings import Config
+
+__all__ = ["Experiment"]
+
+
+class Experiment:
+    """Value rows, apply interventions, train the same models after each, judge them: all that a file asks.
+
+    Parameters
+    ----------
+    config : dict
+        The configuration as plain data, with the keys of the TOML file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from fado.experiment import Experiment
+    >>> experiment = Experiment({
+    ...     "data": {
+    ...         "generator": "account_fraud", "rows": 4000,
+    ...         "target": "fraud_bool", "protected": "customer_age>=50",
+    ...     },
+    ...     "split": {"method": "random", "train": 0.6, "validation": 0.2, "test": 0.2},
+    ...     "interventions": {"uar": {"alphas": [0.0, 1.0]}},
+    ...     "models": {"count": 2, "space": {"n_estimators": {"log_uniform": [5, 20]}}},
+    ... })
+    >>> experiment
+    Experiment of 5 interventions x 2 models = 10 rows, 10 fits
+    >>> with TemporaryDirectory() as store:
+    ...     results = experiment.run(store, n_jobs=1)
+    >>> results
+    Results of 10 models (10 done)
+    >>> results.frame["intervention"].unique().tolist()
+    ['none', 'RPS', 'RW', 'UAR']
+    """
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config_from(config)
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
+        """Read an experiment from a TOML file.
+
+        Parameters
+        ----------
+        path : path-like
+            The file. A relative path of the data in it is relative to it.
+        """
+        experiment = cls.__new__(cls)
+        experiment._config = read_config(path)
+        return experiment
+
+    @staticmethod
+    def write_example(path: str | os.PathLike[str], preset: str = "quick") -> None:
+        """Write a commented configuration that runs as it stands.
+
+        Parameters
+        ----------
+        path : path-like
+            The TOML file; it must not be there yet.
+        preset : {"quick", "paper"}, default="quick"
+            A run of under a minute, or the paper's whole grid.
+        """
+        write_preset(path, preset)
+
+    @property
+    def config(self) -> Config:
+        """The checked configuration."""
+        return self._config
+
+    @property
+    def plan(self) -> Plan:
+        """What there is to do."""
+        return Plan.of(self._config)
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return (
+            f"Experiment of {len(plan.settings):,} interventions x {len(plan.models):,} models = "
+            f"{plan.n_rows:,} rows, {plan.n_fits:,} fits"
+        )
+
+    def estimated_seconds(self, *, n_jobs: int | None = None) -> float:
+        """Say how long the fits of all models may take on this machine, by growing a few trees of each.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            How many fits run side by side; None uses every core.
+        """
+        from fado.experiment._estimate import estimated_seconds
+
+        return estimated_seconds(self._config, n_jobs)
+
+    def run(
+        self,
+        store: str | os.PathLike[str],
+        *,
+        n_jobs: int | None = None,
+        client: Any = None,
+        progress: bool = False,
+        retry_failed: bool = False,
+    ) -> Results:
+        """Do what the store lacks, and give the results.
+
+        Parameters
+        ----------
+        store : path-like
+            A directory; a new one, or that of an earlier run of the same experiment, which is resumed.
+        n_jobs : int, optional
+            How many fits run side by side; None uses every core. It changes no result.
+        client : dask.distributed.Client, optional
+            Sends the fits to a cluster instead; the store stays here.
+        progress : bool, default=False
+            Whether to show a progress line.
+        retry_failed : bool, default=False
+            Whether fits that failed in an earlier run are tried again.
+
+        Returns
+        -------
+        Results
+
+        Raises
+        ------
+        RuntimeError
+            If another runner works on the store.
+        ValueError
+            If the store holds another experiment: other data, configuration or library versions.
+        """
+        from fado.experiment._runner import run
+
+        run(
+            self._config,
+            Path(store),
+            n_jobs=n_jobs,
+            client=client,
+            progress=progress,
+            retry_failed=retry_failed,
+        )
+        return Results.load(store)

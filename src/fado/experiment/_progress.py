@@ -1,0 +1,81 @@
+"""One line that says how far the fits are."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+__all__ = ["ProgressLine"]
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class ProgressLine:
+    """Fits done, failed, per second, and time left: a bar on a terminal, plain lines elsewhere.
+
+    Parameters
+    ----------
+    total : int
+        How many fits there are, with those that an earlier run has done.
+    show : bool
+        False keeps silent.
+    """
+
+    def __init__(self, total: int, *, show: bool) -> None:
+        self._total = total
+        self._show = show
+        self._skipped = self._done = self._failed = 0
+        self._start = self._said = time.monotonic()
+        self._bar: Any = None
+
+    def __enter__(self) -> ProgressLine:
+        if self._show and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, desc="fits", leave=False, smoothing=0.05)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        if self._show:
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def skip(self, failed: bool) -> None:
+        """Count a fit that needs no doing: done before, shared, or without a training set."""
+        self._skipped += 1
+        self._failed += failed
+        if self._bar is not None:
+            self._bar.initial += 1
+            self._bar.update()
+
+    def add(self, done: int, failed: int) -> None:
+        """Count fits that were done now, and those of them that failed."""
+        self._done += done
+        self._failed += failed
+        if self._bar is not None:
+            self._bar.set_postfix(failed=self._failed, refresh=False)
+            self._bar.update(done)
+        elif self._show and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        """Say it in one line."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        counted = self._skipped + self._done
+        left = seconds / self._done * (self._total - counted) if self._done else 0.0
+        return (
+            f"fits: {counted:,} of {self._total:,} done, {self._failed:,} failed, "
+            f"{self._done / seconds:.2f} per second, {_shown(left)} left"
+        )
+
+
+def _shown(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

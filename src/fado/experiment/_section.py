@@ -1,0 +1,154 @@
+"""Read one table of a configuration, and name the place of whatever is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+__all__ = ["Section", "shown_place"]
+
+Item = TypeVar("Item")
+
+_REQUIRED: Any = object()
+
+
+def shown_place(place: str, key: str | int) -> str:
+    """Give the place of an entry: ``interventions.uar`` and ``alphas`` make ``interventions.uar.alphas``."""
+    if isinstance(key, int):
+        return f"{place}[{key}]"
+    return f"{place}.{key}" if place else key
+
+
+class Section:
+    """A table of the configuration that knows where it stands and which of its keys have been read.
+
+    Parameters
+    ----------
+    table : mapping
+        As TOML gives it.
+    place : str
+        Where it stands, for messages; empty for the whole file.
+
+    Examples
+    --------
+    >>> section = Section({"alphas": [0.0, 0.5, 1.5]}, "interventions.uar")
+    >>> section.shares("alphas")
+    Traceback (most recent call last):
+    ValueError: `interventions.uar.alphas[2]` must be a number in [0, 1], got 1.5.
+    """
+
+    def __init__(self, table: Any, place: str = "") -> None:
+        if not isinstance(table, Mapping):
+            raise ValueError(f"`{place}` must be a table, got {table!r}.")
+        self.place = place
+        self._table = table
+        self._read: set[str] = set()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def __iter__(self) -> Any:
+        return iter(self._table)
+
+    def at(self, key: str) -> str:
+        """Give the place of a key."""
+        return shown_place(self.place, key)
+
+    def take(self, key: str, default: Any = _REQUIRED) -> Any:
+        """Give whatever stands under a key."""
+        self._read.add(key)
+        if key in self._table:
+            return self._table[key]
+        if default is _REQUIRED:
+            raise ValueError(f"`{self.at(key)}` is missing: set it.")
+        return default
+
+    def section(self, key: str) -> Section:
+        """Give a table inside this one."""
+        return Section(self.take(key), self.at(key))
+
+    def done(self) -> None:
+        """Refuse keys that nobody has read."""
+        for key in self._table:
+            if key not in self._read:
+                close = difflib.get_close_matches(key, self._read, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"there are {_listed(sorted(self._read))}."
+                raise ValueError(f"`{self.at(key)}` is not a key of the configuration: {hint}")
+
+    def switch(self, key: str, default: bool) -> bool:
+        """Give a key's true or false."""
+        value = self.take(key, default)
+        if not isinstance(value, bool):
+            raise ValueError(f"`{self.at(key)}` must be true or false, got {value!r}.")
+        return value
+
+    def text(self, key: str, default: Any = _REQUIRED, choices: Sequence[str] = ()) -> str:
+        """Give a key's text, one of some choices if there are any."""
+        return as_text(self.take(key, default), self.at(key), choices)
+
+    def whole(self, key: str, default: Any = _REQUIRED, at_least: int = 0) -> int:
+        """Give a key's whole number."""
+        return as_whole(self.take(key, default), self.at(key), at_least)
+
+    def number(self, key: str, default: Any = _REQUIRED, *, above: float, below: float = math.inf) -> float:
+        """Give a key's number, strictly between two bounds."""
+        value = self.take(key, default)
+        if not is_number(value) or not above < value < below:
+            bounds = f"in ({above:g}, {below:g})" if below < math.inf else f"above {above:g}"
+            raise ValueError(f"`{self.at(key)}` must be a number {bounds}, got {value!r}.")
+        return float(value)
+
+    def shares(self, key: str, default: Any = _REQUIRED) -> tuple[float, ...]:
+        """Give a key's list of different numbers in [0, 1]."""
+        return self.different(key, default, _as_share)
+
+    def texts(self, key: str, default: Any = _REQUIRED, choices: Sequence[str] = ()) -> tuple[str, ...]:
+        """Give a key's list of different texts."""
+        return self.different(key, default, lambda value, place: as_text(value, place, choices))
+
+    def different(self, key: str, default: Any, read: Callable[[Any, str], Item]) -> tuple[Item, ...]:
+        """Give a key's list, each entry read by a function, none of them twice."""
+        values = self.take(key, default)
+        if not isinstance(values, list | tuple):
+            raise ValueError(f"`{self.at(key)}` must be a list, got {values!r}.")
+        found: list[Item] = []
+        for position, value in enumerate(values):
+            place = shown_place(self.at(key), position)
+            item = read(value, place)
+            if item in found:
+                raise ValueError(f"`{place}` repeats {value!r}: list it once.")
+            found.append(item)
+        return tuple(found)
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether this is a finite number and no boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
+    """Give a text, or say what is wrong with it."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"`{place}` must be a text, got {value!r}.")
+    if choices and value not in choices:
+        raise ValueError(f"`{place}` must be {_listed(choices)}, got {value!r}.")
+    return value
+
+
+def as_whole(value: Any, place: str, at_least: int = 0) -> int:
+    """Give a whole number, or say what is wrong with it."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {value!r}.")
+    return value
+
+
+def _as_share(value: Any, place: str) -> float:
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ValueError(f"`{place}` must be a number in [0, 1], got {value!r}.")
+    return float(value)
+
+
+def _listed(choices: Sequence[str]) -> str:
+    return " or ".join(map(repr, choices))

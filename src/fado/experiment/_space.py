@@ -1,0 +1,137 @@
+"""The space that LightGBM models are drawn from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fado.experiment._section import Section, as_text, is_number, shown_place
+
+__all__ = ["Parameter", "drawn", "read_parameter", "read_space"]
+
+# scikit-learn's spelling of every parameter that may be set, whether it is whole, and what it must reach.
+_NUMBERS: dict[str, tuple[bool, float]] = {
+    "n_estimators": (True, 1),
+    "num_leaves": (True, 2),
+    "max_depth": (True, -1),
+    "learning_rate": (False, 1e-9),
+    "min_child_samples": (True, 0),
+    "min_child_weight": (False, 0),
+    "min_split_gain": (False, 0),
+    "subsample": (False, 1e-9),
+    "subsample_freq": (True, 0),
+    "colsample_bytree": (False, 1e-9),
+    "reg_alpha": (False, 0),
+    "reg_lambda": (False, 0),
+    "max_bin": (True, 2),
+    "min_data_in_bin": (True, 1),
+    "top_rate": (False, 0),
+    "other_rate": (False, 0),
+    "max_delta_step": (False, 0),
+    "path_smooth": (False, 0),
+    "scale_pos_weight": (False, 1e-9),
+    "cat_l2": (False, 0),
+    "cat_smooth": (False, 0),
+    "min_data_per_group": (True, 1),
+    "max_cat_threshold": (True, 1),
+}
+_BOOSTING = ("gbdt", "goss")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How one parameter is drawn: from a few choices, or log-uniformly between two ends.
+
+    Parameters
+    ----------
+    choices : tuple
+        What it may be, all as likely; one alone is fixed.
+    low, high : int or float, optional
+        The ends, both included. Whole numbers give whole numbers.
+    """
+
+    choices: tuple[Any, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    def draw(self, generator: np.random.Generator) -> Any:
+        """Draw a value."""
+        if self.low is None or self.high is None:
+            return self.choices[generator.integers(len(self.choices))]
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return min(int(_log_uniform(generator, self.low, self.high + 1)), self.high)
+        return float(_log_uniform(generator, self.low, self.high))
+
+
+def _log_uniform(generator: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(generator.uniform(math.log(low), math.log(high)))
+
+
+def drawn(space: dict[str, Parameter], count: int, seed: int) -> list[dict[str, Any]]:
+    """Draw the parameters of some models.
+
+    Every parameter of every model has a seed of its own: neither the order of the space nor the number of
+    models changes a model.
+
+    Examples
+    --------
+    >>> space = {"n_estimators": Parameter(low=20, high=300), "boosting_type": Parameter(("goss",))}
+    >>> drawn(space, count=2, seed=0)
+    [{'n_estimators': 77, 'boosting_type': 'goss'}, {'n_estimators': 96, 'boosting_type': 'goss'}]
+    """
+    return [
+        {
+            name: parameter.draw(np.random.default_rng([seed, model, *name.encode()]))
+            for name, parameter in space.items()
+        }
+        for model in range(count)
+    ]
+
+
+def read_space(section: Section) -> dict[str, Parameter]:
+    """Read the space from the configuration."""
+    space = {name: _read(section.take(name), name, section.at(name)) for name in section}
+    if not space:
+        raise ValueError(f"`{section.place}` is empty: set at least `n_estimators`.")
+    return space
+
+
+def _read(given: Any, name: str, place: str) -> Parameter:
+    if not isinstance(given, dict):
+        return Parameter((read_parameter(given, name, place),))
+    section = Section(given, place)
+    if len(given) != 1 or not set(given) <= {"choices", "log_uniform"}:
+        raise ValueError(
+            f"`{place}` must be a value, {{ choices = [...] }} or {{ log_uniform = [low, high] }}, "
+            f"got the keys {', '.join(map(repr, given)) or 'none'}."
+        )
+    if "choices" in section:
+        choices = section.different("choices", [], lambda value, where: read_parameter(value, name, where))
+        if not choices:
+            raise ValueError(f"`{section.at('choices')}` is empty: list at least one.")
+        return Parameter(choices)
+    ends = section.take("log_uniform")
+    where = section.at("log_uniform")
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise ValueError(f"`{where}` must be a list of two ends, got {ends!r}.")
+    low, high = (read_parameter(end, name, shown_place(where, j)) for j, end in enumerate(ends))
+    if not is_number(low) or not 0 < low <= high:
+        raise ValueError(f"`{where}` must rise from a number above 0, got {ends!r}.")
+    return Parameter(low=low, high=high)
+
+
+def read_parameter(value: Any, name: str, place: str) -> Any:
+    """Check one value of a LightGBM parameter."""
+    if name == "boosting_type":
+        return as_text(value, place, _BOOSTING)
+    if name not in _NUMBERS:
+        known = ", ".join(["boosting_type", *_NUMBERS])
+        raise ValueError(f"`{place}` is not a parameter that can be set; there are {known}.")
+    whole, least = _NUMBERS[name]
+    kind = "a whole number" if whole else "a number"
+    if not is_number(value) or (whole and not isinstance(value, int)) or value < least:
+        raise ValueError(f"`{place}` must be {kind} of at least {least:g}, got {value!r}.")
+    return value if whole else float(value)

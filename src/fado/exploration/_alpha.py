@@ -1,0 +1,156 @@
+"""What the alpha slider shows, for every utility and every alpha, computed before the page is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.exploration._distributions import BINS, binned
+from fado.exploration._groups import Groups
+from fado.exploration._material import Material
+from fado.exploration._pool import SlicePool
+from fado.exploration._sampling import Sampling
+from fado.exploration._slices import SliceFinder
+from fado.interventions._weights import mean_one, minmax
+from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
+
+__all__ = ["ALPHAS", "UTILITIES", "alpha_part"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+ALPHAS = tuple(step / 20 for step in range(21))
+UTILITIES: dict[str, tuple[Any, float, float]] = {  # with the ends of what they can be
+    "linear": (LinearUtility, 0.0, 1.0),
+    "difference": (DifferenceUtility, -1.0, 1.0),
+    "cobb-douglas": (CobbDouglasUtility, 0.0, 1.0),
+}
+
+
+def alpha_part(
+    material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: Groups
+) -> dict[str, Any]:
+    """Give for every utility and alpha what the utility, the sampler and the reweigher would do.
+
+    Parameters
+    ----------
+    material : Material
+        The rows.
+    finder : SliceFinder
+        Of the same rows.
+    names : sequence of str
+        The protected attributes that the utility weighs, in equal parts.
+    fine : Groups
+        The groups whose positive rates the sampler matches.
+    groups : Groups
+        The groups that are shown.
+    """
+    parts = _Parts(material, finder, names, fine, groups)
+    return {
+        "attributes": list(names),
+        "alphas": list(ALPHAS),
+        "groups": list(groups.names),
+        "rows": groups.sizes.tolist(),
+        "outcome_before": _per_row(parts.outcome_sums(None), groups.sizes),
+        "sampling": parts.sampling_counts(),
+        "slices": parts.pool.described(groups),
+        "utilities": {
+            utility: {
+                "low": low,
+                "high": high,
+                "settings": [
+                    parts.setting(kind(alpha=alpha, betas=_betas(names, alpha)), low, high)
+                    for alpha in ALPHAS
+                ],
+            }
+            for utility, (kind, low, high) in UTILITIES.items()
+        },
+    }
+
+
+def _betas(names: Sequence[str], alpha: float) -> dict[str, float]:
+    return {name: (1 - alpha) / len(names) for name in names}
+
+
+class _Parts:
+    """What all settings of one scenario share."""
+
+    def __init__(
+        self, material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: Groups
+    ) -> None:
+        self._material, self._groups, self._names = material, groups, names
+        positive, several = material.is_positive, len(np.unique(fine.codes)) > 1
+        self._sampling = Sampling(material, positive, fine) if positive is not None and several else None
+        self.pool = SlicePool(material, finder, names, self._sampling)
+
+    def setting(self, utility: Any, low: float, high: float) -> dict[str, Any]:
+        """Give what the page shows for one utility."""
+        utilities = utility(self._material.valuation)
+        bins = binned(utilities, low, high)
+        everyone = np.ones(len(bins), dtype=bool)
+        dropped = None if self._sampling is None else self._sampling.dropped(utilities)
+        return {
+            "histogram": self._histograms(bins, everyone),
+            "mean": _per_row(self._groups.total(utilities), self._groups.sizes),
+            "dropped": None if dropped is None else self._dropped(bins, dropped),
+            "weights": self._weights(mean_one(minmax(utilities))),
+            "slices": self.pool.ranked(utilities, dropped),
+        }
+
+    def outcome_sums(self, weights: FloatArray | None) -> FloatArray | None:
+        """Add up the outcome per group, weighted; None where there is none to compare."""
+        outcome = self._material.outcome
+        if outcome is None:
+            return None
+        return self._groups.total(outcome if weights is None else outcome * weights)
+
+    def sampling_counts(self) -> dict[str, Any] | None:
+        """Give per group what is dropped and what rate is left, which no utility changes."""
+        if self._sampling is None:
+            return None
+        groups = self._groups
+        gone = groups.count(self._sampling.dropped(np.zeros(len(self._material))))
+        positives = groups.count(self._sampling.positive)
+        return {
+            "dropped": gone.tolist(),
+            "kept": (groups.sizes - gone).tolist(),
+            "rate_before": (positives / groups.sizes).tolist(),
+            "rate_after": (positives / (groups.sizes - gone)).tolist(),
+        }
+
+    def _histograms(self, bins: npt.NDArray[np.int64], rows: Bools) -> list[list[int]]:
+        groups = self._groups
+        there = rows & (groups.codes >= 0)
+        cells = np.bincount(groups.codes[there] * BINS + bins[there], minlength=len(groups) * BINS)
+        return cells.reshape(len(groups), BINS).tolist()
+
+    def _dropped(self, bins: npt.NDArray[np.int64], dropped: Bools) -> dict[str, Any]:
+        groups, valuation = self._groups, self._material.valuation
+        counts = groups.count(dropped)
+        v_z = np.mean([valuation[name] for name in self._names], axis=0)
+        return {
+            "histogram": self._histograms(bins, dropped),
+            "mean_v_y": _per_row(groups.total(valuation["y"] * dropped), counts),
+            "mean_v_z": _per_row(groups.total(v_z * dropped), counts),
+        }
+
+    def _weights(self, weights: FloatArray) -> dict[str, Any]:
+        effective = float(weights.sum() ** 2 / np.square(weights).sum())
+        per_group = self._groups.total(weights)
+        return {
+            "effective_rows": effective,
+            "effective_share": effective / len(weights),
+            "largest": float(weights.max()),
+            "share_per_group": (per_group / weights.sum()).tolist(),
+            "outcome_per_group": _per_row(self.outcome_sums(weights), per_group),
+        }
+
+
+def _per_row(sums: FloatArray | None, counts: npt.NDArray[Any]) -> list[float | None] | None:
+    """Divide sums by counts; None where there is nothing to divide by."""
+    if sums is None:
+        return None
+    return [float(total / count) if count > 0 else None for total, count in zip(sums, counts, strict=True)]

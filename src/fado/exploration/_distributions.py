@@ -1,0 +1,73 @@
+"""The distribution of values per group and label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.exploration._groups import FEWEST_MEMBERS
+from fado.exploration._labels import label_groups
+from fado.exploration._material import Attribute, Material, known_mean
+
+__all__ = ["BINS", "binned", "distributions"]
+
+BINS = 20
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def binned(values: FloatArray, low: float, high: float) -> npt.NDArray[np.int64]:
+    """Give the bin of every value, of `BINS` equally wide ones; the last holds its upper end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> binned(np.array([0.0, 0.049, 0.05, 1.0]), 0.0, 1.0)
+    array([ 0,  0,  1, 19])
+    """
+    scaled = np.floor((values - low) / (high - low) * BINS + 1e-9)
+    return np.clip(scaled, 0, BINS - 1).astype(np.int64)
+
+
+def distributions(material: Material, attribute: Attribute) -> dict[str, Any]:
+    """Describe the values of the target and of one attribute, per group and label.
+
+    Returns
+    -------
+    dict
+        ``labels``, and for ``v_y`` and ``v_z`` one entry per group and label of at least ten rows, with its
+        rows, histogram, quartiles, mean and mean standard error.
+    """
+    labels, groups = label_groups(material), attribute.groups
+    return {
+        "labels": list(labels.names),
+        "groups": list(groups.names),
+        "v_y": _per_cell(material, "y", attribute, labels),
+        "v_z": _per_cell(material, attribute.name, attribute, labels),
+    }
+
+
+def _per_cell(material: Material, variable: str, attribute: Attribute, labels: Any) -> list[dict[str, Any]]:
+    values, error = material.valuation[variable], material.error(variable)
+    bins = binned(values, 0.0, 1.0)
+    cells = []
+    for group, name in enumerate(attribute.groups.names):
+        for label, label_name in enumerate(labels.names):
+            rows = np.flatnonzero(attribute.groups.members(group) & labels.members(label))
+            if len(rows) < FEWEST_MEMBERS:
+                continue
+            quartiles = np.quantile(values[rows], [0.25, 0.5, 0.75])
+            cells.append(
+                {
+                    "group": name,
+                    "label": label_name,
+                    "rows": len(rows),
+                    "histogram": np.bincount(bins[rows], minlength=BINS).tolist(),
+                    "quartiles": quartiles.tolist(),
+                    "mean": float(values[rows].mean()),
+                    "standard_error": None if error is None else known_mean(error[rows]),
+                }
+            )
+    return cells

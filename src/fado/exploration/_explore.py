@@ -1,0 +1,144 @@
+"""The public name: explore a table and its values."""
+
+from __future__ import annotations
+
+import copy
+import html
+import os
+from typing import TYPE_CHECKING, Any
+
+from fado._files import replacing
+from fado.exploration._material import read_material
+from fado.exploration._page import page
+from fado.exploration._summary import summarise
+from fado.valuation import Valuation
+
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["Exploration", "explore"]
+
+
+class Exploration:
+    """What there is to see in a table and its values, as data, as a page and as single charts.
+
+    `explore` makes it.
+
+    Parameters
+    ----------
+    summary : dict
+        All that the page shows.
+    """
+
+    def __init__(self, summary: dict[str, Any]) -> None:
+        self._summary = summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all that the page shows, as plain data that JSON can hold."""
+        return copy.deepcopy(self._summary)
+
+    def html(self) -> str:
+        """Give the page: one self-contained text that loads nothing."""
+        return page(self._summary)
+
+    def write_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write.
+        """
+        text = self.html()
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def chart(
+        self, name: str, attribute: str | None = None, *, utility: str = "linear", alpha: float = 0.5
+    ) -> altair.Chart | altair.LayerChart | altair.FacetChart:
+        """Draw one chart with Altair.
+
+        Parameters
+        ----------
+        name : str
+            "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
+            "suspicious".
+        attribute : str, optional
+            A protected attribute; None is the first.
+        utility : {"linear", "difference", "cobb-douglas"}, default="linear"
+            For "utility": which one.
+        alpha : float, default=0.5
+            For "utility": a multiple of 0.05 in [0, 1].
+        """
+        from fado.exploration._charts import chart
+
+        return chart(self._summary, name, attribute, utility, alpha)
+
+    def _repr_html_(self) -> str:
+        # A frame keeps the notebook's styles out of the page, and the page's scripts out of the notebook.
+        return (
+            f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(self.html())}" '
+            'style="width:100%;height:800px;border:0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        about = self._summary["about"]
+        names = ", ".join(attribute["name"] for attribute in self._summary["attributes"])
+        return f"Exploration of {about['rows']:,} rows by {names}"
+
+
+def explore(
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    valuation: Valuation | None = None,
+    pos_label: Any = None,
+    max_rows: int = 50_000,
+    show_rows: bool = False,
+    random_state: int = 0,
+) -> Exploration:
+    """Explore a table and its values: its biases, its slices, its proxies, its suspicious rows.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+        The features.
+    y : array-like of shape (n_rows,)
+        The target.
+    sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+        The protected attributes.
+    valuation : Valuation, optional
+        The values of these rows; computed if there is none.
+    pos_label : label, optional
+        The positive label. None is the larger of two; a target of more classes has none.
+    max_rows : int, default=50_000
+        Slices are searched for in so many rows at most, drawn at random. All else, and all that is said of a
+        slice that was found, is about every row.
+    show_rows : bool, default=False
+        Whether to show what the most suspicious rows hold, and not just where they stand.
+    random_state : int, default=0
+        Seed of the values if they are computed, of that draw, and of the shuffle by which ties in utility
+        fall.
+
+    Returns
+    -------
+    Exploration
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from fado import explore
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], size=2000)
+    >>> X = pd.DataFrame({"job": np.where(sex == "f", "nurse", "clerk"), "age": rng.integers(18, 80, 2000)})
+    >>> X.loc[rng.random(2000) < 0.2, "job"] = "driver"
+    >>> y = rng.random(2000) < np.where(sex == "f", 0.2, 0.4)
+    >>> seen = explore(X, y, sensitive_features={"sex": sex})
+    >>> seen
+    Exploration of 2,000 rows by sex
+    >>> seen.to_dict()["attributes"][0]["columns"]["columns"][0]["name"]
+    'job'
+    """
+    material = read_material(X, y, sensitive_features, valuation, pos_label, max_rows, random_state)
+    return Exploration(summarise(material, show_rows=show_rows))

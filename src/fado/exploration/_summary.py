@@ -1,0 +1,106 @@
+"""From a table and its values to plain data: all that a page shows, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fado._version import __version__
+from fado.exploration._alpha import alpha_part
+from fado.exploration._biases import biases
+from fado.exploration._columns import columns_part
+from fado.exploration._distributions import distributions
+from fado.exploration._groups import crossed, shown
+from fado.exploration._material import Attribute, Material
+from fado.exploration._plane import plane
+from fado.exploration._slices import SliceFinder
+from fado.exploration._suspicious import suspicious_part
+
+__all__ = ["summarise"]
+
+
+def summarise(material: Material, *, show_rows: bool) -> dict[str, Any]:
+    """Summarise the material as plain data that JSON can hold.
+
+    Returns
+    -------
+    dict
+        ``about`` the data and the values; one entry of ``attributes`` per protected attribute; and
+        ``together``, what the slider shows when the utility weighs several attributes at once (None for one).
+    """
+    finder = SliceFinder(material)
+    return _known(
+        {
+            "about": _about(material),
+            "attributes": [_attribute(material, one, finder, show_rows) for one in material.attributes],
+            "together": _together(material, finder),
+        }
+    )
+
+
+def _known(value: Any) -> Any:
+    """Put None, which JSON has, in the place of NaN, which it has not."""
+    if isinstance(value, dict):
+        return {key: _known(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_known(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _attribute(
+    material: Material, attribute: Attribute, finder: SliceFinder, show_rows: bool
+) -> dict[str, Any]:
+    groups = attribute.groups
+    return {
+        "name": attribute.name,
+        "kind": attribute.variable.kind,
+        "groups": [
+            {"name": name, "rows": int(size)} for name, size in zip(groups.names, groups.sizes, strict=True)
+        ],
+        "some_hidden": bool((groups.codes < 0).any()),
+        "biases": biases(material, attribute),
+        "values": distributions(material, attribute),
+        "plane": plane(material, attribute),
+        "alpha": alpha_part(material, finder, [attribute.name], attribute.fine, groups),
+        "gives_away": finder.gives_away(attribute),
+        "columns": columns_part(material, attribute, finder.columns),
+        "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),
+    }
+
+
+def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
+    if len(material.attributes) < 2:
+        return None
+    fine = crossed([(one.name, one.fine) for one in material.attributes])
+    return alpha_part(material, finder, [one.name for one in material.attributes], fine, shown(fine))
+
+
+def _about(material: Material) -> dict[str, Any]:
+    target, metadata = material.target, material.valuation.metadata
+    positive = None if material.positive is None else str(target.classes[material.positive])
+    return {
+        "rows": len(material),
+        "rows_without_value": material.table.n_rows - len(material),
+        "rows_searched": len(material.sample),
+        "columns": material.table.n_columns,
+        "target": {
+            "name": material.target_name,
+            "kind": target.kind,
+            "classes": [str(label) for label in target.classes],
+            "positive": positive,
+        },
+        "outcome": _outcome_name(material),
+        "algorithm": metadata.get("algorithm", "given"),
+        "bags": metadata.get("n_bags"),
+        "seed": material.seed,
+        "version": __version__,
+    }
+
+
+def _outcome_name(material: Material) -> dict[str, str] | None:
+    """Name what groups are compared by: a rate, or a mean."""
+    if material.target.kind == "continuous":
+        return {"name": f"mean {material.target_name}", "format": "number"}
+    if material.positive is None:
+        return None
+    return {"name": f"rate of {material.target.classes[material.positive]}", "format": "percent"}

@@ -1,0 +1,85 @@
+// What is chosen, where it is kept (the address' fragment, so that a view can be linked to), and drawing it.
+
+const summary = JSON.parse(document.getElementById("data").textContent);
+const about = summary.about;
+const state = { summary, attribute: 0, utility: "linear", alpha: 0.5, together: false };
+
+function readFragment() {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const index = summary.attributes.findIndex((one) => one.name === wanted.get("attribute"));
+  if (index >= 0) state.attribute = index;
+  if (UTILITIES.some(([key]) => key === wanted.get("utility"))) state.utility = wanted.get("utility");
+  const alpha = Number(wanted.get("alpha"));
+  if (wanted.has("alpha") && alpha >= 0 && alpha <= 1) state.alpha = Math.round(alpha * 20) / 20;
+  if (wanted.has("together")) state.together = wanted.get("together") === "1" && summary.together !== null;
+}
+
+function writeFragment() {
+  if (location.protocol === "about:") return; // a frame of a notebook has no address
+  const chosen = new URLSearchParams({
+    attribute: summary.attributes[state.attribute].name, utility: state.utility, alpha: state.alpha.toFixed(2),
+  });
+  if (state.together) chosen.set("together", "1");
+  history.replaceState(null, "", `#${chosen}`);
+}
+
+function drawSwitch() {
+  const box = document.getElementById("switch");
+  box.replaceChildren(el("span", {}, "Protected attribute"));
+  summary.attributes.forEach((one, index) => {
+    const button = el("button", { type: "button", "aria-pressed": String(index === state.attribute), "data-attribute": index }, name(one.name));
+    button.addEventListener("click", () => { state.attribute = index; state.together = false; drawAll(); writeFragment(); });
+    box.append(button);
+  });
+}
+
+function drawSteered() {
+  const attribute = summary.attributes[state.attribute];
+  state.scene = state.together ? summary.together : attribute.alpha;
+  renewControls(state);
+  drawAlpha(state, about);
+  drawSlices(state, about, attribute);
+}
+
+function change(what) {
+  Object.assign(state, what);
+  drawSteered();
+  writeFragment();
+}
+
+function drawAbout() {
+  const target = about.target, box = document.getElementById("about");
+  document.title = `Exploration: ${target.name} by ${summary.attributes.map((one) => one.name).join(", ")}`;
+  box.append(`${count(about.rows)} rows, ${count(about.columns)} columns. Target `, name(target.name));
+  if (target.kind === "continuous") box.append(" (continuous)");
+  else if (target.positive !== null) box.append(" (positive: ", name(target.positive), ")");
+  else box.append(` (${target.classes.length} classes)`);
+  box.append(`. Values: ${about.algorithm}${about.bags ? `, ${about.bags} bags` : ""}.`);
+  if (about.rows_without_value) box.append(` ${count(about.rows_without_value)} rows without a value are left out.`);
+  document.getElementById("footer").append(
+    `Made by FADO ${about.version}. Intervals are 95 % intervals; a gap between the highest and the lowest of many groups is the widest of many gaps. Groups of fewer than 10 rows are pooled or hidden. This page holds counts and means, loads nothing and sends nothing.`);
+}
+
+function drawAll() {
+  const attribute = summary.attributes[state.attribute];
+  drawSwitch();
+  drawBiases(attribute);
+  if (attribute.some_hidden) document.querySelector("#biases [data-part]").append(el("p", { class: "note" }, "Groups of fewer than 10 rows are hidden."));
+  drawValues(attribute, about);
+  drawPlane(attribute, about);
+  drawColumns(attribute, about);
+  drawSuspicious(attribute, about);
+  drawSteered();
+}
+
+readFragment();
+drawAbout();
+drawControls(state, change);
+drawAll();
+window.addEventListener("hashchange", () => { readFragment(); drawAll(); });
+let width = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === width) return; // a phone's address bar changes the height alone
+  width = window.innerWidth;
+  drawAll();
+});

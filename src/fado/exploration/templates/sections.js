@@ -1,0 +1,169 @@
+// The parts of the page that do not move with the slider.
+
+function drawBiases(attribute) {
+  const box = part("biases");
+  for (const bias of attribute.biases) {
+    const write = bias.format === "percent" ? (bias.id === "prevalence" ? points : percent) : writers[bias.format];
+    const card = el("article", { class: "card", "data-bias": bias.id }, el("h3", {}, bias.name));
+    box.append(card);
+    if (known(bias.number)) {
+      card.append(el("div", { class: "big" }, write(bias.number),
+        el("span", { class: "interval" }, `95 % interval ${write(bias.low)} to ${write(bias.high)}`)));
+      card.append(el("p", { class: "measure" }, bias.measure));
+    }
+    card.append(el("p", {}, bias.sentence));
+    if (bias.bars.length) {
+      card.append(el("p", { class: "measure" }, bias.bars_are));
+      barPlot(card, bias.bars, bias.bars_format, `${bias.name}: ${bias.bars_are} per group`);
+      if (bias.references_are) card.append(el("p", { class: "small" }, `dashed: ${bias.references_are}`));
+    }
+  }
+}
+
+function drawValues(attribute, about) {
+  const box = part("values"), values = attribute.values;
+  for (const [key, of] of [["v_y", about.target.name], ["v_z", attribute.name]]) {
+    const cells = values[key];
+    const card = el("article", { class: "card", "data-values": key }, el("h3", {}, `${key}: how unsure models are of `, name(of)));
+    box.append(card);
+    card.append(el("div", { class: "small" }, "rows with ", name(about.target.name), ":"), legend(values.labels));
+    const bands = values.groups.map((group) => {
+      const mine = cells.filter((cell) => cell.group === group);
+      return {
+        name: group,
+        note: `${count(mine.reduce((sum, cell) => sum + cell.rows, 0))} rows`,
+        series: mine.map((cell) => ({
+          color: `--c${values.labels.indexOf(cell.label) % 12}`,
+          shares: cell.histogram.map((number) => number / cell.rows),
+          mean: cell.mean,
+        })),
+      };
+    });
+    ridgePlot(card, bands, 0, 1, `${key} (ticks: means)`);
+    card.append(el("details", {}, el("summary", {}, "Numbers"), table([
+      { label: "group", text: true, of: (c) => name(c.group) },
+      { label: "label", text: true, of: (c) => name(c.label) },
+      { label: "rows", of: (c) => count(c.rows) },
+      { label: "mean", of: (c) => digits(c.mean) },
+      { label: "quartiles", of: (c) => c.quartiles.map(digits).join(" · ") },
+      { label: "std. error", of: (c) => digits(c.standard_error) },
+    ], cells)));
+  }
+}
+
+function drawPlane(attribute, about) {
+  const box = part("plane"), plane = attribute.plane;
+  const left = el("article", { class: "card" }), right = el("article", { class: "card" });
+  box.append(left, right);
+  planePlot(left, plane.counts, plane.corners, `v_y: unsure of ${about.target.name} →`, `v_z: unsure of ${attribute.name} →`);
+  left.append(el("p", { class: "small" }, "Darker: more rows. The dashed lines at 0.5 part the corners."));
+  for (const corner of plane.corners) {
+    const groups = plane.groups.flatMap((group, index) =>
+      [index ? " · " : "", name(group), `: ${percent(corner.share_per_group[index])}`]);
+    const facts = [`${count(corner.rows)} rows`];
+    if (known(corner.positive_rate)) facts.push(`rate of ${about.target.positive} ${percent(corner.positive_rate)}`);
+    if (known(corner.standard_error_y)) facts.push(`mean standard error ${digits(corner.standard_error_y)} (v_y), ${digits(corner.standard_error_z)} (v_z)`);
+    right.append(el("div", { class: "corner" }, el("b", {}, percent(corner.share)),
+      el("div", {}, el("h3", {}, corner.name), el("p", {}, corner.meaning),
+        el("p", { class: "facts" }, facts.join("; ")), el("p", { class: "facts" }, "share of each group: ", groups))));
+  }
+}
+
+function drawColumns(attribute, about) {
+  const box = part("columns"), columns = attribute.columns;
+  if (!columns.columns.length) {
+    box.append(el("p", { class: "note" }, "The features came as a matrix without columns to name."));
+    return;
+  }
+  const byGains = columns.basis === "gains", key = byGains ? "gain" : "alone";
+  const card = el("article", { class: "card" }, el("p", {}, columns.sentence));
+  box.append(card);
+  card.append(el("p", { class: "small" }, byGains
+    ? "Shares of the split gain of the models that made the values. High up stand proxies of the attribute; far right what predicts the target; high up and far right is what a model will use and what carries the group with it."
+    : "Share of the variance that a column explains alone. High up stand proxies of the attribute; far right what predicts the target."));
+  const dots = columns.columns.map((c) => ({
+    name: c.name, x: c[`${key}_y`] || 0, y: c[`${key}_z`] || 0, hollow: c.left_out, square: c.is_target,
+  }));
+  const picture = el("div", {});
+  card.append(picture);
+  scatterPlot(picture, dots, `matters for ${about.target.name} →`, `gives ${attribute.name} away`);
+  card.append(el("p", { class: "small" }, "Square: the target, which the attribute's models see. Hollow: kept from the attribute's models."));
+  card.append(el("details", {}, el("summary", {}, "Numbers"), table([
+    { label: "column", text: true, of: (c) => [name(c.name), c.is_target ? " (target)" : c.left_out ? " (kept from the attribute's models)" : ""] },
+    { label: "gain for the attribute", of: (c) => percent(c.gain_z), strong: true },
+    { label: "gain for the target", of: (c) => percent(c.gain_y) },
+    { label: "explains of the attribute, alone", of: (c) => percent(c.alone_z) },
+    { label: "explains of the target, alone", of: (c) => percent(c.alone_y) },
+  ], columns.columns), columns.not_shown ? el("p", { class: "small" }, `${columns.not_shown} more columns are weaker.`) : null));
+}
+
+function drawSuspicious(attribute, about) {
+  const box = part("suspicious"), found = attribute.suspicious;
+  if (!found) {
+    box.append(el("p", { class: "note" }, "The values came without the models' agreement with the labels, which this needs."));
+    return;
+  }
+  const rule = about.target.kind === "classes"
+    ? `A label is contradicted where models give it a probability of at most ${percent(found.limit)}.`
+    : `A number is contradicted where the error is beyond Tukey's far fence (agreement under ${digits(found.limit)}).`;
+  box.append(el("p", { class: "lead" }, `${rule} Some are mistakes in the data, some are rare but right: look before acting. Where one group has more of them, its labels deserve a second look.`));
+  const grid = el("div", { class: "halves" });
+  box.append(grid);
+  const left = el("article", { class: "card" }, el("h3", {}, "Contradicted labels per group"), el("p", {}, found.sentence));
+  grid.append(left);
+  barPlot(left, found.groups.map((g) => ({ group: g.group, number: g.share, low: g.low, high: g.high, reference: g.expected })), "percent", "Contradicted labels per group");
+  if (found.groups.some((g) => known(g.expected))) left.append(el("p", { class: "small" }, "dashed: what the models' own doubt would expect"));
+  left.append(el("details", {}, el("summary", {}, "By group and label"), table([
+    { label: "group", text: true, of: (c) => name(c.group) },
+    { label: "label", text: true, of: (c) => name(c.label) },
+    { label: "rows", of: (c) => count(c.rows) },
+    { label: "contradicted", of: (c) => percent(c.share) },
+    { label: "95 % interval", of: (c) => `${percent(c.low)} to ${percent(c.high)}` },
+  ], found.labels)));
+  const right = el("article", { class: "card", "data-rows": "" }, el("h3", {}, "Most contradicted rows"),
+    el("p", { class: "small" }, "Row numbers, counted from 0, with the models' agreement with the label."));
+  grid.append(right);
+  for (const group of found.rows) {
+    if (!group.rows.length) continue;
+    right.append(el("h3", {}, name(group.group)));
+    const list = el("div", { class: "rows" }, group.rows.map((row) => el("span", {}, `${row.row} `, el("span", { class: "small" }, digits(row.agreement)))));
+    right.append(list);
+    for (const row of group.rows.filter((one) => one.features)) {
+      right.append(el("details", {}, el("summary", {}, `Row ${row.row}`), el("p", { class: "facts" },
+        name(about.target.name), ": ", name(row.label), row.features.flatMap(([column, value]) => [" · ", name(column), ": ", name(value)]))));
+    }
+  }
+  const lists = [["least_agreement", "Where models agree least with the labels", "Noisy labels, or rows that are merely hard. Clearest first."]];
+  if (found.beyond_doubt) {
+    lists.unshift(["beyond_doubt", "Where labels contradict models beyond their doubt", "Agreement is lower than the models' own doubt lets expect: the likeliest place of wrong labels. Clearest first."]);
+  }
+  for (const [key, title, hint] of lists) {
+    box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
+      sliceTable(found[key], attribute.groups.map((g) => g.name), about, [
+        { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
+        ...(found.beyond_doubt ? [{ label: "to be expected", of: (s) => digits(s.expected_agreement) }] : []),
+        { label: "contradicted", of: (s) => percent(s.contradicted_share) },
+      ])));
+  }
+}
+
+function sliceTable(slices, groups, about, extra) {
+  if (!slices.length) return el("p", { class: "note" }, "No slice stands out beyond chance.");
+  const columns = [
+    { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
+    { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, "p_value" in s ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
+    ...extra,
+    { label: "mean v_y", of: (s) => digits(s.mean_v_y) },
+    { label: "mean v_z", of: (s) => digits(s.mean_v_z) },
+  ];
+  if (about.outcome) {
+    const write = writers[about.outcome.format];
+    columns.push({ label: clipped(about.outcome.name, 190), of: (s) => write(s.outcome) });
+    columns.push({
+      label: "per group", text: true,
+      of: (s) => groups.flatMap((group, i) => known(s.outcome_per_group[i])
+        ? [el("span", { class: "condition small" }, name(group), ": ", el("span", { class: "nowrap" }, write(s.outcome_per_group[i])))] : []),
+    });
+  }
+  return table(columns, slices);
+}

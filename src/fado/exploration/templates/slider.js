@@ -1,0 +1,125 @@
+// The parts that move with utility and alpha.
+
+const UTILITIES = [["linear", "Linear"], ["difference", "Difference"], ["cobb-douglas", "Cobb-Douglas"]];
+
+function drawControls(state, change) {
+  const box = document.getElementById("controls");
+  box.replaceChildren();
+  const kinds = el("div", { role: "group", "aria-label": "Utility" }, el("span", {}, "Utility"));
+  for (const [key, title] of UTILITIES) {
+    const button = el("button", { type: "button", "aria-pressed": String(state.utility === key), "data-utility": key }, title);
+    button.addEventListener("click", () => change({ utility: key }));
+    kinds.append(button);
+  }
+  const slider = el("input", { type: "range", id: "alpha-slider", min: 0, max: 1, step: 0.05, "aria-label": "alpha" });
+  slider.value = state.alpha;
+  slider.addEventListener("input", () => change({ alpha: Number(slider.value) }));
+  const steer = el("div", {}, el("span", {}, "alpha"), slider, el("output", { for: "alpha-slider" }, state.alpha.toFixed(2)));
+  box.append(kinds, steer);
+  if (state.summary.together) {
+    const both = el("div", {});
+    const button = el("button", { type: "button", "aria-pressed": String(state.together), "data-together": "" }, "all attributes together");
+    button.addEventListener("click", () => change({ together: !state.together }));
+    both.append(button);
+    box.append(both);
+  }
+}
+
+// Keep the slider under the hand that drags it: only what it says is renewed.
+function renewControls(state) {
+  const box = document.getElementById("controls");
+  for (const button of box.querySelectorAll("[data-utility]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.utility === state.utility));
+  }
+  for (const button of box.querySelectorAll("[data-together]")) button.setAttribute("aria-pressed", String(state.together));
+  const slider = document.getElementById("alpha-slider");
+  if (Number(slider.value) !== state.alpha) slider.value = state.alpha;
+  box.querySelector("output").textContent = state.alpha.toFixed(2);
+}
+
+function formula(state, names) {
+  const a = state.alpha.toFixed(2), rest = (1 - state.alpha) / names.length, b = rest.toFixed(names.length > 1 ? 3 : 2);
+  const fair = names.map((z) => {
+    const value = names.length > 1 ? `v_z(${z})` : "v_z";
+    return state.utility === "cobb-douglas" ? `${value}^${b}` : `${b} ${value}`;
+  });
+  if (state.utility === "linear") return `U = ${a} v_y + ${fair.join(" + ")}`;
+  if (state.utility === "difference") return `U = ${a} v_y − ${fair.join(" − ")}`;
+  return `U = v_y^${a} · ${fair.join(" · ")}`;
+}
+
+function drawAlpha(state, about) {
+  const scene = state.scene, kind = scene.utilities[state.utility], setting = kind.settings[Math.round(state.alpha * 20)];
+  const box = part("alpha");
+  const write = about.outcome ? writers[about.outcome.format] : null;
+  box.append(el("p", { class: "formula" }, name(formula(state, scene.attributes))));
+
+  const top = el("article", { class: "card" }, el("h3", {}, "Utility per group"));
+  box.append(top);
+  const gone = setting.dropped;
+  ridgePlot(top, scene.groups.map((group, i) => ({
+    name: group,
+    note: `mean ${digits(setting.mean[i])}`,
+    series: [
+      { color: `--c${i % 12}`, shares: setting.histogram[i].map((n) => n / scene.rows[i]), mean: setting.mean[i] },
+      ...(gone ? [{ color: `--c${i % 12}`, shares: gone.histogram[i].map((n) => n / scene.rows[i]), solid: true }] : []),
+    ],
+  })), kind.low, kind.high, gone ? "utility (solid: rows that sampling would drop)" : "utility");
+
+  const sampling = el("article", { class: "card below", "data-table": "sampling" }, el("h3", {}, "Utility-aware prevalence sampling"));
+  const weights = el("article", { class: "card below", "data-table": "weights" }, el("h3", {}, "Utility-aware reweighing"));
+  box.append(sampling, weights);
+
+  const rows = scene.groups.map((group, i) => ({ group, i }));
+  if (scene.sampling) {
+    const s = scene.sampling;
+    sampling.append(el("p", { class: "small" }, "Every group below the highest positive rate loses negatives, least utility first, until the rates match."));
+    sampling.append(table([
+      { label: "group", text: true, of: (r) => name(r.group) },
+      { label: "rows", of: (r) => count(scene.rows[r.i]) },
+      { label: "dropped", of: (r) => count(s.dropped[r.i]), strong: true },
+      { label: "kept", of: (r) => count(s.kept[r.i]) },
+      { label: "rate before", of: (r) => percent(s.rate_before[r.i]) },
+      { label: "rate after", of: (r) => percent(s.rate_after[r.i]), strong: true },
+      { label: "dropped: mean v_y", of: (r) => digits(gone.mean_v_y[r.i]) },
+      { label: "dropped: mean v_z", of: (r) => digits(gone.mean_v_z[r.i]) },
+    ], rows));
+  } else {
+    sampling.append(el("p", { class: "note" }, about.target.kind === "continuous"
+      ? "Sampling matches positive rates, and a continuous target has none."
+      : "Sampling matches positive rates: it needs two groups and a positive label. Name one (pos_label, --positive) to see it."));
+  }
+
+  const w = setting.weights;
+  weights.append(el("div", { class: "big" }, el("span", { "data-number": "effective" }, count(w.effective_rows)),
+    el("span", { class: "interval" }, `effective rows, ${percent(w.effective_share)} of all; largest weight ${digits(w.largest)}`)));
+  weights.append(el("p", { class: "small" }, "Weight of a row: its utility, scaled to start at 0, over the mean."));
+  weights.append(table([
+    { label: "group", text: true, of: (r) => name(r.group) },
+    { label: "share of rows", of: (r) => percent(scene.rows[r.i] / about.rows) },
+    { label: "share of weight", of: (r) => percent(w.share_per_group[r.i]), strong: true },
+    ...(write ? [
+      { label: about.outcome.name, of: (r) => write(scene.outcome_before[r.i]) },
+      { label: "weighted", of: (r) => write(w.outcome_per_group[r.i]), strong: true },
+    ] : []),
+  ], rows));
+}
+
+function drawSlices(state, about, attribute) {
+  const scene = state.scene, box = part("slices");
+  const ranked = scene.utilities[state.utility].settings[Math.round(state.alpha * 20)].slices;
+  const chosen = (pairs) => pairs.map(([number, score]) => ({ ...scene.slices[number], score }));
+  box.append(el("p", { class: "lead" }, `Conditions on the original columns whose rows stand out beyond chance: at most three, at least 1 % of the rows, p-values corrected for all that could have been asked${about.rows_searched < about.rows ? `; searched in ${count(about.rows_searched)} rows drawn at random, counted in all` : ""}. The first ones follow the slider.`));
+  const parts = [
+    ["highest", "Worth most", "Highest mean utility first.", { label: "mean utility", of: (s) => digits(s.score), strong: true }],
+    ["lowest", "Worth least", "Lowest mean utility first.", { label: "mean utility", of: (s) => digits(s.score), strong: true }],
+  ];
+  if (scene.sampling) parts.push(["dropped", "Dropped most", "Of the negatives in groups that lose some, the share that sampling would drop.", { label: "dropped", of: (s) => percent(s.score), strong: true }]);
+  for (const [key, title, hint, column] of parts) {
+    box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
+      sliceTable(chosen(ranked[key]), scene.groups, about, [column])));
+  }
+  box.append(el("article", { class: "card below", "data-slices": "gives-away" }, el("h3", {}, "Give their group away"),
+    el("p", { class: "small" }, "Rows whose ", name(attribute.name), " models are surest of, clearest first; only columns that these models saw. Does not move with the slider."),
+    sliceTable(attribute.gives_away, attribute.groups.map((g) => g.name), about, [])));
+}

@@ -1,0 +1,79 @@
+"""The same experiment on a Dask cluster: the same frame, even if a worker dies."""
+
+import copy
+import os
+import signal
+import threading
+import time
+
+import pandas as pd
+import pytest
+
+from fado.experiment import Experiment
+
+distributed = pytest.importorskip("distributed")
+on_cluster = pytest.importorskip("fado.experiment._dask").on_cluster
+
+TABLE = {
+    "data": {
+        "generator": "account_fraud", "rows": 3000, "target": "fraud_bool", "protected": "customer_age>=50",
+    },
+    "split": {"method": "random", "train": 0.5, "validation": 0.25, "test": 0.25},
+    "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
+    "interventions": {"uaps": {"alphas": [0.5]}, "uar": {"alphas": [0.0, 1.0]}},
+    "models": {"count": 3, "space": {"n_estimators": {"log_uniform": [3, 20]}}},
+    "evaluation": {"bootstrap": 20},
+}  # fmt: skip
+
+
+@pytest.fixture
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+# distributed's own clean-up leaves sockets to the collector now and then
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_gives_the_same_frame(client, tmp_path):
+    expected = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "here", n_jobs=1)
+    results = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "there", n_jobs=1, client=client)
+    assert (results.frame["status"] == "done").all()
+    pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_killed_worker_costs_its_fits_in_flight_only(client, tmp_path):
+    table = copy.deepcopy(TABLE)
+    table["models"]["space"]["n_estimators"] = {"log_uniform": [100, 400]}
+    expected = Experiment(copy.deepcopy(table)).run(tmp_path / "here", n_jobs=2)
+    store = tmp_path / "there"
+    victim = next(iter(client.run(os.getpid).values()))
+    killed = []
+
+    def kill():
+        while len(list(store.glob("fits/*.parquet"))) < 3:
+            time.sleep(0.005)
+        os.kill(victim, signal.SIGKILL)
+        killed.append(len(list(store.glob("fits/*.parquet"))))
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    results = Experiment(table).run(store, n_jobs=1, client=client)
+    killer.join(10)
+    assert killed
+    assert killed[0] < len(list(store.glob("fits/*.parquet")))
+    pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
+
+
+def test_workers_with_other_libraries_are_refused():
+    class Elsewhere:
+        def run(self, function):
+            return {"tcp://there": function() | {"lightgbm": "0.1"}}
+
+    with pytest.raises(ValueError, match=r"worker tcp://there has other libraries: .*'lightgbm': '0.1'"):
+        next(on_cluster(Elsewhere(), None, []))

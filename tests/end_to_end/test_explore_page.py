@@ -1,0 +1,378 @@
+"""The page of `explore` in a real browser: it shows what Python computes, and runs nothing from the data."""
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado import (
+    CobbDouglasUtility,
+    DifferenceUtility,
+    LinearUtility,
+    UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
+    Valuation,
+    explore,
+)
+
+KINDS = {"linear": LinearUtility, "difference": DifferenceUtility, "cobb-douglas": CobbDouglasUtility}
+RIGHT, LEFT = ("ArrowRight", 39), ("ArrowLeft", 37)
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 60.0
+
+
+class Browser:
+    """One page in a headless Chromium, driven over a pipe, with all that it logs, asks for and pops up."""
+
+    def __init__(self, profile):
+        read_there, self._write = os.pipe()
+        self._read, write_there = os.pipe()
+
+        def as_three_and_four():  # where Chromium looks for its pipe; copied away, lest one hit the other
+            ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (read_there, write_there)]
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+
+        self._process = subprocess.Popen(
+            [
+                CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                "--no-first-run", "--disable-background-networking", "--disable-extensions",
+                "--disable-dev-shm-usage", f"--user-data-dir={profile}", "--remote-debugging-pipe",
+                "about:blank",
+            ],
+            close_fds=False, preexec_fn=as_three_and_four,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(read_there)
+        os.close(write_there)
+        self._buffer, self._number, self._session, self.events = b"", 0, {}, []
+        page = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
+        self._session = {"sessionId": attached["sessionId"]}
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
+
+    def call(self, method, **parameters):
+        """Call a method of the DevTools protocol."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters, **self._session}
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while (answer := self._receive()).get("id") != message["id"]:
+            pass
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def _receive(self):
+        while b"\0" not in self._buffer:
+            assert select.select([self._read], [], [], PATIENCE)[0], "The browser does not answer."
+            piece = os.read(self._read, 1 << 16)
+            assert piece, "The browser is gone."
+            self._buffer += piece
+        text, self._buffer = self._buffer.split(b"\0", 1)
+        message = json.loads(text)
+        if "method" in message:
+            self.events.append(message)
+        return message
+
+    def open(self, address, width=1280):
+        """Show a page at a width, and forget what came before."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=900, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        for there in ("about:blank", address):
+            self.events.clear()
+            loader = self.call("Page.navigate", url=there)["loaderId"]
+            while not any(
+                event["method"] == "Page.lifecycleEvent"
+                and (event["params"]["loaderId"], event["params"]["name"]) == (loader, "load")
+                for event in self.events
+            ):
+                self._receive()
+
+    def evaluate(self, script):
+        """Run a script in the page and give its result."""
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def press(self, key, code):
+        """Press and release a key, as a hand does."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def troubles(self):
+        """List dialogs, errors, violated policies, and requests for anything but the page itself."""
+        self.evaluate("new Promise((done) => setTimeout(done, 200))")
+        found, documents = [], []
+        for event in self.events:
+            method, about = event["method"], event["params"]
+            complaint = about.get("type") in ("error", "warning", "assert")
+            if (
+                method in ("Page.javascriptDialogOpening", "Runtime.exceptionThrown")
+                or (method == "Runtime.consoleAPICalled" and complaint)
+            ):  # fmt: skip
+                found.append(about)
+            elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
+                found.append(about["entry"]["text"])
+            elif method == "Network.requestWillBeSent":
+                (documents if about["type"] == "Document" else found).append(about["request"]["url"])
+        return found + documents[1:]
+
+    def close(self):
+        """End the browser."""
+        self._session = {}
+        self.call("Browser.close")
+        self._process.wait(timeout=PATIENCE)
+        os.close(self._read)
+        os.close(self._write)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    one = Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
+
+
+TABLE = """
+(which) => [...document.querySelectorAll(`[data-table="${which}"] tbody tr`)].map((row) =>
+  Object.fromEntries([...row.cells].map((cell) => [cell.dataset.label, cell.textContent])))
+"""
+
+
+class Case:
+    """1,000 rows, two attributes, values with ties."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        n_rows = 1000
+        self.X = pd.DataFrame(
+            {"age": rng.integers(18, 80, n_rows), "job": rng.choice(["a", "b", "c"], n_rows)}
+        )
+        self.z = {
+            "sex": pd.Series(rng.choice(["f", "m"], n_rows, p=[0.4, 0.6])),
+            "origin": pd.Series(rng.choice(["here", "near", "far"], n_rows)),
+        }
+        self.y = pd.Series(rng.random(n_rows) < np.where(self.z["sex"] == "f", 0.15, 0.35), name="hired")
+        certain = np.where(self.X["job"] == "a", 0.2, 1.0) * np.where(self.X["age"] > 50, 0.4, 1.0)
+        p_y = np.round(certain * rng.random(n_rows), 2)
+        p_z = {name: np.round(rng.random(n_rows) * (self.X["job"] != "b"), 2) for name in self.z}
+        self.valuation = Valuation.from_probabilities(p_y, p_z)
+
+    def explored(self):
+        return explore(self.X, self.y, sensitive_features=self.z, valuation=self.valuation)
+
+
+@pytest.fixture(scope="module")
+def case():
+    return Case()
+
+
+@pytest.fixture(scope="module")
+def address(case, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "explore.html"
+    case.explored().write_html(path)
+    return path.as_uri()
+
+
+def number(text):
+    return float(text.replace(",", "").replace("%", "").replace("\u2013", "nan"))
+
+
+def table(browser, which):
+    return {row["group"]: row for row in browser.evaluate(f"({TABLE})('{which}')")}
+
+
+def check_against_the_library(case, browser, utility, alpha, names):
+    """Compare all that the two tables show with the sampler and the reweigher."""
+    protected = {name: case.z[name] for name in names}
+    betas = {name: (1 - alpha) / len(names) for name in names}
+    kind = KINDS[utility](alpha=alpha, betas=betas)
+    sampler = UtilityAwarePrevalenceSampler(kind, random_state=0)
+    sampler.fit(case.X, case.y, sensitive_features=protected, valuation=case.valuation)
+    kept = np.isin(np.arange(1000), sampler.sample_indices_)
+    reweigher = UtilityAwareReweigher(kind)
+    reweigher.fit(case.X, case.y, sensitive_features=protected, valuation=case.valuation)
+    weights, y = reweigher.sample_weight_, case.y.to_numpy()
+    groups = case.z[names[0]]
+    if len(names) > 1:
+        groups = "sex = " + case.z["sex"] + ", origin = " + case.z["origin"]
+    sampling, weighing = table(browser, "sampling"), table(browser, "weights")
+    assert set(sampling) == set(weighing) == set(groups)
+    for group in set(groups):
+        rows = (groups == group).to_numpy()
+        shown = {label: number(text) for label, text in sampling[group].items() if label != "group"}
+        assert shown["rows"] == rows.sum()
+        assert shown["dropped"] == (rows & ~kept).sum()
+        assert shown["kept"] == (rows & kept).sum()
+        assert shown["rate before"] == pytest.approx(100 * y[rows].mean(), abs=0.051)
+        assert shown["rate after"] == pytest.approx(100 * y[rows & kept].mean(), abs=0.051)
+        if (rows & ~kept).any():
+            values = np.mean([case.valuation[name] for name in names], axis=0)
+            assert shown["dropped: mean v_y"] == pytest.approx(
+                case.valuation["y"][rows & ~kept].mean(), abs=5.1e-4
+            )
+            assert shown["dropped: mean v_z"] == pytest.approx(values[rows & ~kept].mean(), abs=5.1e-4)
+        shown = {label: number(text) for label, text in weighing[group].items() if label != "group"}
+        assert shown["share of weight"] == pytest.approx(100 * weights[rows].sum() / weights.sum(), abs=0.051)
+        assert shown["weighted"] == pytest.approx(100 * np.average(y[rows], weights=weights[rows]), abs=0.051)
+    effective = number(browser.evaluate("document.querySelector('[data-number=effective]').textContent"))
+    assert effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum(), abs=0.51)
+
+
+def alpha_shown(browser):
+    return float(browser.evaluate("document.querySelector('#controls output').textContent"))
+
+
+def test_moving_the_slider_shows_what_the_library_computes(case, browser, address):
+    browser.open(address)
+    assert alpha_shown(browser) == 0.5
+    expected = 0.5
+    for utility in KINDS:
+        browser.evaluate(f"document.querySelector('[data-utility=\"{utility}\"]').click()")
+        check_against_the_library(case, browser, utility, expected, ["sex"])
+        for key, presses, step in ((RIGHT, 3, 0.05), (LEFT, 5, -0.05)):
+            browser.evaluate("document.getElementById('alpha-slider').focus()")
+            for _ in range(presses):
+                browser.press(*key)
+            expected = round(expected + presses * step, 2)
+            assert alpha_shown(browser) == expected
+            check_against_the_library(case, browser, utility, expected, ["sex"])
+    assert browser.troubles() == []
+
+
+@pytest.mark.parametrize("utility", KINDS)
+@pytest.mark.parametrize("alpha", [0, 0.35, 1])
+def test_an_address_leads_to_a_view(case, browser, address, utility, alpha):
+    browser.open(f"{address}#attribute=origin&utility={utility}&alpha={alpha}")
+    assert alpha_shown(browser) == alpha
+    check_against_the_library(case, browser, utility, alpha, ["origin"])
+    assert f"utility={utility}&alpha={alpha}" in browser.evaluate("location.hash")
+
+
+@pytest.mark.parametrize("utility", KINDS)
+def test_slices_move_with_the_slider(case, browser, address, utility):
+    scene = case.explored().to_dict()["attributes"][0]["alpha"]
+    for step in (2, 18):
+        browser.open(f"{address}#utility={utility}&alpha={step / 20}")
+        ranked = scene["utilities"][utility]["settings"][step]["slices"]
+        for key, column in (("highest", "mean utility"), ("lowest", "mean utility"), ("dropped", "dropped")):
+            shown = browser.evaluate(
+                f"[...document.querySelectorAll('[data-slices={key}] tbody tr')].map((row) => "
+                f"[row.cells[0].innerText, row.querySelector('[data-label=\"{column}\"]').textContent])"
+            )
+            assert len(shown) == len(ranked[key])
+            for (conditions, text), (number_, score) in zip(shown, ranked[key], strict=True):
+                assert conditions.split("\nand ") == scene["slices"][int(number_)]["conditions"]
+                assert number(text) == pytest.approx(100 * score if key == "dropped" else score, abs=0.051)
+
+
+def test_all_attributes_together(case, browser, address):
+    browser.open(address)
+    browser.evaluate("document.querySelector('[data-together]').click()")
+    check_against_the_library(case, browser, "linear", 0.5, ["sex", "origin"])
+    assert "together=1" in browser.evaluate("location.hash")
+
+
+def test_switching_the_attribute_switches_every_part(browser, address):
+    browser.open(address)
+    browser.evaluate("document.querySelector('[data-attribute=\"1\"]').click()")
+    text = browser.evaluate("document.querySelector('main').innerText")
+    assert "“near”" in text
+    assert "“m”" not in text
+    assert browser.troubles() == []
+
+
+def test_the_page_shows_the_summary_s_biases(case, browser, address):
+    browser.open(address)
+    cards = browser.evaluate(
+        "[...document.querySelectorAll('[data-bias]')].map((card) => [card.dataset.bias, card.innerText])"
+    )
+    biases = case.explored().to_dict()["attributes"][0]["biases"]
+    assert [name for name, _ in cards] == [bias["id"] for bias in biases]
+    for (_, text), bias in zip(cards, biases, strict=True):
+        assert bias["sentence"] in text
+        assert bias["name"] in text
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_sideways_scrolling_at_any_width(browser, address, width, scheme):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.call("Emulation.setEmulatedMedia", features=features)
+    browser.open(address, width=width)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    dark = browser.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(246, 246, 243)"
+    assert dark == (scheme == "dark")
+    browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "{{7*7}}${alert(1)}$data",
+    "\"'`;alert(1)//",
+    "javascript:alert(1)",
+    "\u202eright to left\u2066 \u2028line\u2029 \ufeff\0",
+    "<svg onload=alert(1)><style>*{display:none}</style>",
+    "http://127.0.0.1:9/x.png",
+    "a" * 300,
+]
+
+
+def test_hostile_content_is_only_text(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    n_rows = 900
+    group = rng.integers(0, len(HOSTILE), n_rows)
+    X = pd.DataFrame(
+        {name + " column": np.array(HOSTILE, dtype=object)[rng.permutation(group)] for name in HOSTILE}
+    )
+    X[HOSTILE[0]] = np.where(group < 4, HOSTILE[1], HOSTILE[4])
+    y = pd.Series(np.where(rng.random(n_rows) < 0.4, HOSTILE[0], HOSTILE[5]), name=HOSTILE[1])
+    z = {HOSTILE[2]: np.array(HOSTILE, dtype=object)[group], HOSTILE[5]: rng.choice(HOSTILE[:2], n_rows)}
+    seen = explore(X, y, sensitive_features=z, show_rows=True)
+    seen.write_html(tmp_path / "hostile.html")
+    address = (tmp_path / "hostile.html").as_uri()
+    for width in (1280, 390):
+        browser.open(f"{address}#alpha=0.2&utility=<script>alert(1)</script>&attribute=%00", width=width)
+        browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        for button in range(2):
+            browser.evaluate(f"document.querySelector('[data-attribute=\"{button}\"]').click()")
+        assert browser.troubles() == []
+        assert browser.evaluate("document.querySelectorAll('main img, main script, main style').length") == 0
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    text = browser.evaluate("document.body.innerText")
+    assert "<img src=x onerror=alert(1)>" in text
+    assert "\\u202eright to left\\u2066" in text
+    assert not set("\u202e\u2066\u2028") & set(text)
+
+
+def test_a_page_of_other_kinds_of_variables_draws_without_errors(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    n_rows = 400
+    X = pd.DataFrame({"a": rng.normal(size=n_rows), "b": rng.normal(size=n_rows)})
+    cases = {
+        "continuous": (X["a"] + rng.normal(size=n_rows), X["b"] + 0.1 * rng.normal(size=n_rows)),
+        "classes": (rng.choice(["x", "y", "w"], n_rows), rng.choice(["p", "q", "r"], n_rows)),
+    }
+    for name, (y, z) in cases.items():
+        path = tmp_path / f"{name}.html"
+        explore(X, y, sensitive_features={"z": np.asarray(z)}).write_html(path)
+        browser.open(path.as_uri())
+        assert browser.troubles() == []
+        assert browser.evaluate("document.querySelectorAll('main svg').length") >= 9
+        text = browser.evaluate("document.querySelector('main').innerText")
+        assert "NaN" not in text
+        assert "undefined" not in text
+        assert "null" not in text

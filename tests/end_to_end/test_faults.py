@@ -1,0 +1,224 @@
+"""Kills, signals, full disks: nothing is lost, nothing is done twice, and the end is the same."""
+
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from fado.experiment import Experiment, Results
+
+CONFIG = """
+[data]
+generator = "account_fraud"
+rows = 3000
+target = "fraud_bool"
+protected = "customer_age>=50"
+[split]
+method = "random"
+train = 0.5
+validation = 0.25
+test = 0.25
+[valuation]
+bags = 5
+models = [{ n_estimators = 5 }]
+[interventions.uaps]
+alphas = [0.0, 0.5, 1.0]
+[interventions.uar]
+alphas = [0.0, 0.25, 0.5, 0.75, 1.0]
+[models]
+count = 6
+[models.space]
+n_estimators = { log_uniform = [2, 10] }
+learning_rate = { log_uniform = [0.02, 0.5] }
+"""
+RUN = [sys.executable, "-c", "from fado.cli import main; main()", "experiment", "run"]
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    path = tmp_path_factory.mktemp("config") / "c.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    results = Experiment.from_toml(config).run(folder / "store", n_jobs=1)
+    results.report(folder / "report.html")
+    return folder, results
+
+
+def start(config, store, jobs=2):
+    command = [*RUN, str(config), "--store", str(store), "--jobs", str(jobs)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def done_fits(store):
+    """The fits that the ledger holds, each with what tells its file from one written again."""
+    if not (store / "ledger.sqlite").exists():
+        return {}
+    from fado.experiment._store import Store
+
+    try:
+        with Store.reading(store) as opened:
+            keys = [key for (kind, key) in opened.records if kind == "fit"]
+    except ValueError:  # killed before the ledger's first page was whole
+        return {}
+    files = {key: (store / "fits" / f"{key}.parquet").stat() for key in keys}
+    return {key: (stat.st_ino, stat.st_mtime_ns) for key, stat in files.items()}
+
+
+def killed_until_done(config, store, kills, seed):
+    """Kill the runner at random moments, so many times, and let it finish then."""
+    generator = random.Random(seed)
+    done = {}
+    for _ in range(kills):
+        process = start(config, store)
+        fits = store / "fits"
+        before = len(list(fits.glob("*"))) if fits.is_dir() else 0
+        if generator.random() < 0.3:
+            time.sleep(generator.uniform(0.3, 2.5))  # anywhere: import, data, values, binning
+        else:  # while fits come in
+            while process.poll() is None and (not fits.is_dir() or len(list(fits.glob("*"))) <= before):
+                time.sleep(0.002)
+            time.sleep(generator.uniform(0, 0.05))
+        process.kill()
+        process.communicate()
+        now = done_fits(store)
+        assert done.items() <= now.items(), "a finished fit was lost or done again"
+        done = now
+    process = start(config, store)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert done.items() <= done_fits(store).items(), "a finished fit was done again"
+    return len(done)
+
+
+def test_twenty_kills_leave_no_trace(config, undisturbed, tmp_path):
+    store = tmp_path / "store"
+    done_before_the_last = killed_until_done(config, store, kills=20, seed=1)
+    assert done_before_the_last > 0
+    results = Results.load(store)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    results.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_bytes() == (undisturbed[0] / "report.html").read_bytes()
+    assert not list(store.rglob("*.part"))
+
+
+SLOW = CONFIG.replace("rows = 3000", "rows = 20_000").replace("[2, 10]", "[3000, 3000]")
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A runner in the middle of long fits."""
+    path = tmp_path / "slow.toml"
+    path.write_text(SLOW)
+    process = start(path, tmp_path / "store")
+    end = time.monotonic() + 60
+    while not (tmp_path / "store" / "values").is_dir() or not list(
+        (tmp_path / "store" / "values").glob("*.parquet")
+    ):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    time.sleep(1)
+    yield process, path, tmp_path / "store"
+    if process.poll() is None:
+        process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_stop_cleanly_within_five_seconds(running, number, code):
+    process, _, store = running
+    sent = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - sent < 5
+    assert process.returncode == code
+    assert "run again to resume" in err
+    assert "Traceback" not in err
+    assert Results.load(store).frame["status"].isin(["pending", "done"]).all()
+    assert (store / "lock").read_text() == ""
+
+
+def test_ctrl_c_twice_stops_at_once(running):
+    process, config, store = running
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=5)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert Results.load(store).frame["status"].isin(["pending", "done"]).all()
+
+
+def test_a_second_runner_is_refused_and_told_of_the_first(running):
+    process, config, store = running
+    second = start(config, store)
+    _, err = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert f"in use by process {process.pid} on host {socket.gethostname()}" in err
+    assert "Traceback" not in err
+    process.kill()
+    process.wait()
+    third = start(config, store)  # a dead one's lock is no lock
+    time.sleep(4)
+    assert third.poll() is None
+    third.send_signal(signal.SIGTERM)
+    third.communicate(timeout=30)
+    assert third.returncode == 143
+
+
+@pytest.mark.parametrize("size", [0, 1000, 3000, 9000, 13000])
+def test_a_full_disk_loses_nothing(config, undisturbed, tmp_path, size):
+    """No file may grow beyond so many bytes: the first, or a later write fails."""
+    store = tmp_path / "store"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        with pytest.raises(OSError, match=r"cannot be written.*All that was done before is kept"):
+            Experiment.from_toml(config).run(store, n_jobs=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    done = done_fits(store)
+    results = Experiment.from_toml(config).run(store, n_jobs=1)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    assert done.items() <= done_fits(store).items()
+
+
+@pytest.mark.parametrize("nth", [1, 2, 5, 30])
+def test_a_disk_that_fails_at_any_write_loses_nothing(config, undisturbed, tmp_path, monkeypatch, nth):
+    """The n-th file that is synced turns out to be on a read-only disk."""
+    calls = {"n": 0}
+    original = os.fsync
+
+    def fsync(handle):
+        calls["n"] += 1
+        if calls["n"] >= nth:
+            raise OSError(30, "Read-only file system")
+        original(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fado._files.os.fsync", fsync)
+        with pytest.raises(OSError, match="cannot be written: Read-only file system"):
+            Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2)
+    results = Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+
+
+def test_a_directory_without_permission_ends_in_a_sentence(config, tmp_path):
+    (tmp_path / "file").write_text("")
+    process = start(config, tmp_path / "file" / "store")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "cannot be written: Not a directory" in err
+    assert "Traceback" not in err

@@ -1,0 +1,48 @@
+"""A tiny experiment that every test of the runner shares."""
+
+import copy
+
+import pytest
+
+from fado.experiment import Experiment
+
+TINY = {
+    "data": {
+        "generator": "account_fraud",
+        "rows": 2000,
+        "target": "fraud_bool",
+        "positive": 1,
+        "protected": "customer_age>=50",
+    },
+    "split": {"method": "random", "train": 0.5, "validation": 0.25, "test": 0.25},
+    "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
+    "interventions": {
+        "uaps": {"alphas": [0.0, 1.0], "utilities": ["linear", "cobb-douglas"]},
+        "uar": {
+            "alphas": [0.0, 1.0],
+            "utilities": ["linear", "difference"],
+            "scalings": ["minmax", "none"],
+            "negative": "clip",
+        },
+    },
+    "models": {
+        "count": 2,
+        "space": {"boosting_type": "goss", "n_estimators": {"log_uniform": [3, 20]}, "num_leaves": 5},
+    },
+    "evaluation": {"bootstrap": 20},
+}
+
+
+@pytest.fixture
+def table():
+    """The tiny configuration, to be changed at will."""
+    return copy.deepcopy(TINY)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """The store, results and report of an undisturbed run."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    results = Experiment(copy.deepcopy(TINY)).run(folder / "store", n_jobs=1)
+    results.report(folder / "report.html")
+    return folder, results

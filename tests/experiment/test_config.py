@@ -1,0 +1,148 @@
+"""Configurations: what is right is read, what is wrong is named with its place."""
+
+import tomllib
+
+import pytest
+
+from fado.experiment import Experiment
+from fado.experiment._config import config_from, read_config
+from fado.experiment._presets import preset_text, write_preset
+
+
+def changed(table, place, value):
+    *above, last = place.split(".")
+    for key in above:
+        table = table.setdefault(key, {})
+    table[last] = value
+
+
+WRONG = [
+    ("sead", 1, r"`sead` is not a key of the configuration: did you mean 'seed'\?"),
+    ("seed", -1, r"`seed` must be a whole number of at least 0, got -1"),
+    ("seed", True, r"`seed` must be a whole number of at least 0, got True"),
+    ("data.generator", "mnist", r"`data.generator` must be 'account_fraud', got 'mnist'"),
+    ("data.path", "x.csv", r"`data` must have either a `path` or a `generator`"),
+    ("data.rows", 10, r"`data.rows` must be a whole number of at least 100, got 10"),
+    ("data.name", "../../etc/passwd", r"`data.name` is not a key of the configuration"),
+    ("data.protected", [], r"`data.protected` is empty"),
+    ("data.protected", ["a", "a"], r"`data.protected\[1\]` repeats 'a'"),
+    ("data.target", 3, r"`data.target` must be a text, got 3"),
+    ("split.method", "k-fold", r"`split.method` must be 'column' or 'random', got 'k-fold'"),
+    ("split.train", 0.6, r"The shares of `split` must add up to 1, got 0.6 \+ 0.25 \+ 0.25"),
+    ("split.validation", 1.5, r"`split.validation` must be a number in \[0, 1\), got 1.5"),
+    (
+        "valuation.algorithms",
+        ["oob", "out"],
+        r"`valuation.algorithms\[1\]` must be 'oob' or 'inbag'",
+    ),
+    (
+        "valuation.bags",
+        4,
+        r"`valuation.bags` \(4\) times `valuation.unseen_fraction` \(0.2\) must be",
+    ),
+    ("valuation.models", [{"trees": 5}], r"`valuation.models\[0\].trees` is not a parameter"),
+    (
+        "interventions.uar.alphas",
+        [0, 0.5, 1.5],
+        r"`interventions.uar.alphas\[2\]` must be a number in \[0, 1\], got 1.5",
+    ),
+    ("interventions.uar.alphas", [0.5, 0.5], r"`interventions.uar.alphas\[1\]` repeats 0.5"),
+    ("interventions.uar.alphas", [], r"`interventions.uar.alphas` is empty"),
+    ("interventions.uar.alphas", 0.5, r"`interventions.uar.alphas` must be a list, got 0.5"),
+    ("interventions.uar.scalings", ["max"], r"`interventions.uar.scalings\[0\]` must be 'minmax' or 'none'"),
+    ("interventions.uap", {}, r"`interventions.uap` is not a key of the configuration: did you mean"),
+    ("interventions.rw", "yes", r"`interventions.rw` must be true or false, got 'yes'"),
+    (
+        "interventions.corrected_uar",
+        {"alphas": [1.0], "corrections": [-1]},
+        r"corrections\[0\]` must be",
+    ),
+    ("models.count", 0, r"`models.count` must be a whole number of at least 1, got 0"),
+    ("models.space", {}, r"`models.space` is empty"),
+    ("models.space.objective", "l2", r"`models.space.objective` is not a parameter that can be set"),
+    ("models.space.num_leaves", 1, r"`models.space.num_leaves` must be a whole number of at least 2, got 1"),
+    (
+        "models.space.num_leaves",
+        7.5,
+        r"`models.space.num_leaves` must be a whole number of at least 2",
+    ),
+    (
+        "models.space.boosting_type",
+        "dart",
+        r"`models.space.boosting_type` must be 'gbdt' or 'goss'",
+    ),
+    (
+        "models.space.learning_rate",
+        {"log_uniform": [0.5, 0.02]},
+        r"log_uniform` must rise from",
+    ),
+    (
+        "models.space.learning_rate",
+        {"uniform": [0.02, 0.5]},
+        r"learning_rate` must be a value",
+    ),
+    ("models.space.learning_rate", {"choices": [0.1, "x"]}, r"learning_rate.choices\[1\]` must be a number"),
+    ("models.deadline", 0, r"`models.deadline` must be a number above 0, got 0"),
+    ("evaluation.max_fpr", 1.0, r"`evaluation.max_fpr` must be a number in \(0, 1\), got 1.0"),
+    ("evaluation.max_fpr", float("nan"), r"`evaluation.max_fpr` must be a number in \(0, 1\), got nan"),
+    ("evaluation.threshold", "train", r"`evaluation.threshold` must be 'test' or 'validation', got 'train'"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), WRONG)
+def test_what_is_wrong_is_named_with_its_place(table, place, value, message):
+    changed(table, place, value)
+    with pytest.raises(ValueError, match=message):
+        config_from(table)
+
+
+def test_a_threshold_on_validation_needs_a_validation_part(table):
+    table["split"] = {"method": "random", "train": 0.5, "test": 0.5}
+    table["evaluation"]["threshold"] = "validation"
+    with pytest.raises(ValueError, match=r"`split.validation` is empty"):
+        config_from(table)
+
+
+def test_parts_by_column_may_not_overlap(table):
+    table["split"] = {"method": "column", "column": "month", "train": [0, 1], "test": [1, 2]}
+    with pytest.raises(ValueError, match=r"`split.test` holds 1, which `split.train` holds too"):
+        config_from(table)
+    table["split"]["test"] = []
+    with pytest.raises(ValueError, match=r"`split.test` is empty"):
+        config_from(table)
+
+
+def test_missing_tables_and_files_are_named(table, tmp_path):
+    del table["split"]
+    with pytest.raises(ValueError, match="`split` is missing"):
+        config_from(table)
+    with pytest.raises(FileNotFoundError, match="There is no configuration"):
+        read_config(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("seed = = 1")
+    with pytest.raises(ValueError, match="is not TOML"):
+        read_config(tmp_path / "bad.toml")
+    (tmp_path / "bad.toml").write_bytes(b'title = "\xff"')
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        read_config(tmp_path / "bad.toml")
+
+
+def test_relative_data_are_relative_to_the_file(tmp_path):
+    text = (
+        preset_text("quick")
+        .replace('generator = "account_fraud"', 'path = "d.csv"')
+        .replace("rows = 20_000", "")
+    )
+    (tmp_path / "c.toml").write_text(text)
+    assert read_config(tmp_path / "c.toml").data.path == str(tmp_path / "d.csv")
+
+
+def test_presets_are_written_once_and_read(tmp_path):
+    for preset in ("quick", "paper"):
+        write_preset(tmp_path / f"{preset}.toml", preset)
+        assert Experiment.from_toml(tmp_path / f"{preset}.toml").config == config_from(
+            tomllib.loads(preset_text(preset))
+        )
+    with pytest.raises(FileExistsError, match="exists already"):
+        write_preset(tmp_path / "quick.toml")
+    with pytest.raises(ValueError, match="`preset` must be 'quick' or 'paper', got 'fast'"):
+        preset_text("fast")

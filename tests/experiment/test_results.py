@@ -1,0 +1,141 @@
+"""Results: frontier, choice and areas of a landscape small enough to work out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado.experiment import Results
+from fado.experiment._config import config_from
+
+NAN = float("nan")
+
+
+def results_of(rows, *, validation=True, count=2):
+    """Rows: intervention, model, (tpr, ratio) on validation, (tpr, ratio, fpr) on test, status."""
+    split = {"method": "random", "train": 0.5, "validation": 0.25, "test": 0.25}
+    if not validation:
+        split = {"method": "random", "train": 0.5, "test": 0.5}
+    config = config_from(
+        {
+            "data": {"generator": "account_fraud", "target": "fraud_bool", "protected": "customer_age>=50"},
+            "split": split,
+            "interventions": {},
+            "models": {"count": count, "space": {"n_estimators": 5}},
+        }
+    )
+    frame = pd.DataFrame(
+        [
+            {
+                "intervention": name, "algorithm": None, "utility": None, "alpha": alpha, "scaling": None,
+                "strength": NAN, "floor": NAN, "correction": NAN, "model": model, "n_estimators": 5,
+                "training_rows": 10,
+                "validation_tpr": v_tpr, "validation_fpr_ratio": v_ratio, "validation_fpr": 0.05,
+                "test_tpr": tpr, "test_fpr_ratio": ratio, "test_fpr": fpr, "status": status, "error": None,
+            }
+            for name, alpha, model, v_tpr, v_ratio, tpr, ratio, fpr, status in rows
+        ]
+    )  # fmt: skip
+    return Results(frame, config, [])
+
+
+ROWS = [
+    ("none", NAN, 0, 0.90, 0.30, 0.80, 0.40, 0.05, "done"),
+    ("none", NAN, 1, 0.70, 0.85, 0.70, 0.70, 0.05, "done"),
+    ("RW", NAN, 0, 0.60, 0.90, 0.60, 0.90, 0.05, "done"),
+    ("RW", NAN, 1, 0.65, 0.95, 0.50, 0.80, 0.05, "done"),
+    ("UAR", 0.5, 0, 0.99, 0.99, 0.99, 0.99, 0.06, "done"),  # beyond the budget on test
+    ("UAR", 0.5, 1, NAN, NAN, 0.90, NAN, 0.05, "done"),  # undefined
+    ("UAR", 1.0, 0, 0.80, 0.80, NAN, NAN, NAN, "failed"),
+]
+
+
+def test_the_frontier_leaves_out_what_cannot_be_compared():
+    frontier = results_of(ROWS).pareto("fpr_ratio")
+    assert frontier[["intervention", "model"]].to_numpy().tolist() == [["none", 0], ["none", 1], ["RW", 0]]
+
+
+def test_the_best_on_validation_is_told_with_its_test_metrics():
+    chosen = results_of(ROWS).select("fpr_ratio", at_least=0.8)
+    assert chosen[["intervention", "model", "test_tpr"]].to_numpy().tolist() == [
+        ["UAR", 0, 0.99],
+        ["none", 1, 0.70],
+        ["RW", 1, 0.50],
+    ]
+
+
+def test_without_a_validation_part_the_choice_on_test_is_warned_of():
+    results = results_of(ROWS, validation=False)
+    with pytest.warns(UserWarning, match="There is no validation part"):
+        chosen = results.select("fpr_ratio", at_least=0.8)
+    assert chosen[["intervention", "model"]].to_numpy().tolist() == [["RW", 0]]
+
+
+def test_areas_by_hand():
+    areas = results_of(ROWS).hypervolume("fpr_ratio")
+    assert areas["hypervolume"].to_dict() == pytest.approx(
+        {"none": 0.7 * 0.7 + 0.1 * 0.4, "RW": 0.6 * 0.9, "UAR": 0.0}
+    )
+    assert areas["models"].to_dict() == {"none": 2, "RW": 2, "UAR": 0}
+    # A resample of two models holds one alone half the time: the interval runs from the smaller one to both.
+    assert areas.loc["none", "low"] == pytest.approx(0.8 * 0.4)
+    assert areas.loc["RW", "low"] == pytest.approx(0.5 * 0.8)
+    assert (areas["high"] == areas["hypervolume"]).all()
+
+
+def test_unknown_metrics_and_parts_are_refused():
+    results = results_of(ROWS, validation=False)
+    with pytest.raises(ValueError, match="`metric` must be 'fpr_ratio' or"):
+        results.pareto("accuracy")
+    with pytest.raises(ValueError, match="`part` must be 'test', got 'validation'"):
+        results.pareto("fpr_ratio", part="validation")
+
+
+def test_the_chart_holds_every_comparable_model_and_marks_the_frontier(tmp_path):
+    chart = results_of(ROWS).plot("fpr_ratio")
+    (points,) = (values for values in chart.to_dict()["datasets"].values() if len(values) > 1)
+    assert [(p["intervention"], p["tpr"], p["ratio"], p["frontier"]) for p in points] == [
+        ("RW", 0.5, 0.8, False),
+        ("none", 0.8, 0.4, True),
+        ("none", 0.7, 0.7, True),
+        ("RW", 0.6, 0.9, True),
+    ]
+    assert points[0]["model"] == "1: n_estimators 5"
+    for ending in ("png", "svg"):
+        chart.save(tmp_path / f"chart.{ending}")
+        assert (tmp_path / f"chart.{ending}").stat().st_size > 5000
+
+
+def test_shapes_and_colours_are_the_papers():
+    rows = [
+        (name, alpha, 0, 0.5, 0.5, 0.5, 0.5, 0.05, "done")
+        for name, alpha in (("none", NAN), ("RPS", NAN), ("UAPS", 0.0), ("UAR", 1.0))
+    ]
+    layers = results_of(rows).plot("fpr_ratio").to_dict()["layer"]
+    shape = layers[1]["encoding"]["shape"]["scale"]
+    assert dict(zip(shape["domain"], shape["range"], strict=True)) == {
+        "none": "circle",
+        "RPS": "circle",
+        "UAPS": "triangle-up",
+        "UAR": "square",
+    }
+    green, *_, red = layers[1]["encoding"]["color"]["scale"]["range"]
+    assert (green, red) == ("#1a9850", "#d73027")
+    assert layers[0]["data"]["values"] == [{"line": 0.8}]
+
+
+def test_the_zoom_shows_the_best_corner():
+    encoding = results_of(ROWS).plot("fpr_ratio", zoom=True).to_dict()["layer"][1]["encoding"]
+    x, y = (encoding[axis]["scale"]["domain"] for axis in "xy")
+    assert x == [0.72, 0.808]
+    assert y == [0.4, 1.0]
+
+
+def test_a_report_of_a_pending_store_can_be_written(undisturbed, tmp_path):
+    results = undisturbed[1]
+    frame = results.frame.copy()
+    frame.loc[:, "status"] = "pending"
+    frame.loc[:, [name for name in frame.columns if name.startswith(("test_", "validation_"))]] = np.nan
+    Results(frame, results.config, results.summary).report(tmp_path / "r.html")
+    assert "30 pending" in (tmp_path / "r.html").read_text()
+    with pytest.raises(ValueError, match=r"must end in \.html"):
+        results.report(tmp_path / "r.pdf")

@@ -1,0 +1,214 @@
+"""The runner: the same results for any number of workers, equal to those of hand-written code."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+
+from fado import LinearUtility, OutOfBagEntropy, UtilityAwarePrevalenceSampler, UtilityAwareReweigher
+from fado.experiment import Experiment
+from fado.experiment._data import read_data
+from fado.experiment._workbench import Bench
+from fado.metrics import evaluate
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_any_number_of_workers_gives_the_same_frame(undisturbed, table, tmp_path, n_jobs):
+    results = Experiment(table).run(tmp_path / "store", n_jobs=n_jobs)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+
+
+def test_the_report_is_the_same_to_the_byte(undisturbed, tmp_path):
+    folder, results = undisturbed
+    results.report(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == (folder / "report.html").read_bytes()
+
+
+def test_a_second_run_does_nothing(undisturbed, table, monkeypatch):
+    monkeypatch.setattr(Bench, "run", None)
+    monkeypatch.setattr("fado.experiment._runner._valued", None)
+    results = Experiment(table).run(undisturbed[0] / "store", n_jobs=1)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+
+
+def test_the_frame_lists_every_setting_and_shares_fits(undisturbed):
+    folder, results = undisturbed
+    frame = results.frame
+    assert frame["intervention"].value_counts().to_dict() == {
+        "UAR": 16, "UAPS": 8, "none": 2, "RPS": 2, "RW": 2
+    }  # fmt: skip
+    lost = frame[(frame["utility"] == "difference") & (frame["alpha"] == 0) & (frame["scaling"] == "none")]
+    assert (lost["status"] == "no training set").all()
+    assert lost["error"].str.contains("No utility is above 0").all()
+    assert (frame.drop(lost.index)["status"] == "done").all()
+    # UAPS: 2 of 4 differ; UAR: 3 of 4 per scaling (linear 0, both 1, difference 0), one of them impossible.
+    assert len(list((folder / "store" / "fits").iterdir())) == 2 * (3 + 2 + 3 + 2)
+    metrics = [name for name in frame.columns if name.startswith(("validation_", "test_"))]
+    uaps = frame[frame["intervention"] == "UAPS"]
+    one, other = (
+        uaps[(uaps["utility"] == name) & (uaps["alpha"] == 0)][metrics].reset_index(drop=True)
+        for name in ("linear", "cobb-douglas")
+    )
+    pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+def by_hand(table, parameters, intervention):
+    """Train and judge one model with the libraries' own classes."""
+    data = read_data(Experiment(table).config)
+    frame = data.features.to_pandas()
+    train, test = data.parts["train"], data.parts["test"]
+    old = data.protected["customer_age>=50"].astype(bool)
+    valuator = OutOfBagEntropy(
+        LGBMClassifier(n_estimators=5), n_bags=5, random_state=0, z_exclude=["customer_age"]
+    )
+    X, y, z = frame.iloc[train], data.positive[train], old.iloc[train]
+    valuation = valuator.fit(X, y, sensitive_features={"customer_age>=50": z}).valuation_
+    rows, weights = intervention(X, y, z, valuation)
+    model = LGBMClassifier(**parameters, verbosity=-1, n_jobs=1)
+    model.fit(X.iloc[rows], y[rows], sample_weight=None if weights is None else weights[rows])
+    scores = model.predict_proba(frame.iloc[test])[:, 1]
+    return evaluate(data.positive[test], scores, sensitive_features=old.iloc[test])
+
+
+def untouched(X, y, z, valuation):
+    return np.arange(len(y)), None
+
+
+def reweighed(X, y, z, valuation):
+    reweigher = UtilityAwareReweigher(LinearUtility(alpha=1.0))
+    return np.arange(len(y)), reweigher.fit(X, y, sensitive_features=z, valuation=valuation).sample_weight_
+
+
+def sampled(X, y, z, valuation):
+    sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1.0), random_state=0)
+    return sampler.fit(X, y, sensitive_features=z, valuation=valuation).sample_indices_, None
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize(
+    ("intervention", "query"),
+    [
+        (untouched, "intervention == 'none'"),
+        (reweighed, "intervention == 'UAR' and utility == 'linear' and alpha == 1 and scaling == 'minmax'"),
+    ],
+)
+def test_models_equal_those_of_hand_written_code(undisturbed, table, intervention, query):
+    """The bins are cut on the training part, as LightGBM itself would: not a bit differs."""
+    rows = undisturbed[1].frame.query(query)
+    names = ["boosting_type", "n_estimators", "num_leaves", "random_state"]
+    for row in rows.to_dict("records"):
+        expected = by_hand(table, {name: row[name] for name in names}, intervention)
+        assert {name: row[f"test_{name}"] for name in expected} == pytest.approx(
+            expected, abs=1e-12, nan_ok=True
+        )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_sampled_rows_equal_those_of_hand_written_code(undisturbed, table):
+    rows = undisturbed[1].frame.query("intervention == 'UAPS' and alpha == 1")
+    kept = []
+    by_hand(
+        table,
+        {"n_estimators": 1},
+        lambda *given: kept.append(sampled(*given)[0]) or untouched(*given),
+    )
+    assert set(rows["training_rows"]) == {len(kept[0])}
+
+
+def test_the_threshold_may_come_from_validation(table, tmp_path):
+    table["evaluation"] = {"threshold": "validation", "max_fpr": 0.1}
+    table["interventions"] = {}
+    frame = Experiment(table).run(tmp_path / "s", n_jobs=1).frame
+    assert (frame["test_threshold"] == frame["validation_threshold"]).all()
+    assert (frame["validation_fpr"] <= 0.1).all()
+
+
+def failing(monkeypatch, times, error):
+    """Let the fits of one model fail so many times."""
+    original, lock, left = Bench.scores, threading.Lock(), {"n": times}
+
+    def scores(self, setting, parameters, stop=None):
+        with lock:
+            fails = setting.intervention == "RW" and left["n"] > 0
+            left["n"] -= fails
+        if fails:
+            raise error
+        return original(self, setting, parameters, stop)
+
+    monkeypatch.setattr(Bench, "scores", scores)
+
+
+def test_a_fit_that_fails_is_recorded_and_can_be_run_again(undisturbed, table, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        failing(patched, 2, RuntimeError("no luck"))
+        frame = Experiment(table).run(tmp_path / "s", n_jobs=2).frame
+    failed = frame[frame["status"] == "failed"]
+    assert failed["intervention"].tolist() == ["RW", "RW"]
+    assert failed["error"].tolist() == ["RuntimeError: no luck"] * 2
+    assert failed["test_tpr"].isna().all()
+    again = Experiment(table).run(tmp_path / "s", n_jobs=1).frame
+    assert (again["status"] == "failed").sum() == 2
+    mended = Experiment(table).run(tmp_path / "s", n_jobs=1, retry_failed=True).frame
+    pd.testing.assert_frame_equal(mended, undisturbed[1].frame, check_exact=True)
+
+
+def test_a_fit_out_of_memory_is_tried_again_alone(undisturbed, table, tmp_path, monkeypatch):
+    failing(monkeypatch, 2, MemoryError("std::bad_alloc"))
+    frame = Experiment(table).run(tmp_path / "s", n_jobs=2).frame
+    pd.testing.assert_frame_equal(frame, undisturbed[1].frame, check_exact=True)
+
+
+def test_a_fit_that_is_late_is_given_up(table, tmp_path):
+    table["models"] |= {"deadline": 1e-6}
+    table["interventions"] = {"rps": False, "rw": False}
+    frame = Experiment(table).run(tmp_path / "s", n_jobs=1).frame
+    assert frame["error"].str.startswith("TimeoutError: The fit took longer than `models.deadline`").all()
+
+
+def test_constant_scores_reach_no_frontier(table, tmp_path):
+    table["models"]["space"] = {"n_estimators": 1, "min_child_samples": 100_000}
+    table["interventions"] = {}
+    results = Experiment(table).run(tmp_path / "s", n_jobs=1)
+    assert (results.frame["status"] == "done").all()
+    assert results.frame["test_tpr"].isna().all()
+    assert len(results.pareto("fpr_ratio")) == 0
+    assert len(results.select("fpr_ratio", 0.0)) == 0
+    assert (results.hypervolume("fpr_ratio")["hypervolume"] == 0).all()
+    results.report(tmp_path / "r.html")
+
+
+BAD_DATA = [
+    ({"target": "fraud"}, "The data have no column 'fraud'; did you mean"),
+    ({"drop": ["id"]}, "The data have no column 'id'"),
+    ({"positive": 2}, "`data.positive` must be one of the labels 0 and 1, got 2"),
+    ({"target": "income"}, "The target 'income' must hold two labels, got"),
+    ({"protected": "velocity_6h"}, "`data.protected` makes [0-9]+ groups, too many"),
+    ({"protected": "age>=50"}, "must name a column of the table"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_DATA)
+def test_bad_data_are_refused_before_a_store_is_made(table, tmp_path, change, message):
+    table["data"] |= change
+    with pytest.raises(ValueError, match=message):
+        Experiment(table).run(tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_split_value_that_no_row_has_is_named(table):
+    table["split"] = {"method": "column", "column": "month", "train": [0], "test": [6, 12]}
+    with pytest.raises(ValueError, match=r"`split.test\[1\]` is 12, which no row of 'month' has"):
+        read_data(Experiment(table).config)
+
+
+def test_random_parts_hold_their_share_of_every_cell(table):
+    data = read_data(Experiment(table).config)
+    cells = data.groups * 2 + data.positive
+    for cell in np.unique(cells):
+        n = (cells == cell).sum()
+        for part, share in (("train", 0.5), ("validation", 0.25), ("test", 0.25)):
+            assert abs((cells[data.parts[part]] == cell).sum() - share * n) <= 1
+    assert sum(map(len, data.parts.values())) == 2000
+    assert len(np.unique(np.concatenate(list(data.parts.values())))) == 2000

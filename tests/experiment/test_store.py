@@ -1,0 +1,227 @@
+"""The store: locks, seals, links, and the ledger that is rebuilt."""
+
+import fcntl
+import json
+import os
+import socket
+
+import pandas as pd
+import pytest
+
+from fado.experiment import Experiment, Results
+from fado.experiment import _lock as lock_module
+from fado.experiment._ledger import DONE, DamagedLedgerError, Ledger, Record
+from fado.experiment._lock import RunLock, StoreInUseError, holder_of
+from fado.experiment._store import Store
+
+ABOUT = {"format": 1, "settings": {}, "versions": {}, "fingerprint": "f", "summary": [], "configuration": {}}
+
+
+def test_the_lock_names_its_holder_and_refuses_a_second(tmp_path):
+    with RunLock(tmp_path / "lock"):
+        assert holder_of(tmp_path / "lock")["pid"] == os.getpid()
+        message = f"in use by process {os.getpid()} on host {socket.gethostname()}"
+        with pytest.raises(StoreInUseError, match=message), RunLock(tmp_path / "lock"):
+            pass
+    assert holder_of(tmp_path / "lock") == {}
+    with RunLock(tmp_path / "lock"):
+        pass
+
+
+def test_a_dead_holders_lock_is_taken_over(tmp_path):
+    (tmp_path / "lock").write_text(json.dumps({"pid": 2**22 + 1, "host": socket.gethostname()}))
+    with RunLock(tmp_path / "lock"):
+        assert holder_of(tmp_path / "lock")["pid"] == os.getpid()
+
+
+def test_without_the_systems_locks_process_and_start_time_decide(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    path = tmp_path / "lock"
+    me = lock_module._identity(os.getpid())
+    path.write_text(json.dumps(me))
+    with pytest.raises(StoreInUseError, match=f"process {os.getpid()}"), RunLock(path):
+        pass
+    path.write_text(json.dumps(me | {"started": me["started"] - 1}))  # our number was a dead process's before
+    with RunLock(path):
+        pass
+    path.write_text(json.dumps(me | {"host": "elsewhere"}))
+    with pytest.raises(StoreInUseError, match=r"host elsewhere.*if it is gone, delete"), RunLock(path):
+        pass
+
+
+def test_a_network_file_system_is_warned_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock_module, "on_network", lambda path: True)
+    with pytest.warns(UserWarning, match="on a network file system"), RunLock(tmp_path / "lock"):
+        pass
+
+
+def test_the_ledger_gives_back_what_was_committed(tmp_path):
+    ledger = Ledger(tmp_path / "l", {"a": [1, 2.5]})
+    records = [Record("fit", "k", DONE, checksum="c", seconds=0.25), Record("set", "s", DONE, "text")]
+    ledger.write(records)
+    ledger.close()
+    ledger = Ledger(tmp_path / "l")
+    assert ledger.about() == {"a": [1, 2.5]}
+    assert ledger.records() == {("fit", "k"): records[0], ("set", "s"): records[1]}
+    ledger.forget([("set", "s")])
+    assert list(ledger.records()) == [("fit", "k")]
+    ledger.close()
+
+
+def test_every_flipped_bit_of_a_ledger_is_harmless(tmp_path):
+    """Whatever a flip hits, records are either right or absent, or the ledger says that it is damaged."""
+    ledger = Ledger(tmp_path / "l", {"a": 1})
+    written = {("fit", f"{i:02}"): Record("fit", f"{i:02}", DONE, checksum="c" * 64) for i in range(20)}
+    ledger.write(list(written.values()))
+    ledger.close()
+    content = (tmp_path / "l").read_bytes()
+    damaged = absent = 0
+    for position in range(0, len(content), 97):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << position % 8
+        (tmp_path / "m").write_bytes(flipped)
+        try:
+            other = Ledger(tmp_path / "m")
+            found = other.records()
+            other.close()
+        except DamagedLedgerError:
+            damaged += 1
+            continue
+        assert found.items() <= written.items()
+        absent += found != written
+    assert damaged > 0
+    assert absent > 0
+
+
+def test_a_ledger_torn_at_any_byte_is_damaged_or_whole(tmp_path):
+    ledger = Ledger(tmp_path / "l", {"a": 1})
+    ledger.write([Record("fit", "k", DONE)])
+    ledger.close()
+    content = (tmp_path / "l").read_bytes()
+    for length in range(0, len(content), 511):
+        (tmp_path / "m").write_bytes(content[:length])
+        try:
+            other = Ledger(tmp_path / "m")
+        except DamagedLedgerError:
+            continue
+        assert other.records() == {}  # the torn record is the last one, at the very end of the file
+        other.close()
+        assert length > len(content) - 512
+
+
+def test_links_are_refused(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "lock").touch()
+    (store / "fits").symlink_to(outside)
+    with pytest.raises(ValueError, match="fits' is a link"), Store.writing(store, ABOUT):
+        pass
+    (store / "fits").unlink()
+    with Store.writing(store, ABOUT):
+        pass
+    (store / "fits" / "abc.parquet").symlink_to(outside / "x")
+    for opening in (lambda: Store.writing(store, ABOUT), lambda: Store.reading(store)):
+        with pytest.raises(ValueError, match=r"abc.parquet' is a link"), opening():
+            pass
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path):
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(ValueError, match="neither empty nor a store"), Store.writing(tmp_path, ABOUT):
+        pass
+    with pytest.raises(FileNotFoundError, match="There is no store"):
+        Results.load(tmp_path)
+
+
+def test_what_killed_runners_left_half_written_is_removed(tmp_path):
+    with Store.writing(tmp_path / "s", ABOUT):
+        pass
+    (tmp_path / "s" / "fits" / ".abc.parquet.x.part").write_bytes(b"half")
+    with Store.writing(tmp_path / "s", ABOUT):
+        assert list((tmp_path / "s" / "fits").iterdir()) == []
+
+
+def fits_of(store):
+    return sorted((store / "fits").glob("*.parquet"))
+
+
+def state_of(store):
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in fits_of(store)}
+
+
+def copied(undisturbed, tmp_path):
+    import shutil
+
+    shutil.copytree(undisturbed[0] / "store", tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("damage", ["bit", "torn", "gone"])
+def test_only_the_fit_of_a_damaged_file_is_redone(undisturbed, table, tmp_path, damage):
+    store = copied(undisturbed, tmp_path)
+    before = state_of(store)
+    victim = fits_of(store)[3]
+    content = bytearray(victim.read_bytes())
+    if damage == "bit":
+        content[len(content) // 3] ^= 4
+        victim.write_bytes(content)
+    elif damage == "torn":
+        victim.write_bytes(content[:-7])
+    else:
+        victim.unlink()
+    if damage != "bit":
+        assert (Results.load(store).frame["status"] == "pending").any()
+    with pytest.warns(UserWarning, match=r"1 file\(s\) of the store are missing or damaged"):
+        results = Experiment(table).run(store, n_jobs=1)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    after = state_of(store)
+    assert {name for name in before if before[name] != after[name]} == {victim.name}
+
+
+def test_damaged_values_are_made_again_and_no_fit_is(undisturbed, table, tmp_path):
+    store = copied(undisturbed, tmp_path)
+    before = state_of(store)
+    (values,) = (store / "values").iterdir()
+    original = values.read_bytes()
+    values.write_bytes(original[:100])
+    with pytest.warns(UserWarning, match="damaged"):
+        results = Experiment(table).run(store, n_jobs=1)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    assert values.read_bytes() == original
+    assert state_of(store) == before
+
+
+def test_a_damaged_ledger_is_rebuilt_from_the_files(undisturbed, table, tmp_path):
+    store = copied(undisturbed, tmp_path)
+    before = state_of(store)
+    ledger = store / "ledger.sqlite"
+    ledger.write_bytes(ledger.read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"ledger of the store .* is damaged"):
+        Results.load(store)
+    with pytest.warns(UserWarning, match=f"a new one was made from the files of {len(before)} fit"):
+        results = Experiment(table).run(store, n_jobs=1)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    assert state_of(store) == before
+    assert (store / "ledger.damaged-0.sqlite").exists()
+
+
+def test_another_experiment_is_refused_with_the_difference(undisturbed, table, tmp_path, monkeypatch):
+    store = copied(undisturbed, tmp_path)
+    before = state_of(store)
+    table["models"]["count"] = 3
+    with pytest.raises(ValueError, match=r"another experiment: models.count was 2 and is 3\. Undo"):
+        Experiment(table).run(store)
+    table["models"]["count"] = 2
+    table["data"]["rows"] = 2100
+    with pytest.raises(ValueError, match=r"data.rows was 2000 and is 2100; the data are others"):
+        Experiment(table).run(store)
+    table["data"]["rows"] = 2000
+    monkeypatch.setattr("fado.experiment._runner.library_versions", lambda: {"lightgbm": "0.1"})
+    with pytest.raises(ValueError, match=r"lightgbm was '4[^']*' and is '0.1'"):
+        Experiment(table).run(store)
+    assert state_of(store) == before

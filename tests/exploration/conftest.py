@@ -1,0 +1,62 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado import OutOfBagEntropy, Valuation
+
+
+def made_up_valuation(n_rows, names, seed=0, digits=2):
+    """Values with many ties, standard errors and agreement, that no model made."""
+    rng = np.random.default_rng(seed)
+    variables = ["y", *names]
+
+    def draw(scale=1.0):
+        return {name: np.round(scale * rng.random(n_rows), digits) for name in variables}
+
+    counts = {name: np.full(n_rows, 2) for name in variables}
+    return Valuation(draw(), draw(0.1), counts, draw())
+
+
+@pytest.fixture(scope="session")
+def small():
+    """600 rows with two attributes, one of them with a small group, and made-up values."""
+    rng = np.random.default_rng(1)
+    n_rows = 600
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n_rows),
+            "job": rng.choice(["clerk", "nurse", "driver", None], n_rows),
+            "kids": rng.integers(0, 4, n_rows),
+        }
+    )
+    sex = pd.Series(rng.choice(["f", "m"], n_rows, p=[0.3, 0.7]), name="sex")
+    origin = pd.Series(rng.choice(["a", "b", "c"], n_rows, p=[0.6, 0.39, 0.01]), name="origin")
+    origin.iloc[:5] = "c"
+    y = pd.Series(np.where(rng.random(n_rows) < np.where(sex == "f", 0.2, 0.45), "yes", "no"), name="loan")
+    protected = {"sex": sex, "origin": origin}
+    return SimpleNamespace(X=X, y=y, z=protected, valuation=made_up_valuation(n_rows, protected))
+
+
+@pytest.fixture(scope="session")
+def planted():
+    """A proxy, a slice of one group with flipped labels, and a prevalence gap, all known."""
+    rng = np.random.default_rng(0)
+    n_rows = 4000
+    sex = rng.choice(["f", "m"], n_rows)
+    proxy = np.where(rng.random(n_rows) < 0.85, sex == "f", rng.random(n_rows) < 0.5)
+    X = pd.DataFrame(
+        {
+            "score": rng.normal(size=n_rows),
+            "club": np.where(proxy, "choir", "rowing"),
+            "region": rng.choice(["north", "south", "east", "west"], n_rows),
+            "noise": rng.normal(size=n_rows),
+            "sex": sex,
+        }
+    )
+    y = X["score"].to_numpy() + np.where(sex == "f", -0.7, 0.0) + 0.3 * rng.normal(size=n_rows) > 0
+    flipped = (X["region"] == "north").to_numpy() & (sex == "f") & (rng.random(n_rows) < 0.4)
+    y = np.where(flipped, ~y, y)
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y, sensitive_features="sex")
+    return SimpleNamespace(X=X, y=y, z="sex", sex=sex, valuation=valuator.valuation_)

@@ -1,0 +1,133 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+
+from fado import Valuation, explore
+
+
+def biases_of(seen):
+    return {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}
+
+
+@pytest.fixture(scope="module")
+def found(small):
+    return biases_of(explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation))
+
+
+def test_group_size(small, found):
+    sizes = small.z["sex"].value_counts()
+    bias = found["group_size"]
+    assert bias["number"] == pytest.approx(sizes["m"] / sizes["f"])
+    assert bias["low"] < bias["number"] < bias["high"]
+    assert {bar["group"]: bar["number"] for bar in bias["bars"]} == pytest.approx(
+        {"f": sizes["f"] / 600, "m": sizes["m"] / 600}
+    )
+    assert bias["sentence"].startswith("“m” has ")
+
+
+def test_prevalence(small, found):
+    rates = (small.y == "yes").groupby(small.z["sex"]).mean()
+    bias = found["prevalence"]
+    assert bias["number"] == pytest.approx(rates["m"] - rates["f"])
+    assert [bar["number"] for bar in bias["bars"]] == pytest.approx([rates["f"], rates["m"]])
+    assert "“yes”" in bias["sentence"]
+
+
+def test_separability_is_the_gap_in_the_auc_of_the_agreement(small, found):
+    agreement, one = small.valuation.agreement["y"].to_numpy(), (small.y == "yes").to_numpy()
+    scores = np.where(one, agreement, 1 - agreement)
+    areas = {g: roc_auc_score(one[rows], scores[rows]) for g in "fm" for rows in [small.z["sex"] == g]}
+    bias = found["separability"]
+    assert {bar["group"]: bar["number"] for bar in bias["bars"]} == pytest.approx(areas)
+    assert bias["number"] == pytest.approx(abs(areas["f"] - areas["m"]))
+
+
+def test_base_bias_is_the_auc_of_a_binary_attribute(small, found):
+    agreement, one = small.valuation.agreement["sex"].to_numpy(), (small.z["sex"] == "m").to_numpy()
+    bias = found["base"]
+    assert bias["number"] == pytest.approx(roc_auc_score(one, np.where(one, agreement, 1 - agreement)))
+    bars = {bar["group"]: bar for bar in bias["bars"]}
+    assert bars["m"]["number"] == pytest.approx(agreement[one].mean())
+    assert bars["m"]["reference"] == pytest.approx(one.mean())
+
+
+def test_base_bias_of_several_groups_is_the_doubt_that_is_gone(small):
+    origin = small.z["origin"].where(small.z["origin"] != "c", "b").to_numpy()
+    origin[:100] = "c"
+    bias = biases_of(
+        explore(small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation)
+    )
+    shares = pd.Series(origin).map(pd.Series(origin).value_counts(normalize=True)).to_numpy()
+    left = (1 - small.valuation.agreement["origin"]).mean() / (1 - shares).mean()
+    assert bias["base"]["number"] == pytest.approx(1 - left)
+
+
+def test_small_groups_are_not_compared(small):
+    few = small.z["origin"].copy()
+    few[few == "c"] = "a"
+    few.iloc[:9] = "c"
+    found = biases_of(
+        explore(small.X, small.y, sensitive_features={"origin": few}, valuation=small.valuation)
+    )
+    for bias in found.values():
+        assert [bar["group"] for bar in bias["bars"]] == ["a", "b"]
+
+
+def test_a_single_group_that_is_large_enough_leaves_nothing_to_compare(small):
+    sex = np.where(np.arange(600) < 5, "f", "m")
+    seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation)
+    for name in ("group_size", "prevalence", "separability"):
+        assert biases_of(seen)[name]["number"] is None
+        assert "Only one group" in biases_of(seen)[name]["sentence"]
+
+
+def test_values_without_agreement_leave_models_biases_unknown(small):
+    values = Valuation.from_probabilities(np.full(600, 0.3), {"sex": np.full(600, 0.6)})
+    found = biases_of(explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values))
+    assert found["prevalence"]["number"] is not None
+    assert found["separability"]["number"] is None
+    assert found["base"]["number"] is None
+    assert "agreement" in found["base"]["sentence"]
+
+
+def test_three_classes_are_compared_by_the_label_that_differs_most(small):
+    y = np.array(["low", "middle", "high"])[np.arange(600) % 3]
+    y[(small.z["sex"] == "f").to_numpy() & (y == "low")] = "high"
+    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation))
+    rates = pd.crosstab(small.z["sex"], y, normalize="index")
+    gaps = (rates.loc["f"] - rates.loc["m"]).abs()
+    assert found["prevalence"]["number"] == pytest.approx(gaps.max())
+    assert f"“{gaps.idxmax()}”" in found["prevalence"]["measure"]
+    agreement = small.valuation.agreement["y"].groupby(small.z["sex"]).mean()
+    assert found["separability"]["number"] == pytest.approx(abs(agreement["f"] - agreement["m"]))
+
+
+def test_a_continuous_attribute_has_dependence_measures(small):
+    wealth = np.random.default_rng(3).normal(size=600)
+    values = small.valuation
+    parts = {
+        part: getattr(values, part)[["y", "sex"]].rename(columns={"sex": "wealth"}).to_dict("series")
+        for part in ("values", "standard_error", "counts", "agreement")
+    }
+    arrays = {part: {k: v.to_numpy() for k, v in by.items()} for part, by in parts.items()}
+    valuation = Valuation(**arrays, metadata={"largest_error": {"wealth": 2.0}})
+    found = biases_of(explore(small.X, small.y, sensitive_features={"wealth": wealth}, valuation=valuation))
+    assert found["prevalence"]["number"] == pytest.approx(spearmanr(small.y == "yes", wealth).statistic)
+    agreement = values.agreement["y"]
+    assert found["separability"]["number"] == pytest.approx(spearmanr(agreement, wealth).statistic)
+    errors = (1 - values.agreement["sex"]) * 2.0
+    baseline = np.abs(wealth - wealth.mean())
+    assert found["base"]["number"] == pytest.approx(1 - errors.mean() / baseline.mean())
+    low, high = np.quantile(wealth, [0.02, 0.98])
+    counts, _ = np.histogram(wealth[(wealth >= low) & (wealth <= high)], np.linspace(low, high, 5))
+    assert found["group_size"]["number"] == pytest.approx(counts.max() / counts.min())
+
+
+def test_a_continuous_target_is_compared_by_its_mean(small):
+    y = small.X["age"] + np.where(small.z["sex"] == "f", 10.0, 0.0)
+    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation))
+    means = y.groupby(small.z["sex"]).mean()
+    assert found["prevalence"]["number"] == pytest.approx(means["f"] - means["m"])
+    assert found["prevalence"]["format"] == "number"

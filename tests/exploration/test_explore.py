@@ -1,0 +1,181 @@
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fado import OutOfBagEntropy, Valuation, explore
+
+
+@pytest.fixture(scope="module")
+def seen(planted):
+    return explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+
+
+def test_the_planted_proxy_is_named_first(seen):
+    columns = seen.to_dict()["attributes"][0]["columns"]
+    assert columns["columns"][0]["name"] == "club"
+    assert columns["sentence"].startswith("“club” gives sex away most")
+
+
+def test_a_slice_that_gives_its_group_away_is_named_first(planted):
+    X = planted.X.assign(
+        club=np.where((planted.sex == "f") & (planted.X["club"] == "choir"), "choir", "other")
+    )
+    seen = explore(X, planted.y, sensitive_features="sex").to_dict()["attributes"][0]
+    assert seen["gives_away"][0]["conditions"] == ["club = choir"]
+    assert seen["gives_away"][0]["mean_v_z"] < 0.1
+
+
+@pytest.mark.parametrize("which", ["beyond_doubt", "least_agreement"])
+def test_the_planted_flipped_slice_is_named_first(seen, which):
+    found = seen.to_dict()["attributes"][0]["suspicious"][which]
+    assert found[0]["conditions"] == ["region = north", "sex = f"]
+
+
+def test_the_planted_prevalence_gap_is_sized(planted, seen):
+    bias = seen.to_dict()["attributes"][0]["biases"][1]
+    rates = [planted.y[planted.sex == group].mean() for group in "mf"]
+    assert bias["number"] == pytest.approx(rates[0] - rates[1])
+    assert bias["low"] > 0.05
+    assert "in “m” and" in bias["sentence"]
+
+
+def test_slices_are_described_over_all_rows(planted, seen):
+    one = seen.to_dict()["attributes"][0]["suspicious"]["beyond_doubt"][0]
+    rows = (planted.X["region"] == "north").to_numpy() & (planted.sex == "f")
+    assert one["share"] == pytest.approx(rows.mean())
+    assert one["mean_v_y"] == pytest.approx(planted.valuation["y"][rows].mean())
+    assert one["mean_v_z"] == pytest.approx(planted.valuation["sex"][rows].mean())
+    assert one["outcome"] == pytest.approx(planted.y[rows].mean())
+    assert one["outcome_per_group"] == [pytest.approx(planted.y[rows].mean()), None]
+    assert one["share_per_group"] == [1.0, None]
+
+
+def test_the_summary_is_plain_data_and_a_copy(seen):
+    data = seen.to_dict()
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    data["attributes"].clear()
+    assert seen.to_dict()["attributes"]
+
+
+def test_the_same_data_in_any_library_give_the_same_page(small):
+    def summary(X):
+        y, z = small.y, small.z
+        return explore(X, y, sensitive_features=z, valuation=small.valuation).to_dict()
+
+    expected = summary(small.X)
+    shuffled = small.X.set_index(np.random.default_rng(0).permutation(600))
+    for X in (pl.from_pandas(small.X), pa.Table.from_pandas(small.X), shuffled):
+        assert summary(X) == expected
+
+
+def test_values_are_computed_if_there_are_none(small):
+    seen = explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]})
+    assert seen.to_dict()["about"]["algorithm"] == "out-of-bag"
+    assert repr(seen) == "Exploration of 600 rows by sex"
+
+
+def test_rows_without_a_value_are_left_out(small):
+    arrays = {
+        part: {name: column.to_numpy(copy=True) for name, column in getattr(small.valuation, part).items()}
+        for part in ("values", "standard_error", "counts", "agreement")
+    }
+    arrays["values"]["sex"][[3, 8]] = np.nan
+    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=Valuation(**arrays)).to_dict()
+    kept = np.delete(np.arange(600), [3, 8])
+    cut = {name: column[kept] for name, column in small.z.items()}
+    expected = explore(
+        small.X.iloc[kept], small.y[kept], sensitive_features=cut, valuation=small.valuation.take(kept)
+    ).to_dict()
+    assert seen["about"]["rows_without_value"] == 2
+    assert seen["attributes"][0]["biases"] == expected["attributes"][0]["biases"]
+    assert seen["attributes"][0]["alpha"] == expected["attributes"][0]["alpha"]
+    listed = [row["row"] for row in seen["attributes"][0]["suspicious"]["rows"][0]["rows"]]
+    shorter = [row["row"] for row in expected["attributes"][0]["suspicious"]["rows"][0]["rows"]]
+    assert listed == kept[shorter].tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Protected attribute 'wealth' is missing")
+def test_what_is_unknown_is_none_and_never_nan(small):
+    wealth = np.where(np.arange(600) % 5 == 0, np.nan, np.random.default_rng(0).normal(size=600))
+    one_sided = np.where(np.arange(600) < 300, "a", "b")
+    y = np.where(np.arange(600) < 300, "no", small.y)  # no positives in one group: no AUC there
+    z = {"wealth": wealth, "side": one_sided}
+    valuation = OutOfBagEntropy(n_bags=7, random_state=0).fit(small.X, y, z).valuation_
+    assert valuation.standard_error["y"].isna().any()
+    data = explore(small.X, y, sensitive_features=z, valuation=valuation).to_dict()
+    json.dumps(data, allow_nan=False)
+    separability = data["attributes"][1]["biases"][2]
+    assert [bar["number"] is None for bar in separability["bars"]] == [True, False]
+    assert separability["number"] is None
+    assert data["attributes"][0]["groups"][-1]["name"] == "(missing)"
+
+
+def test_slices_are_searched_in_a_sample(small):
+    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, max_rows=200)
+    assert seen.to_dict()["about"]["rows_searched"] == 200
+    assert sum(group["rows"] for group in seen.to_dict()["attributes"][0]["groups"]) == 600
+
+
+def test_missing_protected_values_are_a_group(small):
+    sex = small.z["sex"].where(np.arange(600) % 4 > 0, None)
+    seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation)
+    assert [group["name"] for group in seen.to_dict()["attributes"][0]["groups"]] == ["f", "m", "(missing)"]
+
+
+def test_no_small_group_is_anywhere_in_the_summary(small):
+    origin = small.z["origin"].where(small.z["origin"] != "c", "a")
+    origin.iloc[:9] = "a secret"
+    seen = explore(small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation)
+    part = seen.to_dict()["attributes"][0]
+    assert part["some_hidden"]
+    assert "a secret" not in json.dumps(seen.to_dict())
+
+
+def small_table():
+    X = pd.DataFrame({"x": range(30)})
+    return X, [0, 1] * 15, {"z": list("ab") * 15}, Valuation.from_probabilities([0.5] * 30, {"z": [0.5] * 30})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sensitive_features": None}, "no protected attribute to explore"),
+        ({"valuation": Valuation.from_probabilities([0.5], {"z": [0.5]})}, "has 1 rows and X has 30"),
+        ({"valuation": Valuation.from_probabilities([0.5] * 30, {"w": [0.5] * 30})}, "no values for 'z'"),
+        ({"pos_label": 7}, "`pos_label` must be one of the labels 0, 1, got 7"),
+        ({"max_rows": 0}, "`max_rows` must be a positive whole number, got 0"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    X, y, z, valuation = small_table()
+    with pytest.raises(ValueError, match=message):
+        explore(X, y, **{"sensitive_features": z, "valuation": valuation, **change})
+
+
+def test_something_other_than_a_valuation_is_refused():
+    X, y, z, _ = small_table()
+    with pytest.raises(TypeError, match="must be a Valuation, got list"):
+        explore(X, y, sensitive_features=z, valuation=[1, 2])
+
+
+def test_a_positive_label_for_a_continuous_target_is_refused(small):
+    with pytest.raises(ValueError, match="this one is continuous"):
+        explore(
+            small.X,
+            small.X["age"] * 1.0,
+            sensitive_features=small.z,
+            valuation=small.valuation,
+            pos_label=1,
+        )
+
+
+def test_constant_values_are_explored():
+    X, y, z, valuation = small_table()
+    part = explore(X, y, sensitive_features=z, valuation=valuation).to_dict()["attributes"][0]
+    setting = part["alpha"]["utilities"]["linear"]["settings"][10]
+    assert setting["slices"] == {"highest": [], "lowest": [], "dropped": []}
+    assert setting["weights"]["effective_rows"] == pytest.approx(30)

@@ -1,0 +1,111 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado import Valuation
+from fado.exploration._conditions import binned_columns
+from fado.exploration._material import read_material
+from fado.exploration._search import SliceSearch, permutation_z, rows_of
+
+
+def searching(frame, max_rows=10_000):
+    n_rows = len(frame)
+    half = np.full(n_rows, 0.5)
+    valuation = Valuation.from_probabilities(half, {"z": half})
+    z = np.arange(n_rows) % 2
+    material = read_material(frame, z == 0, {"z": z}, valuation, None, max_rows, 0)
+    columns = binned_columns(material)
+    return SliceSearch(columns, material.sample), columns
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    n_rows = 3000
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n_rows),
+            "job": rng.choice(["clerk", "nurse", "driver", None], n_rows),
+            "town": rng.choice(["x", "y"], n_rows),
+            "income": rng.lognormal(size=n_rows),
+        }
+    )
+
+
+def texts(found):
+    return [[condition.text for condition in one.conditions] for one in found]
+
+
+def test_a_planted_conjunction_comes_first(frame):
+    search, columns = searching(frame)
+    inside = ((frame["job"] == "nurse") & (frame["town"] == "x")).to_numpy()
+    target = np.random.default_rng(1).normal(size=3000) + 1.0 * inside
+    found = search.find(target, highest=True, most=5)
+    assert texts(found)[0] == ["job = nurse", "town = x"]
+    assert (rows_of(found[0].conditions, columns) == inside).all()
+    assert found[0].p_value < 1e-6
+    low = search.find(-target, highest=False, most=5)
+    assert texts(low) == texts(found)
+    assert low[0].z == pytest.approx(found[0].z)
+
+
+def test_an_interval_and_missing_entries_can_be_found(frame):
+    search, _ = searching(frame)
+    noise = np.random.default_rng(2).normal(size=3000)
+    middle = frame["age"].between(33, 48).to_numpy()
+    found = texts(search.find(noise + 2.0 * middle, highest=True, most=1))[0]
+    assert [text.split()[:2] for text in found] == [["age", ">"], ["age", "≤"]]
+    missing = frame["job"].isna().to_numpy()
+    assert texts(search.find(noise + missing, highest=True, most=1)) == [["job is missing"]]
+
+
+def test_chance_alone_is_hardly_ever_found(frame):
+    search, _ = searching(frame)
+    rng = np.random.default_rng(3)
+    false_alarms = sum(bool(search.find(rng.normal(size=3000), highest=True, most=5)) for _ in range(60))
+    assert false_alarms <= 8  # 0.05 of 60 is 3, and 8 would be exceeded once in 200 times
+
+
+def test_slices_have_support_and_do_not_overlap_by_half(frame):
+    search, columns = searching(frame)
+    target = (
+        frame["age"].to_numpy() + 10.0 * (frame["town"] == "x") + np.random.default_rng(4).normal(size=3000)
+    )
+    found = [rows_of(one.conditions, columns) for one in search.find(target, highest=True, most=8)]
+    assert len(found) > 2
+    for i, rows in enumerate(found):
+        assert 30 <= rows.sum() <= 1500
+        for other in found[:i]:
+            assert (rows & other).sum() / (rows | other).sum() <= 0.5
+
+
+def test_columns_and_rows_can_be_left_out(frame):
+    search, _ = searching(frame)
+    target = frame["age"].to_numpy() * 1.0
+    names = list(frame.columns)
+    found = search.find(target, highest=True, most=5, without=[names.index("age")])
+    assert not any("age" in text for one in texts(found) for text in one)
+    young = (frame["age"] < 40).to_numpy()
+    found = search.find(target, highest=True, most=1, among=young)
+    assert texts(found)[0][0].startswith("age >")
+
+
+@pytest.mark.parametrize("target", [np.ones(3000), np.zeros(3000)])
+def test_a_constant_target_has_no_slices(frame, target):
+    assert searching(frame)[0].find(target, highest=True, most=5) == []
+
+
+def test_what_holds_on_a_sample_is_looked_up_in_all_rows(frame):
+    search, columns = searching(frame, max_rows=500)
+    found = search.find(np.ones(500) + (columns[2].codes[:500] == 0), highest=True, most=5)
+    for one in found:
+        assert len(rows_of(one.conditions, columns)) == 3000
+
+
+def test_z_is_that_of_drawing_rows_without_replacement():
+    target = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
+    centred = target - target.mean()
+    rng = np.random.default_rng(0)
+    sums = [rng.permutation(centred)[:3].sum() for _ in range(20_000)]
+    z = permutation_z(np.array([3.0]), np.array([5.0]), 8, float(centred.var()))[0]
+    assert z == pytest.approx(5.0 / np.std(sums), rel=0.02)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from fado import Valuation, explore
+
+
+def suspicious_of(seen):
+    return seen.to_dict()["attributes"][0]["suspicious"]
+
+
+@pytest.fixture(scope="module")
+def found(small):
+    return suspicious_of(explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation))
+
+
+def test_contradicted_labels_per_group(small, found):
+    agreement = small.valuation.agreement["y"].to_numpy()
+    for group in found["groups"]:
+        rows = (small.z["sex"] == group["group"]).to_numpy()
+        assert group["rows"] == rows.sum()
+        assert group["contradicted"] == (agreement[rows] <= 0.1).sum()
+        assert group["share"] == pytest.approx((agreement[rows] <= 0.1).mean())
+        assert group["low"] < group["share"] < group["high"]
+        doubt = np.minimum(agreement, 1 - agreement)[rows]
+        assert group["expected"] == pytest.approx(doubt[doubt <= 0.1].sum() / rows.sum())
+
+
+def test_contradicted_labels_per_group_and_label(small, found):
+    agreement = small.valuation.agreement["y"].to_numpy()
+    for cell in found["labels"]:
+        rows = ((small.z["sex"] == cell["group"]) & (small.y == cell["label"])).to_numpy()
+        assert cell["share"] == pytest.approx((agreement[rows] <= 0.1).mean())
+
+
+def test_rows_are_positions_and_nothing_else(small, found):
+    agreement = small.valuation.agreement["y"].to_numpy()
+    for group in found["rows"]:
+        rows = np.flatnonzero((small.z["sex"] == group["group"]).to_numpy() & (agreement <= 0.1))
+        expected = rows[np.argsort(agreement[rows], kind="stable")][:10]
+        assert [row["row"] for row in group["rows"]] == expected.tolist()
+        assert all(set(row) == {"row", "agreement"} for row in group["rows"])
+
+
+def test_rows_are_shown_only_if_asked_for(small):
+    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, show_rows=True)
+    row = suspicious_of(seen)["rows"][0]["rows"][0]
+    age, job, kids = small.X.iloc[row["row"]]
+    assert row["label"] == small.y[row["row"]]
+    job = "(missing)" if job is None or job != job else job
+    assert row["features"] == [["age", str(age)], ["job", job], ["kids", str(kids)]]
+
+
+def test_a_continuous_target_has_a_fence(small):
+    y = small.X["age"] * 1.0
+    agreement = np.full(600, 0.9) + np.linspace(0, 0.05, 600)
+    agreement[7] = 0.1
+    arrays = {"y": small.valuation["y"], "sex": small.valuation["sex"]}
+    valuation = Valuation(
+        arrays, arrays, {k: np.ones(600) for k in arrays}, {"y": agreement, "sex": agreement}
+    )
+    seen = explore(small.X, y, sensitive_features={"sex": small.z["sex"]}, valuation=valuation)
+    listed = [row["row"] for group in suspicious_of(seen)["rows"] for row in group["rows"]]
+    assert listed == [7]
+    assert suspicious_of(seen)["beyond_doubt"] is None
+
+
+def test_slices_say_how_far_agreement_falls_short(planted):
+    found = suspicious_of(
+        explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+    )
+    agreement = planted.valuation.agreement["y"].to_numpy()
+    rows = (planted.X["region"] == "north").to_numpy() & (planted.sex == "f")
+    first = found["beyond_doubt"][0]
+    assert first["rows"] == rows.sum()
+    assert first["mean_agreement"] == pytest.approx(agreement[rows].mean())
+    assert first["expected_agreement"] == pytest.approx((agreement**2 + (1 - agreement) ** 2)[rows].mean())
+    assert first["contradicted_share"] == pytest.approx((agreement[rows] <= 0.1).mean())
+    assert first["mean_agreement"] < first["expected_agreement"]
+
+
+def test_values_without_agreement_leave_nothing_to_suspect(small):
+    half = np.linspace(0, 1, 600)
+    values = Valuation.from_probabilities(half, {"sex": half})
+    assert (
+        suspicious_of(explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values))
+        is None
+    )
