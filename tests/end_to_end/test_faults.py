@@ -151,7 +151,7 @@ def test_signals_stop_cleanly_within_five_seconds(running, number, code):
 
 
 def test_ctrl_c_twice_stops_at_once(running):
-    process, config, store = running
+    process, _, store = running
     process.send_signal(signal.SIGINT)
     time.sleep(0.02)
     process.send_signal(signal.SIGINT)
