@@ -159,9 +159,11 @@ def _stopping(store: Path) -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
-    except SystemExit:
-        print(f"stopped; what is done is kept in {store}: run again to resume.", file=sys.stderr, flush=True)
-        raise
+    except SystemExit as stopped:
+        print(f"stopped; what is done is kept in {store}: run again to resume.", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(stopped.code or 0))  # all is put away: another signal could only change the exit code
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
