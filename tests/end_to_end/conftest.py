@@ -86,6 +86,8 @@ async def _visit(address, url, steps):
     await asyncio.sleep(0.3)
     await page.evaluate("1")  # whatever is still on its way
     socket.close()
+    while await asyncio.wait_for(socket.read_message(), 10) is not None:  # until it is closed
+        pass
     return page
 
 

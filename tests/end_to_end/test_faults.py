@@ -156,7 +156,7 @@ def test_ctrl_c_twice_stops_at_once(running):
     time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=5)
-    assert process.returncode == 130
+    assert process.returncode in (130, -signal.SIGINT)  # a shell shows 130 for both
     assert "Traceback" not in err
     assert Results.load(store).frame["status"].isin(["pending", "done"]).all()
 
