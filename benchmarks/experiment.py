@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import threading
 import time
 import warnings
 from pathlib import Path
 
-import lightgbm
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from lightgbm import LGBMClassifier
 
 from _data import rare_positives
+from _growing import GrowingTime
 from fado.experiment import Experiment
 from fado.experiment._data import read_data
 from fado.experiment._plan import Plan, Setting
@@ -55,27 +54,6 @@ def table_of(path, models):
 def one_fit(X, y, weights, parameters, X_test, n_jobs):
     model = LGBMClassifier(**parameters, n_jobs=n_jobs, verbosity=-1).fit(X, y, sample_weight=weights)
     return model.predict_proba(X_test)[:, 1]
-
-
-class GrowingTime:
-    """Adds up the time inside the boosters' updates, over all threads."""
-
-    def __enter__(self):
-        self.seconds, self._update, lock = 0.0, lightgbm.Booster.update, threading.Lock()
-
-        def timed(booster, *args, **kwargs):
-            start = time.perf_counter()
-            try:
-                return self._update(booster, *args, **kwargs)
-            finally:
-                with lock:
-                    self.seconds += time.perf_counter() - start
-
-        lightgbm.Booster.update = timed
-        return self
-
-    def __exit__(self, *error):
-        lightgbm.Booster.update = self._update
 
 
 def main():

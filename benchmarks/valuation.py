@@ -12,11 +12,9 @@ import argparse
 import json
 import subprocess
 import sys
-import threading
 import time
 import warnings
 
-import lightgbm
 import numpy as np
 from joblib import Parallel, delayed
 from lightgbm import LGBMClassifier
@@ -24,6 +22,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from _data import data_argument, rare_positives, real_table
+from _growing import GrowingTime
 from default_models import REFERENCES
 from fado import OutOfBagEntropy
 
@@ -83,27 +82,6 @@ def ours(X, y, z, n_bags, estimators=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return valuator.fit(X, y, sensitive_features=z).valuation_
-
-
-class GrowingTime:
-    """Adds up the time inside the boosters' updates, over all threads."""
-
-    def __enter__(self):
-        self.seconds, self._update, lock = 0.0, lightgbm.Booster.update, threading.Lock()
-
-        def timed(booster, *args, **kwargs):
-            start = time.perf_counter()
-            try:
-                return self._update(booster, *args, **kwargs)
-            finally:
-                with lock:
-                    self.seconds += time.perf_counter() - start
-
-        lightgbm.Booster.update = timed
-        return self
-
-    def __exit__(self, *error):
-        lightgbm.Booster.update = self._update
 
 
 def seconds(function, *args, **kwargs):
