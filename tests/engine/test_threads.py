@@ -2,10 +2,14 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
+
+from fado._frames import column_from
+from fado.engine._boosting import bin_columns, subset
 from fado.engine._threads import binning, fitting
 
 # A table is binned by several threads, then subsets of it are made while other fits run: where the number of
-# threads grows under a fit, the process crashes within a few of these rounds.
+# threads grows under a fit, a busy machine crashes within some of these rounds.
 CROWDED = """
 import numpy as np
 from lightgbm import LGBMClassifier
@@ -24,6 +28,14 @@ def test_fits_side_by_side_neither_crash_nor_differ():
     done = subprocess.run([sys.executable, "-c", CROWDED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "the same every time"
+
+
+def test_subsets_of_a_table_that_many_threads_binned_name_one_thread():
+    columns = [column_from("x", np.arange(100.0))]
+    binned = bin_columns(columns, {}, workers=4)
+    part = subset(binned, np.arange(50, dtype=np.int32), np.zeros(50))
+    assert binned.get_params()["num_threads"] == 1
+    assert part.get_params()["num_threads"] == 1
 
 
 def test_binning_alone_may_use_every_thread():
