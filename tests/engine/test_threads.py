@@ -34,8 +34,8 @@ def test_subsets_of_a_table_that_many_threads_binned_name_one_thread():
     columns = [column_from("x", np.arange(100.0))]
     binned = bin_columns(columns, {}, workers=4)
     part = subset(binned, np.arange(50, dtype=np.int32), np.zeros(50))
-    assert binned.get_params()["num_threads"] == 1
-    assert part.get_params()["num_threads"] == 1
+    assert binned.params["num_threads"] == 1
+    assert part.params["num_threads"] == 1
 
 
 def test_binning_alone_may_use_every_thread():
