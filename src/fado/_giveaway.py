@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._frames import Column, Table
-from fado._variables import Variable
+from fado._variables import MISSING, Variable
 
 __all__ = ["columns_equal_to", "columns_that_determine"]
 
@@ -31,8 +31,6 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     """
     known = variable.known
     if variable.kind == "classes":  # the group of missing entries was not made by any rule
-        from fado._variables import MISSING
-
         if variable.classes[-1] == MISSING:
             known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
