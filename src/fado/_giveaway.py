@@ -30,9 +30,8 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     whose values never repeat, is not reported.
     """
     known = variable.known
-    if variable.kind == "classes":  # the group of missing entries was not made by any rule
-        if variable.classes[-1] == MISSING:
-            known = variable.labels != len(variable.classes) - 1
+    if variable.kind == "classes" and variable.classes[-1] == MISSING:  # a group that no rule made
+        known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
     sample = rows[:: max(1, len(rows) // SAMPLE)]
     return [
