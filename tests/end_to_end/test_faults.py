@@ -113,6 +113,35 @@ def test_twenty_kills_leave_no_trace(config, undisturbed, tmp_path):
     assert not list(store.rglob("*.part"))
 
 
+CRASHING = """
+import faulthandler, sys
+from fado.cli import main
+from fado.experiment._workbench import Bench
+scores, rate = Bench.scores, sys.argv.pop(1)
+def crashing(bench, setting, parameters, stop=None):
+    if setting.intervention == "RW" and repr(parameters["learning_rate"]) == rate:
+        faulthandler._sigsegv()
+    return scores(bench, setting, parameters, stop)
+Bench.scores = crashing
+main()
+"""
+
+
+def test_a_fit_that_crashes_the_process_is_set_aside_after_three_tries(config, undisturbed, tmp_path):
+    frame, store = undisturbed[1].frame, tmp_path / "s"
+    rate = float(frame.loc[frame["model"] == 2, "learning_rate"].iloc[0])
+    command = [sys.executable, "-c", CRASHING, repr(rate), "experiment", "run", config, "--store", store]
+    codes = [subprocess.run(command, capture_output=True).returncode for _ in range(4)]
+    assert codes == [-signal.SIGSEGV] * 3 + [1]  # done, but not all of it
+    found = Results.load(store).frame
+    failed = found["status"] == "failed"
+    assert found.loc[failed, "error"].tolist() == [
+        "The process crashed inside this fit 3 times; it was set aside."
+    ]
+    pd.testing.assert_frame_equal(found[~failed], frame[~failed], check_exact=True)
+    assert not list((store / "running").iterdir())
+
+
 SLOW = CONFIG.replace("rows = 3000", "rows = 20_000").replace("[2, 10]", "[3000, 3000]")
 
 

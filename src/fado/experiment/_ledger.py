@@ -43,14 +43,14 @@ class Record:
 
     Parameters
     ----------
-    kind : {"values", "set", "fit"}
-        Values, a training set, or a fit.
+    kind : {"values", "set", "fit", "crash"}
+        Values, a training set, a fit, or the crashes of a fit.
     key : str
         Its content's key.
     state : {"done", "failed"}
         Whether there is a result.
     text : str
-        The error of a failed task; a training set's digest.
+        The error of a failed task; a training set's digest; how often a fit crashed.
     checksum : str
         The checksum of the result's file; empty if there is none.
     seconds : float

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from fado.engine._parallel import as_they_finish, n_workers
+from fado.experiment._crashes import blame_crashes, watching
 from fado.experiment._data import Data, read_data
 from fado.experiment._ledger import DONE, FAILED, Record
 from fado.experiment._plan import Plan, Setting, key_of
 from fado.experiment._progress import ProgressLine
 from fado.experiment._settings import Config
 from fado.experiment._store import FORMAT, Store
-from fado.experiment._workbench import Bench, Job, Judged, Material, material_of
+from fado.experiment._workbench import Bench, Job, Judged, material_of
 from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation
 from fado.valuation._result import library_versions
 
@@ -94,26 +95,23 @@ class _Run:
         self._keys = Keys(store.about)
 
     def run(self, client: Any, progress: bool) -> None:
+        blame_crashes(self._store)
         used = [recipe.algorithm for recipe in self._plan.recipes if recipe.algorithm is not None]
         valuations = {algorithm: self._values(algorithm, progress) for algorithm in dict.fromkeys(used)}
         material = material_of(self._data, valuations, self._config)
         bench = Bench(material, self._workers)
         line = ProgressLine(self._plan.n_fits, show=progress)
-        with line:
-            again = self._finish(self._judged(client, bench, material, line), line, retry=True)
+        with line, watching(self._store, bench.run) as run_here:
+            jobs = self._jobs(bench, line)
+            if client is None:
+                batches = as_they_finish(run_here, jobs, self._workers)
+            else:
+                from fado.experiment._dask import on_cluster
+
+                batches = on_cluster(client, material, jobs)
+            again = self._finish(batches, line, retry=True)
             if again:  # with the machine to themselves
-                jobs = iter(again)
-                self._finish(as_they_finish(bench.run, jobs, 1), line, retry=False)
-
-    def _judged(
-        self, client: Any, bench: Bench, material: Material, line: ProgressLine
-    ) -> Iterator[list[Judged]]:
-        jobs = self._jobs(bench, line)
-        if client is None:
-            return as_they_finish(bench.run, jobs, self._workers)
-        from fado.experiment._dask import on_cluster
-
-        return on_cluster(client, material, jobs)
+                self._finish(as_they_finish(run_here, iter(again), 1), line, retry=False)
 
     def _finish(self, batches: Iterator[list[Judged]], line: ProgressLine, *, retry: bool) -> list[Job]:
         """Keep what comes; give back the jobs that ran out of memory, if they may be tried once more."""

@@ -19,11 +19,12 @@ from fado.experiment._ledger import DONE, DamagedLedgerError, Ledger, Record
 from fado.experiment._lock import RunLock
 from fado.valuation import Valuation
 
-__all__ = ["FORMAT", "Store", "differences"]
+__all__ = ["FORMAT", "RUNNING", "Store", "differences"]
 
 FORMAT = 1
 LEDGER, LOCK = "ledger.sqlite", "lock"
-FOLDERS = ("values", "fits")
+RUNNING = "running"  # notes of the fits at hand, of use only after a crash
+FOLDERS = ("values", "fits", RUNNING)
 _SEALED_KEY = b"fado.fit"
 
 
