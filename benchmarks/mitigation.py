@@ -1,10 +1,15 @@
 """What the interventions do on real data: chosen on validation rows, judged on test rows.
 
-    python benchmarks/mitigation.py --data DIR [--names ...] [--settings 33] [--models 10] [--rows 100000]
+    python benchmarks/mitigation.py --data DIR [--names ...] [--splits 3] [--settings 33] [--models 10]
 
 Every intervention gets the same budget: `--settings` settings, each followed by the same `--models` LightGBM
 models. The utility-aware ones spend it on the paper's three utilities and eleven alphas; random sampling on
 strengths and seeds, reweighing on powers of its factor, and "none", which has nothing to set, on more models.
+
+Figures are means over random splits into training, validation and test rows, each with its own values, and so
+are the ends of the 95 % bootstrap intervals. Last, the script tells what moves a ratio: the rank correlation,
+over all models, of the ratio on test rows with the groups' positive rates in the training set (weighted, the
+lower rate of the untouched data over the higher one).
 """
 
 from __future__ import annotations
@@ -13,10 +18,12 @@ import argparse
 import itertools
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
+from scipy.stats import spearmanr
 
 from _data import data_argument, real_table
 from fado import (
@@ -118,14 +125,26 @@ def trained(X, y, parts, jobs):
     return in_threads(fit, jobs, WORKERS)
 
 
-def landscape(X, y, z, arguments):
+def rate_ratio(y, z, rows, weights):
+    """Divide the weighted positive rate of the group where it was lower at first by the other's."""
+    weights = np.ones(len(y)) if weights is None else weights
+    first, second = sorted((0, 1), key=lambda group: y[z == group].mean())
+
+    def rate(group):
+        own = rows[z[rows] == group]
+        return np.average(y[own], weights=weights[own])
+
+    return rate(first) / rate(second)
+
+
+def landscape(X, y, z, seed, arguments):
     """Judge every model of every intervention on validation and test rows."""
-    order = np.random.default_rng(arguments.seed).permutation(len(y))
+    order = np.random.default_rng(seed).permutation(len(y))
     train, validation, test = np.split(order, [int(0.5 * len(y)), int(0.75 * len(y))])
     train = np.sort(train)
-    valuator = OutOfBagEntropy(random_state=arguments.seed)
+    valuator = OutOfBagEntropy(random_state=seed)
     valuation = valuator.fit(X.iloc[train], y[train], sensitive_features=z[train]).valuation_
-    models = [model_space(arguments.models, seed) for seed in range(arguments.settings)]
+    models = [model_space(arguments.models, number) for number in range(arguments.settings)]
     settings = interventions(X.iloc[train], y[train], z[train], valuation, arguments.settings, models)
     jobs = [
         (name, setting, rows.astype(np.int32), weights, model)
@@ -136,41 +155,52 @@ def landscape(X, y, z, arguments):
     found = []
     for job, scores in zip(jobs, trained(X, y, (train, held_out), jobs), strict=True):
         row = {"intervention": job[0], "setting": job[1]}
+        row["rate_ratio"] = rate_ratio(y[train], z[train], job[2], job[3])
         for part, rows, own in (
             ("validation", validation, scores[: len(validation)]),
             ("test", test, scores[len(validation) :]),
         ):
-            metrics = evaluate(y[rows], own, sensitive_features=z[rows], n_boot=200, random_state=0)
+            n_boot = 200 if part == "test" else 0
+            metrics = evaluate(y[rows], own, sensitive_features=z[rows], n_boot=n_boot, random_state=0)
             row |= {f"{part}_{name}": value for name, value in metrics.items()}
         found.append(row)
     return pd.DataFrame(found)
 
 
-def shown(row, metric):
-    return f"{row[f'test_{metric}']:.3f} [{row[f'test_{metric}_low']:.3f}, {row[f'test_{metric}_high']:.3f}]"
-
-
-def report(name, frame):
+def chosen(frame, intervention, ratio):
+    """Choose on validation rows: the fairest of the best, the best of the fair; and the frontier's volume."""
     untouched = frame.loc[frame["intervention"] == "none", "validation_tpr"].max()
+    own = frame[frame["intervention"] == intervention]
+    own = own.dropna(subset=[f"validation_{ratio}", f"test_{ratio}"])
+    fair = own[own[f"validation_{ratio}"] >= 0.8].nlargest(1, "validation_tpr")
+    near = own[own["validation_tpr"] >= untouched - 0.01].nlargest(1, f"validation_{ratio}")
+    frontier = own[pareto_frontier(own[["validation_tpr", f"validation_{ratio}"]].to_numpy())]
+    return fair, near, hypervolume(frontier[["test_tpr", f"test_{ratio}"]].to_numpy())
+
+
+def shown(rows, metric):
+    middle, low, high = (rows[f"test_{metric}{end}"].mean() for end in ("", "_low", "_high"))
+    return f"{middle:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def report(name, frames):
     for ratio, title in RATIOS.items():
         print(f"\n{name}, {title}: test figures of the models chosen on validation rows")
         left, right = "highest TPR at a ratio of 0.8", "highest ratio within 1 p.p. of the best untouched TPR"
-        print(f"{'':14} | {left:48} | {right:48} | hypervolume")
-        print(f"{'':14} | {'TPR':22}   {'ratio':23} | {'ratio':22}   {'TPR':23} |")
-        for intervention, own in frame.groupby("intervention", sort=False):
-            own = own.dropna(subset=[f"validation_{ratio}", f"test_{ratio}"])
-            fair = own[own[f"validation_{ratio}"] >= 0.8]
-            near = own[own["validation_tpr"] >= untouched - 0.01]
-            left = right = f"{'none':48}"
-            if len(fair):
-                best = fair.loc[fair["validation_tpr"].idxmax()]
-                left = f"{shown(best, 'tpr'):22}   {shown(best, ratio):23}"
-            if len(near):
-                best = near.loc[near[f"validation_{ratio}"].idxmax()]
-                right = f"{shown(best, ratio):22}   {shown(best, 'tpr'):23}"
-            chosen = own[pareto_frontier(own[["validation_tpr", f"validation_{ratio}"]].to_numpy())]
-            volume = hypervolume(chosen[["test_tpr", f"test_{ratio}"]].to_numpy())
-            print(f"{intervention:14} | {left} | {right} | {volume:.3f}")
+        print(f"| | {left}: TPR, ratio | splits | {right}: ratio, TPR | splits | hypervolume |")
+        print("|---|---|---|---|---|---|")
+        for intervention in frames[0]["intervention"].unique():
+            fair, near, volumes = zip(*(chosen(f, intervention, ratio) for f in frames), strict=True)
+            fair, near = pd.concat(fair), pd.concat(near)
+            left = f"{shown(fair, 'tpr')}, {shown(fair, ratio)}" if len(fair) else "never reached"
+            right = f"{shown(near, ratio)}, {shown(near, 'tpr')}" if len(near) else "never reached"
+            counts = [f"{len(rows)} of {len(frames)}" for rows in (fair, near)]
+            print(
+                f"| {intervention} | {left} | {counts[0]} | {right} | {counts[1]} | {np.mean(volumes):.3f} |"
+            )
+        everything = pd.concat(frames).dropna(subset=[f"test_{ratio}"])
+        moved = spearmanr(everything["rate_ratio"], everything[f"test_{ratio}"])[0]
+        print(f"rank correlation of this ratio with the training set's ratio of positive rates: {moved:.2f}")
 
 
 def main():
@@ -183,7 +213,8 @@ def main():
     parser.add_argument("--settings", type=int, default=33)
     parser.add_argument("--models", type=int, default=10)
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--keep", type=Path, help="directory for every model's figures")
     arguments = parser.parse_args()
     if not arguments.data:
         parser.error("--data is needed: this is about real data")
@@ -191,9 +222,15 @@ def main():
     for name in arguments.names:
         start = time.perf_counter()
         X, y, z = real_table(arguments.data, name, arguments.rows)
-        frame = landscape(X, y, z, arguments)
-        report(name, frame)
-        print(f"\n{name}: {len(frame):,} models in {time.perf_counter() - start:.0f} s", flush=True)
+        frames = [landscape(X, y, z, seed, arguments) for seed in range(arguments.splits)]
+        report(name, frames)
+        print(
+            f"\n{name}: {sum(map(len, frames)):,} models in {time.perf_counter() - start:.0f} s", flush=True
+        )
+        if arguments.keep is not None:
+            pd.concat(frames, keys=range(len(frames)), names=["split"]).to_parquet(
+                arguments.keep / f"{name}.parquet"
+            )
 
 
 if __name__ == "__main__":
