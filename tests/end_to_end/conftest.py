@@ -1,121 +1,144 @@
 """A real browser, driven over its debugging protocol."""
 
-import asyncio
+import fcntl
 import json
+import os
+import select
 import shutil
 import subprocess
-import tempfile
 import time
-import urllib.request
-from pathlib import Path
 
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 60.0
 
 
-class Page:
-    """One page: what it asks the network for, what it logs, and a mouse."""
+class Browser:
+    """One page in a headless Chromium, driven over a pipe, with all that it logs, asks for and pops up."""
 
-    def __init__(self, socket):
-        self._socket = socket
-        self._number = 0
-        self.requests, self.errors, self.dialogs = [], [], []
+    def __init__(self, profile):
+        read_there, self._write = os.pipe()
+        self._read, write_there = os.pipe()
 
-    async def call(self, method, **parameters):
+        def as_three_and_four():  # where Chromium looks for its pipe; copied away, lest one hit the other
+            ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (read_there, write_there)]
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+
+        self._process = subprocess.Popen(
+            [
+                CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                "--no-first-run", "--disable-background-networking", "--disable-extensions",
+                "--disable-dev-shm-usage", f"--user-data-dir={profile}", "--remote-debugging-pipe",
+                "about:blank",
+            ],
+            close_fds=False, preexec_fn=as_three_and_four,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(read_there)
+        os.close(write_there)
+        self._buffer, self._number, self._session, self.events = b"", 0, {}, []
+        page = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
+        self._session = {"sessionId": attached["sessionId"]}
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
+
+    def call(self, method, **parameters):
+        """Call a method of the DevTools protocol."""
         self._number += 1
-        number = self._number
-        await self._socket.write_message(json.dumps({"id": number, "method": method, "params": parameters}))
-        while True:
-            message = json.loads(await asyncio.wait_for(self._socket.read_message(), 30))
-            if message.get("id") == number:
-                assert "error" not in message, message
-                return message["result"]
-            await self._note(message)
+        message = {"id": self._number, "method": method, "params": parameters, **self._session}
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        while (answer := self._receive()).get("id") != message["id"]:
+            pass
+        assert "error" not in answer, answer
+        return answer["result"]
 
-    async def _note(self, message):
-        about = message.get("params", {})
-        if message.get("method") == "Network.requestWillBeSent":
-            self.requests.append(about["request"]["url"])
-        elif message.get("method") == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
-            self.errors.append(about["entry"]["text"])
-        elif message.get("method") == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning"):
-            self.errors.append(str(about["args"]))
-        elif message.get("method") == "Runtime.exceptionThrown":
-            self.errors.append(str(about["exceptionDetails"]))
-        elif message.get("method") == "Page.javascriptDialogOpening":
-            self.dialogs.append(about["message"])
-            self._number += 1
-            await self._socket.write_message(
-                json.dumps(
-                    {"id": self._number, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
-                )
-            )
+    def _receive(self):
+        while b"\0" not in self._buffer:
+            assert select.select([self._read], [], [], PATIENCE)[0], "The browser does not answer."
+            piece = os.read(self._read, 1 << 16)
+            assert piece, "The browser is gone."
+            self._buffer += piece
+        text, self._buffer = self._buffer.split(b"\0", 1)
+        message = json.loads(text)
+        if "method" in message:
+            self.events.append(message)
+        return message
 
-    async def evaluate(self, script):
-        result = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        return result["result"].get("value")
+    def open(self, address, width=1280, height=900):
+        """Show a page in a window of a size, and forget what came before."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        for there in ("about:blank", address):
+            self.events.clear()
+            loader = self.call("Page.navigate", url=there)["loaderId"]
+            while not any(
+                event["method"] == "Page.lifecycleEvent"
+                and (event["params"]["loaderId"], event["params"]["name"]) == (loader, "load")
+                for event in self.events
+            ):
+                self._receive()
 
-    async def until(self, script, seconds=30):
-        end = time.monotonic() + seconds
-        while not (value := await self.evaluate(script)):
-            assert time.monotonic() < end, f"the page never came to: {script}"
-            await asyncio.sleep(0.1)
+    def evaluate(self, script):
+        """Run a script in the page and give its result."""
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def until(self, script):
+        """Run a script again and again until its result is something, and give that."""
+        end = time.monotonic() + PATIENCE
+        while not (value := self.evaluate(script)):
+            assert time.monotonic() < end, f"The page never came to: {script}"
+            time.sleep(0.1)
         return value
 
-    async def hover(self, x, y):
-        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x - 3, y=y)
-        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    def hover(self, x, y):
+        """Move the mouse to a place, as a hand does."""
+        for there in (x - 3, x):
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=there, y=y)
+
+    def press(self, key, code):
+        """Press and release a key, as a hand does."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def troubles(self):
+        """List dialogs, errors, violated policies, and requests for anything but the page itself."""
+        self.evaluate("new Promise((done) => setTimeout(done, 200))")
+        found, documents = [], []
+        for event in self.events:
+            method, about = event["method"], event["params"]
+            complaint = about.get("type") in ("error", "warning", "assert")
+            if (
+                method in ("Page.javascriptDialogOpening", "Runtime.exceptionThrown")
+                or (method == "Runtime.consoleAPICalled" and complaint)
+            ):  # fmt: skip
+                found.append(about)
+            elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
+                found.append(about["entry"]["text"])
+            elif method == "Network.requestWillBeSent":
+                (documents if about["type"] == "Document" else found).append(about["request"]["url"])
+        return found + documents[1:]
+
+    def close(self):
+        """End the browser."""
+        self._session = {}
+        self.call("Browser.close")
+        self._process.wait(timeout=PATIENCE)
+        os.close(self._read)
+        os.close(self._write)
 
 
-async def _visit(address, url, steps):
-    from tornado.websocket import websocket_connect
-
-    with urllib.request.urlopen(f"http://{address}/json/list") as answer:
-        target = next(entry for entry in json.load(answer) if entry["type"] == "page")
-    socket = await websocket_connect(target["webSocketDebuggerUrl"], max_message_size=1 << 26)
-    page = Page(socket)
-    for domain in ("Page", "Runtime", "Log", "Network"):
-        await page.call(f"{domain}.enable")
-    await page.call(
-        "Emulation.setDeviceMetricsOverride", width=1200, height=9000, deviceScaleFactor=1, mobile=False
-    )
-    await page.call("Page.navigate", url=url)
-    await page.until("document.readyState === 'complete'")
-    await steps(page)
-    await asyncio.sleep(0.3)
-    await page.evaluate("1")  # whatever is still on its way
-    socket.close()
-    while await asyncio.wait_for(socket.read_message(), 10) is not None:  # until it is closed
-        pass
-    return page
-
-
-@pytest.fixture
-def visit():
-    """Open a file in Chromium, do some steps, and give the page with all that it did."""
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
-    pytest.importorskip("tornado")
-    profile = tempfile.mkdtemp()
-    with (Path(profile) / "log").open("wb") as log:
-        browser = subprocess.Popen(
-            [
-                CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                "--no-first-run", "--disable-extensions", "--remote-debugging-port=0",
-                f"--user-data-dir={profile}", "about:blank",
-            ],
-            stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
-        port = Path(profile) / "DevToolsActivePort"
-        end = time.monotonic() + 60
-        while not port.exists() or not port.read_text().strip():
-            assert time.monotonic() < end, (Path(profile) / "log").read_text()
-            time.sleep(0.1)
-        address = f"127.0.0.1:{port.read_text().split()[0]}"
-        yield lambda path, steps: asyncio.run(_visit(address, Path(path).absolute().as_uri(), steps))
-    finally:
-        browser.terminate()
-        browser.wait(20)
-        shutil.rmtree(profile, ignore_errors=True)
+    one = Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
