@@ -32,23 +32,27 @@ def rare_positives(n_rows: int, n_columns: int = 30, seed: int = 0):
     return X, y, z
 
 
+# File, target and its positive values, group: what the default models were chosen on, and what they were not.
+TABLES = {
+    "adult": ("adult", "income", {">50K"}, "sex", {"Male"}),
+    "give_me_some_credit": ("give_me_some_credit", "SeriousDlqin2yrs", {1}, "age", range(40)),
+    "acs_income": ("acs_income", "PINCP", {1}, "SEX", {1}),
+    "diabetes130": ("diabetes130", "readmitted", {"<30"}, "gender", {"Male"}),
+    "adult by race": ("adult", "income", {">50K"}, "race", {"White"}),
+    "acs_income by race": ("acs_income", "PINCP", {1}, "RAC1P", {1}),
+    "diabetes130 by race": ("diabetes130", "readmitted", {"<30", ">30"}, "race", {"Caucasian"}),
+}
+
+
 def real_table(directory: Path, name: str, rows: int | None = None):
     """Read features (text as categories, which LightGBM takes as they are), target and group."""
-    frame = pd.read_parquet(directory / f"{name}.parquet")
+    file, target, positive, attribute, group = TABLES[name]
+    frame = pd.read_parquet(directory / f"{file}.parquet")
     if rows is not None and rows < len(frame):
         frame = frame.sample(rows, random_state=0)
     frame = frame.reset_index(drop=True).drop(
         columns=["split", "encounter_id", "patient_nbr"], errors="ignore"
     )
-    if name == "adult":
-        y, z = frame.pop("income").eq(">50K"), frame.pop("sex").eq("Male")
-    elif name == "give_me_some_credit":
-        y, z = frame.pop("SeriousDlqin2yrs").eq(1), frame.pop("age").lt(40)
-    elif name == "acs_income":
-        y, z = frame.pop("PINCP").eq(1), frame.pop("SEX").eq(1)
-    elif name == "diabetes130":
-        y, z = frame.pop("readmitted").eq("<30"), frame.pop("gender").eq("Male")
-    else:
-        raise ValueError(f"no benchmark is written for {name!r}")
+    y, z = frame.pop(target).isin(positive), frame.pop(attribute).isin(group)
     text = frame.select_dtypes(exclude="number").columns
     return frame.astype(dict.fromkeys(text, "category")), y.to_numpy(int), z.to_numpy(int)
