@@ -197,7 +197,7 @@ def test_unknown_columns_name_the_closest(data, tmp_path):
     )
     check_sentence(value(data, tmp_path / "v.parquet", protected=("sax",)), "'sax'.*'sex'")
     check_sentence(value(data, tmp_path / "v.parquet", "--drop", "idd"), "no column 'idd'")
-    check_sentence(value(data, tmp_path / "v.parquet", "--exclude", "x"), "`z_exclude` names 'x'")
+    check_sentence(value(data, tmp_path / "v.parquet", "--exclude", "x"), "`--exclude` names 'x'")
 
 
 def test_bad_outputs_are_refused_before_any_work(data, tmp_path):

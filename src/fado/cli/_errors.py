@@ -48,4 +48,5 @@ def _plain_warnings() -> Iterator[None]:
 
 def _say(what: str, message: Any) -> None:
     text = message.args[0] if isinstance(message, KeyError) and message.args else str(message)
-    print(f"{what}: {' '.join(str(text).split())}", file=sys.stderr, flush=True)
+    sentence = " ".join(str(text).split()).replace("`z_exclude`", "`--exclude`")  # its name on this side
+    print(f"{what}: {sentence}", file=sys.stderr, flush=True)

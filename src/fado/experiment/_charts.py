@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fado._altair import load_altair
 from fado.experiment._plan import CORRECTED, INTERVENTIONS, NONE, RPS, RW, UAPS, UAR
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def points_of(table: dict[str, Any], which: int) -> list[dict[str, Any]]:
 
 def landscape(results: Results, metric: str, *, zoom: bool) -> Any:
     """Make the chart of a landscape, with its points in it."""
-    import altair
+    altair = load_altair()
 
     points = points_of(points_table(results, [metric]), 0)
     spec = landscape_spec(points, metric, zoom=zoom) | {"data": {"values": points}}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from fado._altair import load_altair
 from fado.exploration._alpha import ALPHAS, UTILITIES
 from fado.exploration._distributions import BINS
 
@@ -16,7 +17,7 @@ BIASES = ("group_size", "prevalence", "separability", "base")
 
 def chart(summary: dict[str, Any], name: str, attribute: str | None, utility: str, alpha: float) -> Any:
     """Draw one chart of a summary."""
-    import altair
+    altair = load_altair()
 
     entry = _attribute(summary, attribute)
     if name in BIASES:
