@@ -45,7 +45,7 @@ def planted():
     rng = np.random.default_rng(0)
     n_rows = 4000
     sex = rng.choice(["f", "m"], n_rows)
-    proxy = np.where(rng.random(n_rows) < 0.85, sex == "f", rng.random(n_rows) < 0.5)
+    proxy = np.where(rng.random(n_rows) < 0.7, sex == "f", rng.random(n_rows) < 0.5)
     X = pd.DataFrame(
         {
             "score": rng.normal(size=n_rows),
