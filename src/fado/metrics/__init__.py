@@ -1,9 +1,9 @@
 """Judge a model by its errors: at a fixed false-positive rate, between groups, and against other models."""
 
-from ._evaluate import evaluate
-from ._pareto import hypervolume, pareto_frontier
-from ._rates import fnr_ratio, fpr_ratio, selection_rate_ratio, tpr_ratio
-from ._threshold import threshold_at_fpr, tpr_at_fpr
+from fado.metrics._evaluate import evaluate
+from fado.metrics._pareto import hypervolume, pareto_frontier
+from fado.metrics._rates import fnr_ratio, fpr_ratio, selection_rate_ratio, tpr_ratio
+from fado.metrics._threshold import threshold_at_fpr, tpr_at_fpr
 
 __all__ = [
     "evaluate",

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._inputs import Bools, Floats, Integers
-from ._rates import GroupCounts
-from ._threshold import allowed_false_positives
+from fado.metrics._inputs import Bools, Floats, Integers
+from fado.metrics._rates import GroupCounts
+from fado.metrics._threshold import allowed_false_positives
 
 _COUNTS_AT_ONCE = 1_000_000  # resamples times groups held in memory
 

@@ -6,11 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._bootstrap import resample
-from ._groups import encode_groups, list_names
-from ._inputs import Bools, Floats, Integers, as_scores, check_max_fpr, encode_target, warn_undefined
-from ._rates import RATIOS, GroupCounts, count_by_group, min_max_ratio, why_undefined
-from ._threshold import lowest_threshold
+from fado.metrics._bootstrap import resample
+from fado.metrics._groups import encode_groups, list_names
+from fado.metrics._inputs import (
+    Bools,
+    Floats,
+    Integers,
+    as_scores,
+    check_max_fpr,
+    encode_target,
+    warn_undefined,
+)
+from fado.metrics._rates import RATIOS, GroupCounts, count_by_group, min_max_ratio, why_undefined
+from fado.metrics._threshold import lowest_threshold
 
 _INTERVAL = (0.025, 0.975)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._inputs import Integers, as_series, check_length, warn_user
+from fado.metrics._inputs import Integers, as_series, check_length, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd

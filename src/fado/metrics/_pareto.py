@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._inputs import Bools
+from fado.metrics._inputs import Bools
 
 
 def pareto_frontier(points: Any) -> Bools:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._groups import encode_groups, list_names
-from ._inputs import Bools, Integers, encode_predictions, encode_target, warn_undefined
+from fado.metrics._groups import encode_groups, list_names
+from fado.metrics._inputs import Bools, Integers, encode_predictions, encode_target, warn_undefined
 
 
 class GroupCounts(NamedTuple):

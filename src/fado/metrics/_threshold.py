@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._inputs import Bools, Floats, as_scores, check_max_fpr, encode_target, warn_undefined
+from fado.metrics._inputs import Bools, Floats, as_scores, check_max_fpr, encode_target, warn_undefined
 
 
 def threshold_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None) -> float:

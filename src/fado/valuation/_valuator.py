@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from fado._frames import Table, is_frame
@@ -103,7 +104,7 @@ class EntropyValuator(BaseEstimator):
         table = _checked_table(X)
         self._check(table.n_rows)
         self.n_features_in_ = table.n_columns
-        if is_frame(X) and all(isinstance(name, str) for name in X.columns if not hasattr(X, "num_rows")):
+        if is_frame(X) and _names_are_text(X):
             self.feature_names_in_ = np.asarray(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -192,6 +193,11 @@ def _checked_table(X: Any) -> Table:
             "columns."
         )
     return table
+
+
+def _names_are_text(frame: Any) -> bool:
+    names = frame.column_names if isinstance(frame, pa.Table) else frame.columns
+    return all(isinstance(name, str) for name in names)
 
 
 def _seed(random_state: Any) -> int:
