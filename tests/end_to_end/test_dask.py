@@ -77,3 +77,16 @@ def test_workers_with_other_libraries_are_refused():
 
     with pytest.raises(ValueError, match=r"worker tcp://there has other libraries: .*'lightgbm': '0.1'"):
         next(on_cluster(Elsewhere(), None, []))
+
+
+def test_workers_of_one_process_may_go_one_by_one():
+    from fado.experiment._dask import _Delivery, _holders, _materials
+
+    delivery = _Delivery("run", object())
+    for _ in range(2):
+        delivery.setup(None)
+    delivery.teardown(None)
+    assert "run" in _materials
+    delivery.teardown(None)
+    assert "run" not in _materials
+    assert "run" not in _holders

@@ -146,3 +146,15 @@ def test_presets_are_written_once_and_read(tmp_path):
         write_preset(tmp_path / "quick.toml")
     with pytest.raises(ValueError, match="`preset` must be 'quick' or 'paper', got 'fast'"):
         preset_text("fast")
+
+
+def test_a_seed_beyond_what_samplers_take_is_refused(table):
+    table["seed"] = 2**32
+    with pytest.raises(ValueError, match="`seed` must be at most 4294967295, got 4294967296"):
+        Experiment(table)
+
+
+def test_an_excluded_column_that_is_dropped_is_named(table):
+    table["data"] |= {"drop": ["income"], "exclude": ["income"]}
+    with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model sees"):
+        Experiment(table)

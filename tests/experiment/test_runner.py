@@ -212,3 +212,21 @@ def test_random_parts_hold_their_share_of_every_cell(table):
             assert abs((cells[data.parts[part]] == cell).sum() - share * n) <= 1
     assert sum(map(len, data.parts.values())) == 2000
     assert len(np.unique(np.concatenate(list(data.parts.values())))) == 2000
+
+
+def test_a_configuration_that_is_changed_later_is_kept_as_it_was(table, tmp_path):
+    experiment = Experiment(table)
+    table["models"]["seed"] = 7
+    assert (experiment.run(tmp_path / "store", n_jobs=1).frame["status"] != "pending").all()
+
+
+def test_a_failed_write_ends_the_fits_before_the_store_is_let_go(table, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fado.experiment._store.Store.save_fit", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        Experiment(table).run(tmp_path / "store", n_jobs=2)
+    assert caught.value is not None  # the traceback is alive, and the workers are not
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("fado")]
+    assert not list((tmp_path / "store" / "running").iterdir())

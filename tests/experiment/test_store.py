@@ -5,9 +5,11 @@ import json
 import os
 import socket
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
 from fado.experiment import _lock as lock_module
 from fado.experiment._ledger import DONE, DamagedLedgerError, Ledger, Record
@@ -225,3 +227,38 @@ def test_another_experiment_is_refused_with_the_difference(undisturbed, table, t
     with pytest.raises(ValueError, match=r"lightgbm was '4[^']*' and is '0.1'"):
         Experiment(table).run(store)
     assert state_of(store) == before
+
+
+@pytest.mark.parametrize("name", ["lock", "running/2024-05-marathon.csv", "fits/mine.txt"])
+def test_a_directory_of_other_things_stays_as_it_is(tmp_path, table, name):
+    path = tmp_path / "project" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    (tmp_path / "project" / "notes.txt").write_text("mine too")
+    with pytest.raises(ValueError, match="neither empty nor a store"):
+        Experiment(table).run(tmp_path / "project", n_jobs=1)
+    assert path.read_text() == "mine"
+
+
+def test_a_lock_that_is_a_link_is_refused_before_it_is_written(tmp_path, table):
+    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "lock").symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(ValueError, match=r"is a link|neither empty nor a store"):
+        Experiment(table).run(tmp_path / "store", n_jobs=1)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_rows_that_change_their_part_are_other_data(tmp_path, table):
+    frame = make_account_fraud(2000, random_state=0).sort_values("month", kind="stable")
+    path, months = tmp_path / "data.parquet", {"train": [0], "validation": [1, 2, 3], "test": [4, 5, 6, 7]}
+    table["data"] = {"path": str(path), "target": "fraud_bool", "protected": "customer_age>=50"}
+    table["split"] = {"method": "column", "column": "month", **months}
+    table["interventions"] = {}
+    frame.to_parquet(path)
+    Experiment(table).run(tmp_path / "store", n_jobs=1)
+    (last_of_month_0,) = np.flatnonzero(frame["month"] == 0)[-1:]
+    frame.iloc[last_of_month_0, frame.columns.get_loc("month")] = 1
+    frame.to_parquet(path)
+    with pytest.raises(ValueError, match="the data are others"):
+        Experiment(table).run(tmp_path / "store", n_jobs=1)

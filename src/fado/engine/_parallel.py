@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Any, TypeVar
@@ -60,7 +60,7 @@ def in_threads(
 
 def as_they_finish(
     function: Callable[[Task, threading.Event], Result], tasks: Iterable[Task], workers: int
-) -> Iterator[list[Result]]:
+) -> Generator[list[Result], None, None]:
     """Run tasks in threads; give their results as they come, those that ended meanwhile together.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,14 +59,14 @@ def config_from(table: dict[str, Any], directory: Path | None = None) -> Config:
     """
     top = Section(table)
     config = Config(
-        seed=top.whole("seed", 0),
+        seed=top.whole("seed", 0, at_most=2**32 - 1),
         data=_data(top.section("data"), directory),
         split=_split(top.section("split")),
         valuation=_valuation(top.section("valuation") if "valuation" in top else Section({})),
         interventions=_interventions(top.section("interventions")),
         models=_models(top.section("models")),
         evaluation=_evaluation(top.section("evaluation") if "evaluation" in top else Section({})),
-        source=table,
+        source=deepcopy(table),  # the caller may change it before it is written to a store
     )
     for key in ("valuation", "evaluation"):
         top.take(key, None)
@@ -103,6 +104,9 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         exclude=section.texts("exclude", ()),
     )
     section.done()
+    both = sorted(set(data.drop) & set(data.exclude))
+    if both:
+        raise ValueError(f"`data.exclude` names {both[0]!r}, which no model sees: it is in `data.drop`.")
     if not data.protected:
         raise ValueError("`data.protected` is empty: name at least one protected attribute.")
     return data

@@ -22,14 +22,15 @@ __all__ = ["TRIES", "blame_crashes", "watching"]
 
 TRIES = 3
 _TRACE = "trace.txt"
+_NOTE = re.compile("(?P<thread>[0-9a-f]+)-(?P<key>[0-9a-f]{32})")
 
 
 def blame_crashes(store: Store) -> None:
     """Count the last crash, if there was one, against its fit; after the third, record the fit as failed."""
     folder = store.path / RUNNING
-    running = {path: path.name.partition("-") for path in folder.glob("*-*")}
+    notes = {path: found for path in folder.iterdir() if (found := _NOTE.fullmatch(path.name))}
     crashed = _crashed_thread(folder / _TRACE)
-    keys = [key for thread, _, key in running.values() if thread == crashed]
+    keys = [note["key"] for note in notes.values() if note["thread"] == crashed]
     records: list[Record] = []
     for key in keys:
         before = store.get("crash", key)
@@ -39,7 +40,7 @@ def blame_crashes(store: Store) -> None:
             text = f"The process crashed inside this fit {count} times; it was set aside."
             records.append(Record("fit", key, FAILED, text))
     store.write(records)
-    for path in [*running, folder / _TRACE]:
+    for path in [*notes, folder / _TRACE]:
         path.unlink(missing_ok=True)
 
 
@@ -82,7 +83,8 @@ def _fault_handler(path: Path) -> Iterator[None]:
             if was_enabled:
                 with suppress(Exception):  # a notebook's stderr has no file
                     faulthandler.enable()
-    path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
 
 
 def _crashed_thread(path: Path) -> str | None:

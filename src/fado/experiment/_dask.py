@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,7 @@ _AHEAD = 3  # jobs given out per thread of the cluster, so that none waits for t
 
 _materials: dict[str, Material] = {}
 _benches: dict[str, Bench] = {}
+_holders: Counter[str] = Counter()  # workers of this process that hold the data of a run
 _lock = threading.Lock()
 
 
@@ -37,15 +39,20 @@ class _Delivery(distributed.WorkerPlugin):
 
     def setup(self, worker: Any) -> None:
         """Keep the data."""
-        _materials[self._run] = self._material
+        with _lock:
+            _holders[self._run] += 1
+            _materials[self._run] = self._material
 
     def teardown(self, worker: Any) -> None:
-        """Forget them."""
-        _materials.pop(self._run, None)
-        _benches.pop(self._run, None)
+        """Forget them, unless another worker of this process needs them."""
+        with _lock:
+            _holders[self._run] -= 1
+            if not _holders[self._run]:
+                del _holders[self._run], _materials[self._run]
+                _benches.pop(self._run, None)
 
 
-def on_cluster(client: Any, material: Material, jobs: Iterable[Job]) -> Iterator[list[Judged]]:
+def on_cluster(client: Any, material: Material, jobs: Iterable[Job]) -> Generator[list[Judged], None, None]:
     """Run jobs on a cluster; give their results as they come.
 
     Parameters

@@ -70,6 +70,7 @@ class Data:
             digest.update(np.ascontiguousarray(column.numbers()).data)
         digest.update(repr((self.group_names, sorted(self.sources.items()))).encode())
         for array in (self.positive, self.groups, *(self.parts[part] for part in PARTS)):
+            digest.update(repr((array.dtype.str, array.shape)).encode())  # or a row could change its part
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 

@@ -152,9 +152,11 @@ class Results:
         Returns
         -------
         DataFrame
-            Indexed by intervention: ``hypervolume``, ``low`` and ``high`` (the 95 % percentile interval over
-            resamples of the drawn models, the same for every intervention), and ``models``, how many points
-            it is made of. More points cover more: compare interventions of as many.
+            Indexed by intervention: ``hypervolume``, ``low`` and ``high`` (95 % of the areas over resamples
+            of the drawn models, the same for every intervention), and ``models``, how many points it is made
+            of. A resample lacks some models and covers no more than all do: the range says how much hangs on
+            a few of them, and ends at the area itself. More points cover more: compare interventions of as
+            many.
         """
         import pandas as pd
 

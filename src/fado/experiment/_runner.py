@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +114,21 @@ class _Run:
             if again:  # with the machine to themselves
                 self._finish(as_they_finish(run_here, iter(again), 1), line, retry=False)
 
-    def _finish(self, batches: Iterator[list[Judged]], line: ProgressLine, *, retry: bool) -> list[Job]:
+    def _finish(
+        self, batches: Generator[list[Judged], None, None], line: ProgressLine, *, retry: bool
+    ) -> list[Job]:
         """Keep what comes; give back the jobs that ran out of memory, if they may be tried once more."""
         again = []
-        for batch in batches:
-            kept = []
-            for judged in batch:
-                if judged.out_of_memory and retry:
-                    again.append(self._given[judged.key])
-                    continue
-                kept.append(self._record(judged))
-            self._store.write(kept)
-            line.add(len(kept), sum(record.state == FAILED for record in kept))
+        with closing(batches):  # an error while results are kept ends the fits before the store is let go
+            for batch in batches:
+                kept = []
+                for judged in batch:
+                    if judged.out_of_memory and retry:
+                        again.append(self._given[judged.key])
+                        continue
+                    kept.append(self._record(judged))
+                self._store.write(kept)
+                line.add(len(kept), sum(record.state == FAILED for record in kept))
         return again
 
     def _record(self, judged: Judged) -> Record:
@@ -152,7 +156,7 @@ class _Run:
         """Give the digest of a training set; None if the intervention leaves nothing to train on."""
         key = self._keys.set(recipe)
         record = self._store.get("set", key)
-        if record is None:
+        if record is None or (record.state == FAILED and self._retry_failed):
             try:
                 chosen = bench.training_set(recipe)
                 text = json.dumps({"digest": chosen.digest(), "rows": len(chosen.rows)})

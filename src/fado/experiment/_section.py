@@ -88,9 +88,12 @@ class Section:
         """Give a key's text, one of some choices if there are any."""
         return as_text(self.take(key, default), self.at(key), choices)
 
-    def whole(self, key: str, default: Any = _REQUIRED, at_least: int = 0) -> int:
+    def whole(self, key: str, default: Any = _REQUIRED, at_least: int = 0, at_most: int | None = None) -> int:
         """Give a key's whole number."""
-        return as_whole(self.take(key, default), self.at(key), at_least)
+        value = as_whole(self.take(key, default), self.at(key), at_least)
+        if at_most is not None and value > at_most:
+            raise ValueError(f"`{self.at(key)}` must be at most {at_most}, got {value}.")
+        return value
 
     def number(self, key: str, default: Any = _REQUIRED, *, above: float, below: float = math.inf) -> float:
         """Give a key's number, strictly between two bounds."""

@@ -16,7 +16,7 @@ import pyarrow.parquet
 
 from fado._files import replacing
 from fado.experiment._ledger import DONE, DamagedLedgerError, Ledger, Record
-from fado.experiment._lock import RunLock
+from fado.experiment._lock import RunLock, holder_of
 from fado.valuation import Valuation
 
 __all__ = ["FORMAT", "RUNNING", "Store", "differences"]
@@ -75,10 +75,10 @@ class Store:
             with _explained(path):
                 path.mkdir(parents=True, exist_ok=True)
                 _check_directory(path)
+                _check_links(path)
                 held.enter_context(RunLock(path / LOCK))
                 for folder in FOLDERS:
                     (path / folder).mkdir(exist_ok=True)
-                _check_links(path)
                 _remove_unfinished(path)
                 ledger, rebuilt = _opened(path, about)
                 held.callback(ledger.close)
@@ -238,8 +238,13 @@ def _opened(path: Path, about: dict[str, Any]) -> tuple[Ledger, bool]:
 
 
 def _check_directory(path: Path) -> None:
+    """Refuse a directory that holds other things; a store killed at its birth has no ledger yet."""
     ours = {LEDGER, f"{LEDGER}-journal", LOCK, *FOLDERS}
-    if not any((path / name).exists() for name in ours) and any(path.iterdir()):
+    if (path / LEDGER).exists():
+        return
+    foreign = [entry for entry in path.iterdir() if entry.name not in ours]
+    lock = path / LOCK
+    if foreign or (lock.exists() and lock.stat().st_size and not holder_of(lock)):
         raise ValueError(f"{str(path)!r} is neither empty nor a store: name a new directory.")
 
 
