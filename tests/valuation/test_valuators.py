@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from lightgbm import LGBMClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -300,3 +300,39 @@ def test_public_names_are_listed_and_unknown_ones_refused():
     assert set(fado.__all__) <= set(dir(fado))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = fado.Nothing
+
+
+@pytest.mark.parametrize("regressor", [LGBMRegressor(n_estimators=5, verbosity=-1), LinearRegression()])
+def test_in_bag_rows_of_unknown_number_are_valued_by_their_predictions(regressor):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    age = np.where(np.arange(200) % 7 == 0, np.nan, 40 + 10 * X[:, 0])
+    valuator = InBagEntropy([LogisticRegression(), regressor], random_state=0, n_jobs=1)
+    with pytest.warns(UserWarning, match="age"):
+        valuation = valuator.fit(X, X[:, 1] > 0, sensitive_features={"age": age}).valuation_
+    assert ((valuation["age"] >= 0) & (valuation["age"] <= 1)).all()
+
+
+def test_an_attribute_of_the_only_column_is_learnt_from_the_target_alone():
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 80, 300)
+    y = rng.random(300) < 1 / (1 + np.exp((age - 50) / 5))
+    valuator = OutOfBagEntropy(LogisticRegression(), z_exclude=["age"], n_bags=5, random_state=0, n_jobs=1)
+    frame = pd.DataFrame({"age": age})
+    valuation = valuator.fit(frame, y, sensitive_features={"old": age >= 50}).valuation_
+    assert valuation["old"].max() < 0.95
+
+
+def test_estimators_left_unseeded_draw_by_the_valuators_seed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = X[:, 0] + rng.normal(size=400) > 0
+    drawing = LGBMClassifier(n_estimators=10, subsample=0.5, subsample_freq=1, verbosity=-1)
+
+    def values(*estimators, seed):
+        return InBagEntropy(list(estimators), random_state=seed, n_jobs=1).fit(X, y).valuation_
+
+    assert not np.array_equal(values(drawing, seed=0)["y"], values(drawing, seed=1)["y"])
+    assert values(drawing, clone(drawing), seed=0).standard_error["y"].max() > 0
+    seeded = clone(drawing).set_params(random_state=3)
+    np.testing.assert_array_equal(values(seeded, seed=0)["y"], values(seeded, seed=1)["y"])

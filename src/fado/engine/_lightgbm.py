@@ -128,6 +128,7 @@ class LightGBMEngine:
         variable: Variable,
         in_bag: Rows,
         out_of_bag: Rows | None,
+        seed: int,
         stop: threading.Event | None = None,
     ) -> Prediction:
         """Learn a variable from some rows and predict it for others.
@@ -142,6 +143,8 @@ class LightGBMEngine:
             Sorted positions of the rows to learn from, all with known labels of at least two classes.
         out_of_bag : ndarray or None
             Sorted positions of the rows to predict; None predicts the rows learnt from.
+        seed : int
+            Of this fit alone; it takes the place of a `random_state` that is None.
         stop : threading.Event, optional
             When set, growing ends early and the result is worthless.
 
@@ -152,6 +155,7 @@ class LightGBMEngine:
         parameters = parameters_of(estimator)
         view = self._view(parameters, variable)
         binned = self._dataset(parameters, view)
+        parameters.setdefault("random_state", seed)  # once the bins are chosen, which all fits share
         labels, classes = variable.labels[in_bag], None
         if variable.kind == "classes":
             occurs = np.bincount(labels, minlength=len(variable.classes)) > 0

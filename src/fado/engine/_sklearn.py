@@ -158,5 +158,5 @@ def _categorical(columns: Sequence[Column], extra: dict[str, FloatArray]) -> Any
 
 
 def _numbers(columns: Sequence[Column], extra: dict[str, FloatArray]) -> FloatArray:
-    matrix = one_hot(columns)
-    return np.column_stack([matrix, *extra.values()]) if extra else matrix
+    blocks = [one_hot(columns)] if columns else []
+    return np.column_stack([*blocks, *extra.values()])

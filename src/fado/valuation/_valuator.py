@@ -65,6 +65,11 @@ class Fit:
         rows = self.bag.in_bag
         return rows if self.variable.kind == "classes" else rows[self.variable.known[rows]]
 
+    def scored_beyond(self, learnt: Rows) -> Rows | None:
+        """Give the rows to score; None if they are those that were learnt from."""
+        scored = self.bag.scored
+        return None if self.bag.out_of_bag is None and len(learnt) == len(scored) else scored
+
     def __str__(self) -> str:
         return f"{type(self.estimator).__name__} on variable {self.variable.name!r} in bag {self.bag.number}"
 
@@ -332,8 +337,9 @@ def _run_lightgbm(fits: Sequence[Fit], table: Table, target: Variable, workers: 
 
     def run(fit: Fit, stop: threading.Event) -> Outcome:
         rows = fit.learnable()
+        scored = fit.scored_beyond(rows)
         return _outcome(
-            fit, lambda: engine.predict(fit.estimator, fit.variable, rows, fit.bag.out_of_bag, stop), rows
+            fit, lambda: engine.predict(fit.estimator, fit.variable, rows, scored, fit.seed, stop), rows
         )
 
     return in_threads(run, fits, workers)
@@ -351,12 +357,11 @@ def _laid_out(fits: Sequence[Fit], table: Table, target: Variable) -> Iterator[t
 
 def _run_generic(fit: Fit, features: Any) -> Outcome:
     rows = fit.learnable()
+    scored = fit.scored_beyond(rows)
     return _outcome(
         fit,
         lambda: (
-            _sklearn.fit_and_predict(
-                fit.estimator, features, fit.variable, rows, fit.bag.out_of_bag, fit.seed
-            ),
+            _sklearn.fit_and_predict(fit.estimator, features, fit.variable, rows, scored, fit.seed),
             None,
         ),
         rows,
