@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["replacing"]
+__all__ = ["check_replaceable", "replacing"]
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse what must not be replaced: a directory, or a file that nobody may write."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a directory: name a file.")
+    if path.exists() and not path.stat().st_mode & 0o222:  # a rename would not ask
+        raise PermissionError(f"{str(path)!r} is read-only: name another file.")
 
 
 @contextmanager
@@ -28,8 +36,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     final = Path(path)
     if not final.parent.is_dir():
         raise FileNotFoundError(f"The directory {str(final.parent)!r} does not exist: create it first.")
-    if final.is_dir():
-        raise IsADirectoryError(f"{str(final)!r} is a directory: name a file.")
+    check_replaceable(final)
     handle, name = tempfile.mkstemp(prefix=f".{final.name[:100]}.", suffix=".part", dir=final.parent)
     os.close(handle)
     temporary = Path(name)

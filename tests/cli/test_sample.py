@@ -213,3 +213,35 @@ def test_groups_without_positives_are_warned_of(files):
 
 def test_help():
     assert "Match the groups' positive rates" in CliRunner().invoke(app, ["sample", "--help"]).stdout
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "values.parquet"])
+def test_an_input_is_never_replaced(files, name):
+    before = (files / name).read_bytes()
+    done = sample(files, out=name)
+    assert done.exit_code == 2
+    assert "which is read as well: name another file." in done.stderr
+    assert (files / name).read_bytes() == before
+
+
+def test_a_read_only_file_is_never_replaced(files):
+    (files / "train.parquet").write_text("mine")
+    (files / "train.parquet").chmod(0o444)
+    done = sample(files)
+    assert done.exit_code == 2
+    assert "is read-only: name another file." in done.stderr
+    assert (files / "train.parquet").read_text() == "mine"
+
+
+def test_values_of_another_target_or_order_are_refused(files):
+    words = ["value", files / "data.parquet", "--target", "default", "--protected", "sex", "--drop", "when"]
+    words += ["--out", files / "values.parquet", "--bags", "5"]
+    assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    assert sample(files).exit_code == 0
+    done = sample(files, target="age")
+    assert done.exit_code == 2
+    assert "are of the target 'default', not of 'age'" in done.stderr
+    FRAME.iloc[::-1].to_parquet(files / "data.parquet")
+    done = sample(files)
+    assert done.exit_code == 2
+    assert "stands in another order: value this table." in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from fado.cli._tables import read_table
 from fado.datasets._protected import protected_from, source_column
 
 __all__ = ["Inputs", "read_inputs"]
+
+
+_OPERATOR = re.compile(r"^\s*([<>=]=?)\s*")  # "age >= 50" and "age>=50" are one attribute
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,10 @@ def read_inputs(data: Path, target: str, protected: Sequence[str], drop: Sequenc
     others = table.drop_columns([target])
     attributes, sources = {}, {}
     for expression in protected:
-        series = protected_from(others, expression)
-        attributes[str(series.name)] = series
-        sources[str(series.name)] = source_column(others, expression)
+        source = source_column(others, expression)
+        name = source + _OPERATOR.sub(r"\1", expression.strip()[len(source) :])
+        attributes[name] = protected_from(others, expression).rename(name)
+        sources[name] = source
     features = others.drop_columns([name for name in drop if name != target])
     return Inputs(table, features, table.column(target), attributes, sources)
 

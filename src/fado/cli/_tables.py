@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from fado._files import replacing
+from fado._files import check_replaceable, replacing
 from fado._reading import ENDINGS, ending_of, read_table
 
 __all__ = ["ENDINGS", "check_output", "read_table", "write_table"]
@@ -19,8 +19,8 @@ __all__ = ["ENDINGS", "check_output", "read_table", "write_table"]
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 
 
-def check_output(path: Path, endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse, before any work is done, an output that could not be written."""
+def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
     if path.suffix.lower() not in endings:
         raise ValueError(f"`--out` must end in {' or '.join(endings)}, got {str(path)!r}.")
     parent = path.parent
@@ -28,8 +28,9 @@ def check_output(path: Path, endings: Sequence[str] = ENDINGS) -> None:
         raise ValueError(f"The directory {str(parent)!r} does not exist: create it first.")
     if not os.access(parent, os.W_OK):
         raise ValueError(f"The directory {str(parent)!r} is not writable.")
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a directory: name a file.")
+    check_replaceable(path)
+    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
+        raise ValueError(f"`--out` is {str(path)!r}, which is read as well: name another file.")
 
 
 def write_table(table: pa.Table, path: Path) -> None:

@@ -108,7 +108,7 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to write the page.")],
 ) -> None:
     """Write the landscapes, the best models and the configuration to one HTML page."""
-    check_output(out, (".html",))
+    check_output(out, [], (".html",))
     Results.load(store).report(out)
     print(f"Written to {out}")
 

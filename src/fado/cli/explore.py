@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from fado import Valuation
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
 from fado.cli._options import Data, Drop, Positive, Protected, Seed, Target, Values
 from fado.cli._summary import positives_of
 from fado.cli._tables import check_output
+from fado.cli._values import load_values
 
 __all__ = ["explore"]
 
@@ -35,7 +35,7 @@ def explore(
     """Write a page that shows which rows carry the bias, and what could be done about it."""
     from fado import explore as explored  # slow to import, and other commands need none
 
-    check_output(out, (".html", ".htm"))
+    check_output(out, [data, values], (".html", ".htm"))
     inputs = read_inputs(data, target, protected, drop or [])
     labels = inputs.target.to_pandas().rename(target)
     positives = positives_of(labels, positive)
@@ -43,7 +43,7 @@ def explore(
         inputs.features,
         labels,
         sensitive_features=inputs.protected,
-        valuation=Valuation.load(values),
+        valuation=load_values(values, target, inputs.target),
         pos_label=None if positives is None else inputs.target[int(np.argmax(positives))].as_py(),
         show_rows=show_rows,
         random_state=seed,

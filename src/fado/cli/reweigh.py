@@ -8,7 +8,6 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from fado import Valuation
 from fado.cli._before_after import print_before_after
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
@@ -16,6 +15,7 @@ from fado.cli._options import Alpha, Data, Out, Positive, Protected, Target, Uti
 from fado.cli._summary import positives_of
 from fado.cli._tables import check_output, write_table
 from fado.cli._utilities import utility_of
+from fado.cli._values import load_values
 
 __all__ = ["reweigh"]
 
@@ -51,9 +51,9 @@ def reweigh(
     """Weigh every row by its utility, and as far as is wanted for equal positive rates."""
     from fado import UtilityAwareReweigher  # slow to import, and other commands need none
 
-    check_output(out)
+    check_output(out, [data, values])
     inputs = read_inputs(data, target, protected)
-    valuation = Valuation.load(values)
+    valuation = load_values(values, target, inputs.target)
     positives = positives_of(inputs.target.to_pandas(), positive)
     reweigher = UtilityAwareReweigher(
         utility_of(utility, alpha, inputs.protected, valuation),

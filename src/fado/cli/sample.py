@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from fado import Valuation
 from fado.cli._before_after import print_before_after
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
@@ -27,6 +26,7 @@ from fado.cli._options import (
 from fado.cli._summary import positives_of
 from fado.cli._tables import check_output, write_table
 from fado.cli._utilities import utility_of
+from fado.cli._values import load_values
 
 __all__ = ["sample"]
 
@@ -49,9 +49,9 @@ def sample(
     """Match the groups' positive rates by dropping the negatives of least utility."""
     from fado import UtilityAwarePrevalenceSampler  # slow to import, and other commands need none
 
-    check_output(out)
+    check_output(out, [data, values])
     inputs = read_inputs(data, target, protected)
-    valuation = Valuation.load(values)
+    valuation = load_values(values, target, inputs.target)
     positives = positives_of(inputs.target.to_pandas(), positive)
     sampler = UtilityAwarePrevalenceSampler(
         utility_of(utility, alpha, inputs.protected, valuation),

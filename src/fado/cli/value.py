@@ -14,6 +14,7 @@ from fado.cli._inputs import Inputs, read_inputs
 from fado.cli._options import Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target
 from fado.cli._summary import groups_of, positives_of, print_table
 from fado.cli._tables import check_output
+from fado.cli._values import save_values
 
 __all__ = ["value"]
 
@@ -42,7 +43,7 @@ def value(
     jobs: Jobs = None,
 ) -> None:
     """Value every row: how unsure models are of the target and of each protected attribute."""
-    check_output(out)
+    check_output(out, [data])
     inputs = read_inputs(data, target, protected, drop or [])
     positives = positives_of(inputs.target.to_pandas(), positive)
     shared: dict[str, Any] = {
@@ -56,7 +57,7 @@ def value(
     else:
         valuator = InBagEntropy(**shared)
     valuator.fit(inputs.features, inputs.target, sensitive_features=inputs.protected)
-    valuator.valuation_.save(out)
+    save_values(valuator.valuation_, out, target, inputs.target)
     _print_summary(inputs, valuator.valuation_, positives, valuator.excluded_columns_)
     print(f"Values of {inputs.features.num_rows:,} rows written to {out}")
 
