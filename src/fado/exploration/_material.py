@@ -129,7 +129,11 @@ def read_material(
     """Read what is to be explored, and value it if that has not been done."""
     if sensitive_features is None:
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
+    _check_max_rows(max_rows)
     if valuation is None:
+        with warnings.catch_warnings():  # valuing the rows tells of what is wrong with the labels
+            warnings.simplefilter("ignore")
+            _positive_code(variable_from(target_column(y, Table.from_input(X).n_rows), kind=None), pos_label)
         valuation = OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features).valuation_
     table = Table.from_input(X)
     protected = protected_columns(sensitive_features, table)
@@ -196,9 +200,12 @@ def _positive_code(target: Variable, pos_label: Any) -> int | None:
     return target.classes.index(pos_label)
 
 
-def _sample(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
+def _check_max_rows(max_rows: int) -> None:
     if not isinstance(max_rows, int | np.integer) or max_rows < 1:
         raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
+
+
+def _sample(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
     if n_rows <= max_rows:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, max_rows, replace=False))

@@ -111,11 +111,12 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
             )
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        self.reweigher_ = clone(self.reweigher).fit(
+        reweigher = clone(self.reweigher).fit(
             X, y, sensitive_features=sensitive_features, valuation=valuation
         )
-        weights = _product(self.reweigher_.sample_weight_, sample_weight)
+        weights = _product(reweigher.sample_weight_, sample_weight)
         self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
+        self.reweigher_ = reweigher
         return self
 
     @_if_estimator_has("predict")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from sklearn.utils.multiclass import check_classification_targets
 
-from fado._frames import Table, is_frame
+from fado._frames import Column, Table, is_frame
 from fado._variables import encoded, plain_label, target_column
 
 __all__ = ["Labels", "labels_of", "read_features"]
@@ -58,10 +58,19 @@ def _names(sensitive_features: Any) -> set[str]:
     return set()
 
 
+def _check_whole(column: Column) -> None:
+    try:
+        check_classification_targets(column.numbers())
+    except ValueError as error:
+        raise ValueError(
+            f"`y` is continuous, and this needs classes: compare it, for example `y > threshold`. ({error})"
+        ) from error
+
+
 def labels_of(y: Any, n_rows: int) -> Labels:
     """Read a target of classes."""
     column = target_column(y, n_rows)
     codes, distinct = encoded(column)
     if column.levels is None and len(distinct) > 2:
-        check_classification_targets(column.numbers())  # two labels may be any numbers, more must be whole
+        _check_whole(column)  # two labels may be any numbers, more must be whole
     return Labels(codes, tuple(plain_label(value, column) for value in distinct))
