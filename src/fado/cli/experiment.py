@@ -122,7 +122,8 @@ def print_winners(results: Results, at_least: float = 0.8) -> None:
             for _, row in best.iterrows()
         ]
         print_table(
-            f"Best models with a {metric} of at least {at_least} on the {results.chosen_on} part; metrics of the test part",
+            f"Best models with a {metric} of at least {at_least} on the {results.chosen_on} part, and what "
+            "they achieve on the test part",
             ["intervention", "alpha", "TPR", metric, "model"],
             rows,
         )
