@@ -1,7 +1,6 @@
 """Kills, signals, full disks: nothing is lost, nothing is done twice, and the end is the same."""
 
 import os
-import random
 import resource
 import signal
 import socket
@@ -11,6 +10,7 @@ import time
 
 import pandas as pd
 import pytest
+from benchmarks.faults import done_fits, killed_until_done, start
 
 from fado.experiment import Experiment, Results
 
@@ -38,7 +38,6 @@ count = 6
 n_estimators = { log_uniform = [2, 10] }
 learning_rate = { log_uniform = [0.02, 0.5] }
 """
-RUN = [sys.executable, "-c", "from fado.cli import main; main()", "experiment", "run"]
 
 
 @pytest.fixture(scope="module")
@@ -56,56 +55,11 @@ def undisturbed(config, tmp_path_factory):
     return folder, results
 
 
-def start(config, store, jobs=2):
-    command = [*RUN, str(config), "--store", str(store), "--jobs", str(jobs)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def done_fits(store):
-    """The fits that the ledger holds, each with what tells its file from one written again."""
-    if not (store / "ledger.sqlite").exists():
-        return {}
-    from fado.experiment._store import Store
-
-    try:
-        with Store.reading(store) as opened:
-            keys = [key for (kind, key) in opened.records if kind == "fit"]
-    except ValueError:  # killed before the ledger's first page was whole
-        return {}
-    files = {key: (store / "fits" / f"{key}.parquet").stat() for key in keys}
-    return {key: (stat.st_ino, stat.st_mtime_ns) for key, stat in files.items()}
-
-
-def killed_until_done(config, store, kills, seed):
-    """Kill the runner at random moments, so many times, and let it finish then."""
-    generator = random.Random(seed)
-    done = {}
-    for _ in range(kills):
-        process = start(config, store)
-        fits = store / "fits"
-        before = len(list(fits.glob("*"))) if fits.is_dir() else 0
-        if generator.random() < 0.3:
-            time.sleep(generator.uniform(0.3, 2.5))  # anywhere: import, data, values, binning
-        else:  # while fits come in
-            while process.poll() is None and (not fits.is_dir() or len(list(fits.glob("*"))) <= before):
-                time.sleep(0.002)
-            time.sleep(generator.uniform(0, 0.05))
-        process.kill()
-        process.communicate()
-        now = done_fits(store)
-        assert done.items() <= now.items(), "a finished fit was lost or done again"
-        done = now
-    process = start(config, store)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    assert done.items() <= done_fits(store).items(), "a finished fit was done again"
-    return len(done)
-
-
 def test_twenty_kills_leave_no_trace(config, undisturbed, tmp_path):
     store = tmp_path / "store"
-    done_before_the_last = killed_until_done(config, store, kills=20, seed=1)
+    done_before_the_last, repeated = killed_until_done(config, store, kills=20, seed=1)
     assert done_before_the_last > 0
+    assert repeated == 0, "a finished fit was lost or done again"
     results = Results.load(store)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
     results.report(tmp_path / "report.html")
