@@ -184,11 +184,8 @@ def _one_column(values: Any, default: str, *, use_name: bool = False) -> Column:
 def _check_length(column: Column, n_rows: int) -> None:
     if len(column) != n_rows:
         what = "`y`" if column.name == TARGET else f"Protected attribute {column.name!r}"
-        hint = (
-            ""
-            if column.name == TARGET
-            else (" To be cut with X, by cross-validation for instance, it must be a Series or a DataFrame.")
-        )
+        cut = " To be cut with X, by cross-validation for instance, it must be a Series or a DataFrame."
+        hint = "" if column.name == TARGET else cut
         raise ValueError(
             f"{what} has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): "
             f"pass one entry per row.{hint}"

@@ -240,6 +240,22 @@ def test_a_directory_of_other_things_stays_as_it_is(tmp_path, table, name):
     assert path.read_text() == "mine"
 
 
+def test_a_lone_file_called_lock_is_no_store(tmp_path, table):
+    (tmp_path / "lock").write_text("mine")
+    with pytest.raises(ValueError, match="neither empty nor a store"):
+        Experiment(table).run(tmp_path, n_jobs=1)
+    assert (tmp_path / "lock").read_text() == "mine"
+
+
+def test_a_note_that_is_none_of_ours_stays(tmp_path, table):
+    table["interventions"] = {}
+    mine = tmp_path / "running" / "2024-05-marathon.csv"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    Experiment(table).run(tmp_path, n_jobs=1)
+    assert mine.read_text() == "mine"
+
+
 def test_a_lock_that_is_a_link_is_refused_before_it_is_written(tmp_path, table):
     (tmp_path / "mine.txt").write_text("mine")
     (tmp_path / "store").mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from fado.cli._tables import read_table
-from fado.datasets._protected import protected_from, source_column
+from fado.datasets._protected import protected_from, short_name, source_column
 
 __all__ = ["Inputs", "read_inputs"]
-
-
-_OPERATOR = re.compile(r"^\s*([<>=]=?)\s*")  # "age >= 50" and "age>=50" are one attribute
 
 
 @dataclass(frozen=True)
@@ -39,10 +35,9 @@ def read_inputs(data: Path, target: str, protected: Sequence[str], drop: Sequenc
     others = table.drop_columns([target])
     attributes, sources = {}, {}
     for expression in protected:
-        source = source_column(others, expression)
-        name = source + _OPERATOR.sub(r"\1", expression.strip()[len(source) :])
+        name = short_name(others, expression)
         attributes[name] = protected_from(others, expression).rename(name)
-        sources[name] = source
+        sources[name] = source_column(others, expression)
     features = others.drop_columns([name for name in drop if name != target])
     return Inputs(table, features, table.column(target), attributes, sources)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fado.datasets._tables import closest_names, open_table
 
-__all__ = ["protected_from", "source_column"]
+__all__ = ["protected_from", "short_name", "source_column"]
 
 # Two-character operators first: ">=" must not be read as ">" followed by "=50".
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -106,6 +106,19 @@ def source_column(frame: Any, expression: str) -> str:
     'customer_age'
     """
     return _parse(open_table(frame).columns, expression).column
+
+
+def short_name(frame: Any, expression: str) -> str:
+    """Name an attribute by its expression, without spaces around the operator.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fado.datasets._protected import short_name
+    >>> short_name(pd.DataFrame({"customer_age": [30, 50]}), "customer_age >= 50")
+    'customer_age>=50'
+    """
+    return "".join(_parse(open_table(frame).columns, expression))
 
 
 def _to_pandas(table: Any, column: str) -> pd.Series:
