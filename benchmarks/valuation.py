@@ -21,9 +21,9 @@ from lightgbm import LGBMClassifier
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
+from _converged import converged_values
 from _data import TABLES, data_argument, rare_positives, real_table
 from _growing import GrowingTime
-from default_models import REFERENCES
 from fado import OutOfBagEntropy
 
 WORKERS = 2
@@ -117,7 +117,7 @@ def same_models(repeats):
 def default_models(directory, repeats, rows):
     """Compare with a loop over LGBMClassifier() in time and in faith to converged values."""
     print("\nDefault models, 10 bags, y and z, 2 cores: time, and Spearman correlation with converged values")
-    print("(the mean of three valuations of 50 bags each: benchmarks/default_models.py)")
+    print("(50 bags of the models that predict unseen rows best: benchmarks/_converged.py)")
     print(
         "data                |    rows | LGBMClassifier() |   fado | faster | rank y: it  fado |  z: it  fado"
     )
@@ -129,11 +129,9 @@ def default_models(directory, repeats, rows):
                 rivals.append(seconds(hand_written, X, y, z, 10, {}, side_by_side=side_by_side))
             own.append(seconds(ours, X, y, z, 10))
         (slow, by_hand), (fast, valuation) = min(rivals, key=lambda r: r[0]), min(own, key=lambda r: r[0])
-        references = [ours(X, y, z, 50, LGBMClassifier(random_state=0, **model)) for model in REFERENCES]
         rank = []
-        for j, variable in enumerate(("y", "z")):
-            converged = np.mean([reference[variable] for reference in references], axis=0)
-            rank += [spearmanr(values, converged)[0] for values in (by_hand[j], valuation[variable])]
+        for j, converged in enumerate(converged_values(X, y, z)[0]):
+            rank += [spearmanr(values, converged)[0] for values in (by_hand[j], valuation["yz"[j]])]
         print(
             f"{name:20}| {len(y):7,} | {slow:14.2f} s | {fast:4.2f} s | {slow / fast:5.2f}x |"
             f" {rank[0]:10.4f} {rank[1]:.4f} | {rank[2]:.4f} {rank[3]:.4f}"

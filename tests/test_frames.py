@@ -72,6 +72,17 @@ def test_rows_are_known_by_position_not_by_index():
     np.testing.assert_array_equal(Table.from_input(frame).columns[0].numbers(), [1, 2, 3])
 
 
+def test_a_digest_is_of_the_contents_alone():
+    stored = [
+        column_from("a", [1, 0, None]),
+        column_from("b", np.array([1.0, -0.0, np.nan])),
+        column_from("c", pd.Series([1, 0, None], dtype="Int8")),
+        column_from("d", pl.Series([1.0, 0.0, None])),
+    ]
+    assert len({column.digest() for column in stored}) == 1
+    assert column_from("a", [1, 0, 0]).digest() != stored[0].digest()
+
+
 def test_duplicated_names_are_kept_apart():
     frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
     table = Table.from_input(frame)

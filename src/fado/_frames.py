@@ -6,6 +6,7 @@ categoricals as integer codes into their sorted levels. Rows are known by their 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,12 @@ class Column:
     def codes(self) -> npt.NDArray[np.int32]:
         """Give the codes of a column of levels, -1 where the entry is missing."""
         return self.data.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+
+    def digest(self) -> bytes:
+        """Give a key of the contents alone: neither the name nor how the entries are stored changes it."""
+        numbers = self.numbers() + 0.0  # a copy, without negative zeros
+        numbers[np.isnan(numbers)] = np.nan
+        return hashlib.blake2b(numbers.data, digest_size=16).digest()
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Column:
         """Give the column at some row positions."""

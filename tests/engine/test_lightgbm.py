@@ -57,6 +57,19 @@ def test_equals_the_estimators_own_fit_where_bins_coincide(parameters):
     np.testing.assert_allclose(valuator.valuation_["y"], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("least_rows", [1, 20, 60])
+def test_columns_that_cannot_be_split_are_not_drawn(least_rows):
+    rare = (np.arange(N) % 60 == 0).astype(float)  # 50 rows, some 40 in a bag
+    X = np.column_stack([COARSE, np.ones(N), np.full(N, np.nan), rare])
+    y = labels_of(COARSE)
+    estimator = LGBMClassifier(
+        n_estimators=20, colsample_bytree=0.5, min_child_samples=least_rows, random_state=4
+    )
+    valuator = OutOfBagEntropy(estimator, n_bags=5, random_state=0).fit(X, y)
+    expected = by_hand(estimator, X, y, valuator.bags_, 2)
+    np.testing.assert_allclose(valuator.valuation_["y"], expected, rtol=0, atol=1e-9)
+
+
 def test_equals_the_estimators_own_fit_for_many_classes():
     y = labels_of(COARSE, n_classes=4)
     estimator = LGBMClassifier(n_estimators=20)

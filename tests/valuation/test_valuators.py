@@ -241,15 +241,23 @@ def test_numpy_gives_the_values_of_pandas():
         )
 
 
-def test_permuted_columns_change_nothing():
-    """Of continuous variables: with classes splits tie, and LightGBM itself then takes the first column's."""
+def test_neither_places_nor_names_of_columns_change_a_bit():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(N, 4)), columns=list("pqrs"))
-    y, z = frame["p"] + rng.normal(size=N), frame["q"] + rng.normal(size=N)
-    expected = OutOfBagEntropy(n_bags=5, random_state=0).fit(frame, y, sensitive_features=z).valuation_.values
-    turned = frame[frame.columns[::-1]]
-    got = OutOfBagEntropy(n_bags=5, random_state=0).fit(turned, y, sensitive_features=z).valuation_.values
-    np.testing.assert_allclose(got, expected, atol=1e-6)
+    frame = pd.DataFrame(rng.normal(size=(N, 6)).round(1), columns=list("pqrstu"))  # rounded: splits tie
+    frame["kind"] = rng.choice(["red", "green", "blue"], size=N)
+    y, z = frame["p"] + rng.normal(size=N) > 0, frame["q"] * frame["r"] + rng.normal(size=N)
+    expected = OutOfBagEntropy(n_bags=5, random_state=0).fit(frame, y, sensitive_features=z).valuation_
+    turned = frame[frame.columns[::-1]].rename(columns={"p": "zz", "u": "a"})
+    got = OutOfBagEntropy(n_bags=5, random_state=0).fit(turned, y, sensitive_features=z).valuation_
+    pd.testing.assert_frame_equal(got.values, expected.values, check_exact=True)
+    gains, turned_gains = (valuation.metadata["split_gains"]["shares"]["y"] for valuation in (expected, got))
+    np.testing.assert_allclose(turned_gains[:-1], gains[-2::-1])  # the last is the target's
+
+
+def test_what_only_two_columns_together_tell_is_learnt():
+    X = RNG.normal(size=(N, 2))
+    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, (X[:, 0] > 0) != (X[:, 1] > 0)).valuation_
+    assert valuation["y"].mean() < 0.2
 
 
 def test_constant_missing_and_duplicated_columns_are_harmless():

@@ -85,6 +85,8 @@ def bin_columns(
     parameters: dict[str, Any],
     workers: int,
     reference: lightgbm.Dataset | None = None,
+    *,
+    least_rows: int = 1,
 ) -> lightgbm.Dataset:
     """Bin a table; with a reference, into the bins of that one.
 
@@ -98,13 +100,16 @@ def bin_columns(
         Threads for the binning; the bins do not depend on it.
     reference : lightgbm.Dataset, optional
         A binned table of the same columns.
+    least_rows : int
+        No model will ever split off fewer rows. A column that cannot be split then, such as a constant one,
+        is never drawn by models that draw columns.
     """
     import lightgbm
 
     # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
     data = pa.table({f"f{j}": column.data for j, column in enumerate(columns)})
     decisive = {name: parameters[name] for name in BINNING if name in parameters}
-    settings = decisive | {"verbosity": -1, "feature_pre_filter": False}
+    settings = decisive | {"verbosity": -1, "min_data_in_leaf": least_rows}
     dataset = lightgbm.Dataset(
         data,
         reference=reference,

@@ -28,12 +28,14 @@ FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 # Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
-DEFAULT_PARAMETERS: dict[str, Any] = {
-    "n_estimators": 45,
-    "learning_rate": 0.18,
-    "num_leaves": 24,
+_DEFAULT_PARAMETERS: dict[str, Any] = {
+    "n_estimators": 34,
+    "learning_rate": 0.24,
+    "num_leaves": 36,
     "reg_lambda": 3.0,  # without it, a class of a few rows upsets the others
 }
+_SHARE_OF_COLUMNS = 0.65
+_FEW_COLUMNS = 4  # so few that a share of them would hide what only two together tell
 
 # What draws columns at random: a column that is only masked out would still be drawn.
 _DRAWS_COLUMNS = ("colsample_bytree", "colsample_bynode", "feature_fraction", "feature_fraction_bynode")
@@ -52,11 +54,13 @@ _NUMBER_OBJECTIVES = {
 }
 
 
-def default_estimators() -> list[Any]:
-    """Make the models that value rows when the user names none."""
+def default_estimators(n_columns: int) -> list[Any]:
+    """Make the models that value the rows of a table with so many columns when the user names none."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    return [LGBMClassifier(**DEFAULT_PARAMETERS), LGBMRegressor(**DEFAULT_PARAMETERS)]
+    share = {"colsample_bytree": _SHARE_OF_COLUMNS} if n_columns > _FEW_COLUMNS else {}
+    parameters = _DEFAULT_PARAMETERS | share
+    return [LGBMClassifier(**parameters), LGBMRegressor(**parameters)]
 
 
 def supports(estimator: Any) -> bool:
@@ -108,11 +112,19 @@ class LightGBMEngine:
         The target, if models of protected attributes are to see it.
     workers : int
         Threads for the binning; the bins do not depend on it.
+    by_content : bool
+        Lay the columns out by what they hold, so that their places and names change nothing: models that
+        draw columns draw them by place, and the first of two equal splits wins. False keeps the table's
+        order, as the estimators' own `fit` would.
     """
 
-    def __init__(self, table: Table, target: Variable | None, workers: int) -> None:
+    def __init__(self, table: Table, target: Variable | None, workers: int, *, by_content: bool) -> None:
         self._columns = list(table.columns) + ([_as_feature(target)] if target is not None else [])
         self._n_features = len(table.columns)
+        self._order = list(range(len(self._columns)))
+        if by_content:
+            digests = [column.digest() for column in self._columns]
+            self._order.sort(key=lambda j: digests[j])
         self._workers = workers
         self._binned: dict[Any, lightgbm.Dataset] = {}
 
@@ -172,28 +184,30 @@ class LightGBMEngine:
         if classes is not None:
             predicted = _spread(predicted, classes, len(variable.classes))
         gains = np.zeros(self._n_features + 1)
-        used = np.arange(len(self._columns)) if view is None else np.asarray(view, dtype=np.intp)
-        gains[used] = booster.feature_importance("gain")
+        gains[list(self._order if view is None else view)] = booster.feature_importance("gain")
         return Prediction(predicted, gains)
 
     def _view(self, parameters: dict[str, Any], variable: Variable) -> tuple[int, ...] | None:
         """Give the columns that a variable's models need to themselves; None if a mask on all will do."""
         if all(parameters.get(name, 1.0) in (None, 1.0) for name in _DRAWS_COLUMNS):
             return None
-        return tuple(np.flatnonzero(self._mask(variable)))
+        return tuple(j for j, shown in zip(self._order, self._mask(variable), strict=True) if shown)
 
     def _mask(self, variable: Variable) -> list[float]:
-        """Say for every column whether a variable's models may split on it: 1 or 0."""
+        """Say for every column, as laid out, whether a variable's models may split on it: 1 or 0."""
         return [
             float(j not in variable.excluded if j < self._n_features else variable.sees_target)
-            for j in range(len(self._columns))
+            for j in self._order
         ]
 
     def _dataset(self, parameters: dict[str, Any], view: tuple[int, ...] | None) -> lightgbm.Dataset:
-        key = (view, *(parameters.get(name) for name in BINNING))
+        least_rows = 1
+        if view is not None:  # LightGBM draws no column that it cannot split
+            least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
+        key = (view, least_rows, *(parameters.get(name) for name in BINNING))
         if key not in self._binned:
-            columns = self._columns if view is None else [self._columns[j] for j in view]
-            self._binned[key] = bin_columns(columns, parameters, self._workers)
+            columns = [self._columns[j] for j in (self._order if view is None else view)]
+            self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
         return self._binned[key]
 
 

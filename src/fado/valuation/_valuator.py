@@ -119,11 +119,12 @@ class EntropyValuator(BaseEstimator):
         }
         self.seed_ = _seed(self.random_state)
         bags = self._bags(variables, np.random.default_rng([self.seed_, 0]))
-        estimators = _estimators(self.estimators)
+        estimators = _estimators(self.estimators, table.n_columns)
         fits = _plan(estimators, variables, bags, self.seed_)
         moments = {variable.name: Moments(table.n_rows) for variable in variables}
         gains = {variable.name: np.zeros(table.n_columns + 1) for variable in variables}
-        outcomes = _run(fits, table, variables[0], n_workers(self.n_jobs))
+        by_content = self.estimators is None
+        outcomes = _run(fits, table, variables[0], n_workers(self.n_jobs), by_content=by_content)
         for outcome in tracked(outcomes, len(fits), what="fits", show=self.progress):
             moments[outcome.variable].add(outcome.rows, outcome.values, outcome.agreement)
             if outcome.gains is not None:
@@ -271,9 +272,9 @@ def _without_giveaways(variable: Variable, table: Table) -> Variable:
     return replace(variable, excluded=excluded)
 
 
-def _estimators(given: Any) -> list[Any]:
+def _estimators(given: Any, n_columns: int) -> list[Any]:
     if given is None:
-        return _lightgbm.default_estimators()
+        return _lightgbm.default_estimators(n_columns)
     estimators = list(given) if isinstance(given, list | tuple) else [given]
     if not estimators:
         raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")
@@ -318,20 +319,25 @@ def _plan(
     return [Fit(*which, int(own) % 2**31) for which, own in zip(wanted, seeds, strict=True)]
 
 
-def _run(fits: Sequence[Fit], table: Table, target: Variable, workers: int) -> Iterator[Outcome]:
+def _run(
+    fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, by_content: bool
+) -> Iterator[Outcome]:
     """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order."""
     native = [fit for fit in fits if not table.is_sparse and _lightgbm.supports(fit.estimator)]
     taken = set(map(id, native))
     generic = [fit for fit in fits if id(fit) not in taken]
     if native:
-        yield from _run_lightgbm(sorted(native, key=lambda fit: fit.bag.number), table, target, workers)
+        in_order = sorted(native, key=lambda fit: fit.bag.number)
+        yield from _run_lightgbm(in_order, table, target, workers, by_content=by_content)
     if generic:
         yield from with_joblib(_run_generic, _laid_out(generic, table, target), workers)
 
 
-def _run_lightgbm(fits: Sequence[Fit], table: Table, target: Variable, workers: int) -> Iterator[Outcome]:
+def _run_lightgbm(
+    fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, by_content: bool
+) -> Iterator[Outcome]:
     sees_target = any(fit.variable.sees_target for fit in fits)
-    engine = _lightgbm.LightGBMEngine(table, target if sees_target else None, workers)
+    engine = _lightgbm.LightGBMEngine(table, target if sees_target else None, workers, by_content=by_content)
     for fit in fits:
         engine.prepare(fit.estimator, [fit.variable])
 
