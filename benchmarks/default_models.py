@@ -20,7 +20,7 @@ from _data import TABLES, data_argument, real_table
 from fado import OutOfBagEntropy
 
 
-def small(learning_rate=0.24, n_estimators=34, num_leaves=36, **more):
+def small(learning_rate=0.25, n_estimators=33, num_leaves=36, **more):
     """Make the default models, changed in one thing or two."""
     parameters = {"colsample_bytree": 0.65, "reg_lambda": 3.0} | more
     return LGBMClassifier(
@@ -39,7 +39,7 @@ CANDIDATES = {
     "63 leaves": small(num_leaves=63),
     "depth 6": small(max_depth=6),
     "0.2 x 40": small(0.2, 40),
-    "0.25 x 30": small(0.25, 30),
+    "0.28 x 30": small(0.28, 30),
     "0.3 x 25": small(0.3, 25),
     "0.3 x 30, 15 leaves": small(0.3, 30, 15),
     "penalty 1": small(reg_lambda=1.0),

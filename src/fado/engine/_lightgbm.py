@@ -7,7 +7,6 @@ Predictions for the rows left out are read from the booster's own validation sco
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ Rows = npt.NDArray[np.int32]
 
 # Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
 _DEFAULT_PARAMETERS: dict[str, Any] = {
-    "n_estimators": 34,
-    "learning_rate": 0.24,
+    "n_estimators": 33,
+    "learning_rate": 0.25,
     "num_leaves": 36,
     "reg_lambda": 3.0,  # without it, a class of a few rows upsets the others
 }
@@ -38,7 +37,7 @@ _SHARE_OF_COLUMNS = 0.65
 _FEW_COLUMNS = 4  # so few that a share of them would hide what only two together tell
 
 # What draws columns at random: a column that is only masked out would still be drawn.
-_DRAWS_COLUMNS = ("colsample_bytree", "colsample_bynode", "feature_fraction", "feature_fraction_bynode")
+_COLUMN_DRAWS = ("colsample_bytree", "colsample_bynode", "feature_fraction", "feature_fraction_bynode")
 _WITHOUT_EFFECT = {"importance_type", "n_jobs", "num_threads", "nthread", "verbose", "verbosity", "silent"}
 _CLASS_OBJECTIVES = {None, "binary", "multiclass", "softmax"}
 _NUMBER_OBJECTIVES = {
@@ -114,25 +113,26 @@ class LightGBMEngine:
         Threads for the binning; the bins do not depend on it.
     by_content : bool
         Lay the columns out by what they hold, so that their places and names change nothing: models that
-        draw columns draw them by place, and the first of two equal splits wins. False keeps the table's
-        order, as the estimators' own `fit` would.
+        draw columns draw them by place, and the first of two equal splits wins. A column that a variable's
+        models must not see may then be drawn in vain, so one binned table serves all variables. False does
+        all as the estimators' own `fit` would.
     """
 
     def __init__(self, table: Table, target: Variable | None, workers: int, *, by_content: bool) -> None:
         self._columns = list(table.columns) + ([_as_feature(target)] if target is not None else [])
         self._n_features = len(table.columns)
         self._order = list(range(len(self._columns)))
+        self._by_content = by_content
         if by_content:
             digests = [column.digest() for column in self._columns]
             self._order.sort(key=lambda j: digests[j])
         self._workers = workers
         self._binned: dict[Any, lightgbm.Dataset] = {}
 
-    def prepare(self, estimator: Any, variables: Sequence[Variable]) -> None:
-        """Bin what the fits of an estimator will need, before they run side by side."""
+    def prepare(self, estimator: Any, variable: Variable) -> None:
+        """Bin what the fits of an estimator to a variable will need, before they run side by side."""
         parameters = parameters_of(estimator)
-        for variable in variables:
-            self._dataset(parameters, self._view(parameters, variable))
+        self._dataset(parameters, self._view(parameters, variable))
 
     def predict(
         self,
@@ -189,7 +189,7 @@ class LightGBMEngine:
 
     def _view(self, parameters: dict[str, Any], variable: Variable) -> tuple[int, ...] | None:
         """Give the columns that a variable's models need to themselves; None if a mask on all will do."""
-        if all(parameters.get(name, 1.0) in (None, 1.0) for name in _DRAWS_COLUMNS):
+        if self._by_content or not _draws_columns(parameters):
             return None
         return tuple(j for j, shown in zip(self._order, self._mask(variable), strict=True) if shown)
 
@@ -202,13 +202,17 @@ class LightGBMEngine:
 
     def _dataset(self, parameters: dict[str, Any], view: tuple[int, ...] | None) -> lightgbm.Dataset:
         least_rows = 1
-        if view is not None:  # LightGBM draws no column that it cannot split
+        if _draws_columns(parameters):  # LightGBM draws none that it cannot split
             least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
         key = (view, least_rows, *(parameters.get(name) for name in BINNING))
         if key not in self._binned:
             columns = [self._columns[j] for j in (self._order if view is None else view)]
             self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
         return self._binned[key]
+
+
+def _draws_columns(parameters: dict[str, Any]) -> bool:
+    return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
 
 
 def _as_feature(target: Variable) -> Column:

@@ -323,9 +323,12 @@ def _run(
     fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, by_content: bool
 ) -> Iterator[Outcome]:
     """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order."""
-    native = [fit for fit in fits if not table.is_sparse and _lightgbm.supports(fit.estimator)]
-    taken = set(map(id, native))
-    generic = [fit for fit in fits if id(fit) not in taken]
+    estimators = {id(fit.estimator): fit.estimator for fit in fits}
+    honoured = {
+        key for key, estimator in estimators.items() if not table.is_sparse and _lightgbm.supports(estimator)
+    }
+    native = [fit for fit in fits if id(fit.estimator) in honoured]
+    generic = [fit for fit in fits if id(fit.estimator) not in honoured]
     if native:
         in_order = sorted(native, key=lambda fit: fit.bag.number)
         yield from _run_lightgbm(in_order, table, target, workers, by_content=by_content)
@@ -338,8 +341,8 @@ def _run_lightgbm(
 ) -> Iterator[Outcome]:
     sees_target = any(fit.variable.sees_target for fit in fits)
     engine = _lightgbm.LightGBMEngine(table, target if sees_target else None, workers, by_content=by_content)
-    for fit in fits:
-        engine.prepare(fit.estimator, [fit.variable])
+    for fit in {(id(fit.estimator), fit.variable.name): fit for fit in fits}.values():
+        engine.prepare(fit.estimator, fit.variable)
 
     def run(fit: Fit, stop: threading.Event) -> Outcome:
         rows = fit.learnable()
