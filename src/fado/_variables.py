@@ -285,7 +285,8 @@ def _classes(
     if missing:
         warnings.warn(
             f"Protected attribute {name!r} is missing in {missing} of {n_rows} rows: they are a group of "
-            f"their own, {MISSING!r}.",
+            f"their own, {MISSING!r}, and every row is valued over {len(classes) + 1} classes, not "
+            f"{len(classes)}.",
             UserWarning,
             stacklevel=5,
         )

@@ -152,11 +152,11 @@ class Results:
         Returns
         -------
         DataFrame
-            Indexed by intervention: ``hypervolume``, ``low`` and ``high`` (95 % of the areas over resamples
-            of the drawn models, the same for every intervention), and ``models``, how many points it is made
-            of. A resample lacks some models and covers no more than all do: the range says how much hangs on
-            a few of them, and ends at the area itself. More points cover more: compare interventions of as
-            many.
+            Indexed by intervention: ``hypervolume``, ``low`` (which 97.5 % of the areas over resamples of the
+            drawn models exceed, the same resamples for every intervention), ``high``, and ``models``, how many
+            points it is made of. A resample lacks some models and covers no more than all do: the range says
+            how much hangs on a few of them, and ends at the area itself. More points cover more: compare
+            interventions of as many.
         """
         import pandas as pd
 
@@ -168,9 +168,9 @@ class Results:
             own = (self.frame["intervention"] == name).to_numpy() & ~np.isnan(points).any(axis=1)
             mine, of_model = points[own], models[own]
             areas = [hypervolume(mine[np.isin(of_model, draw)]) for draw in draws]
-            low, high = np.quantile(areas, [0.025, 0.975]) if areas else (np.nan, np.nan)
+            low = np.quantile(areas, 0.025) if areas else np.nan
             area = hypervolume(mine)
-            found[name] = {"hypervolume": area, "low": low, "high": max(high, area), "models": int(own.sum())}
+            found[name] = {"hypervolume": area, "low": low, "high": area, "models": int(own.sum())}
         return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
 
     def plot(self, metric: str, *, zoom: bool = False) -> Any:
