@@ -154,9 +154,9 @@ class Results:
         DataFrame
             Indexed by intervention: ``hypervolume``, ``low`` (which 97.5 % of the areas over resamples of the
             drawn models exceed, the same resamples for every intervention), ``high``, and ``models``, how
-            many points it is made of. A resample lacks some models and covers no more than all do: the range says
-            how much hangs on a few of them, and ends at the area itself. More points cover more: compare
-            interventions of as many.
+            many points it is made of. A resample lacks some models and covers no more than all do: the range
+            says how much hangs on a few of them, and ends at the area itself. More points cover more:
+            compare interventions of as many.
         """
         import pandas as pd
 
