@@ -190,6 +190,7 @@ def _axis(field: str, title: str, domain: list[float]) -> dict[str, Any]:
         "type": "quantitative",
         "title": title,
         "scale": {"domain": domain, "zero": False, "nice": False},
+        "axis": {"labelSeparation": 6},  # the ends of the range are labelled flush, and would touch others
     }
 
 
