@@ -18,14 +18,13 @@ from scipy.stats import spearmanr
 from _converged import converged_values
 from _data import TABLES, data_argument, real_table
 from fado import OutOfBagEntropy
+from fado.engine._lightgbm import default_estimators
 
 
-def small(learning_rate=0.24, n_estimators=35, num_leaves=36, **more):
-    """Make the default models, changed in one thing or two."""
-    parameters = {"colsample_bytree": 0.65, "reg_lambda": 2.0} | more
-    return LGBMClassifier(
-        learning_rate=learning_rate, n_estimators=n_estimators, num_leaves=num_leaves, **parameters
-    )
+def small(*size, **more):
+    """Make the default classifier, changed in one thing or two; size: learning rate, trees, leaves."""
+    named = dict(zip(("learning_rate", "n_estimators", "num_leaves"), size, strict=False))
+    return default_estimators(n_columns=10)[0].set_params(**named, **more)
 
 
 CANDIDATES = {
