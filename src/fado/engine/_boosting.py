@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,26 @@ from fado.engine._threads import binning
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["BINNING", "HONOURED", "bin_columns", "grown", "own_scores", "parameters_of", "subset"]
+__all__ = [
+    "BINNING",
+    "HONOURED",
+    "bin_columns",
+    "draws_columns",
+    "grown",
+    "is_sparse",
+    "own_scores",
+    "parameters_of",
+    "subset",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 # What decides the bins; estimators that agree on these share one binned table.
 BINNING = ("subsample_for_bin", "max_bin", "min_data_in_bin", "random_state")
+# What draws columns at random: a column that is only masked out would still be drawn.
+_COLUMN_DRAWS = ("colsample_bytree", "colsample_bynode", "feature_fraction", "feature_fraction_bynode")
+_ROWS_THAT_TELL = 2000
 HONOURED = {
     "boosting_type",
     "num_leaves",
@@ -71,13 +84,43 @@ HONOURED = {
 }
 
 
-def parameters_of(estimator: Any) -> dict[str, Any]:
-    """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
+def parameters_of(estimator: Any, *, sparse: bool = False) -> dict[str, Any]:
+    """Give an estimator's parameters as the booster takes them, for a fit in one thread.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier or LGBMRegressor
+        Only its parameters are read.
+    sparse : bool
+        Whether the table `is_sparse`. It decides how models that draw columns count, not what they learn.
+    """
     given = estimator.get_params()
     parameters = {name: value for name, value in given.items() if name in HONOURED and value is not None}
     if not {"force_col_wise", "force_row_wise"} & set(parameters):
-        parameters["force_row_wise"] = True  # left to itself, LightGBM times both and takes either
+        # Left to itself, LightGBM times both and takes either. By rows, it counts columns not drawn as well.
+        by_column = sparse and draws_columns(parameters)
+        parameters["force_col_wise" if by_column else "force_row_wise"] = True
     return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
+
+
+def draws_columns(parameters: dict[str, Any]) -> bool:
+    """Tell whether models of these parameters draw columns at random."""
+    return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
+
+
+def is_sparse(columns: Sequence[Column]) -> bool:
+    """Tell whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
+
+    LightGBM need not count them. Many are a fifth; a sample of the rows tells.
+    """
+    rows = np.linspace(0, len(columns[0]) - 1, min(len(columns[0]), _ROWS_THAT_TELL)).astype(np.int64)
+    usual = []
+    for column in columns:
+        sample = column.take(rows).numbers()
+        _, counts = np.unique(sample, return_counts=True)
+        most = counts.max() / len(rows)
+        usual.append(most if most >= 0.7 else np.mean(sample == 0.0) if column.levels is None else 0.0)
+    return bool(np.mean(usual) >= 0.2)
 
 
 def bin_columns(
@@ -146,8 +189,9 @@ def grown(
     training: lightgbm.Dataset,
     evaluation: lightgbm.Dataset | None,
     stop: threading.Event | None = None,
+    enough: Callable[[lightgbm.Booster], bool] | None = None,
 ) -> lightgbm.Booster:
-    """Grow the trees that `parameters` ask for; if `stop` is set meanwhile, fewer."""
+    """Grow the trees that `parameters` ask for; fewer if `stop` is set meanwhile or `enough` says so."""
     import lightgbm
 
     booster = lightgbm.Booster(
@@ -159,6 +203,8 @@ def grown(
         if stop is not None and stop.is_set():
             break
         booster.update()
+        if enough is not None and enough(booster):
+            break
     return booster
 
 

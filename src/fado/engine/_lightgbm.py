@@ -7,6 +7,7 @@ Predictions for the rows left out are read from the booster's own validation sco
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,17 @@ import pyarrow as pa
 
 from fado._frames import Column, Table
 from fado._variables import Variable
-from fado.engine._boosting import BINNING, HONOURED, bin_columns, grown, own_scores, parameters_of, subset
+from fado.engine._boosting import (
+    BINNING,
+    HONOURED,
+    bin_columns,
+    draws_columns,
+    grown,
+    is_sparse,
+    own_scores,
+    parameters_of,
+    subset,
+)
 from fado.engine._threads import fitting
 
 if TYPE_CHECKING:
@@ -28,16 +39,14 @@ Rows = npt.NDArray[np.int32]
 
 # Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
 _DEFAULT_PARAMETERS: dict[str, Any] = {
-    "n_estimators": 35,
-    "learning_rate": 0.24,
-    "num_leaves": 36,
+    "n_estimators": 36,
+    "learning_rate": 0.25,
+    "num_leaves": 38,
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
 }
 _SHARE_OF_COLUMNS = 0.65
 _FEW_COLUMNS = 4  # so few that a share of them would hide what only two together tell
 
-# What draws columns at random: a column that is only masked out would still be drawn.
-_COLUMN_DRAWS = ("colsample_bytree", "colsample_bynode", "feature_fraction", "feature_fraction_bynode")
 _WITHOUT_EFFECT = {"importance_type", "n_jobs", "num_threads", "nthread", "verbose", "verbosity", "silent"}
 _CLASS_OBJECTIVES = {None, "binary", "multiclass", "softmax"}
 _NUMBER_OBJECTIVES = {
@@ -126,6 +135,7 @@ class LightGBMEngine:
         if by_content:
             digests = [column.digest() for column in self._columns]
             self._order.sort(key=lambda j: digests[j])
+        self._sparse = is_sparse(self._columns)
         self._workers = workers
         self._binned: dict[Any, lightgbm.Dataset] = {}
 
@@ -142,6 +152,7 @@ class LightGBMEngine:
         out_of_bag: Rows | None,
         seed: int,
         stop: threading.Event | None = None,
+        watch: Callable[[FloatArray], bool] | None = None,
     ) -> Prediction:
         """Learn a variable from some rows and predict it for others.
 
@@ -159,12 +170,14 @@ class LightGBMEngine:
             Of this fit alone; it takes the place of a `random_state` that is None.
         stop : threading.Event, optional
             When set, growing ends early and the result is worthless.
+        watch : callable, optional
+            Called after every tree with what is predicted so far; growing ends when it says True.
 
         Returns
         -------
         Prediction
         """
-        parameters = parameters_of(estimator)
+        parameters = parameters_of(estimator, sparse=self._sparse)
         view = self._view(parameters, variable)
         binned = self._dataset(parameters, view)
         parameters.setdefault("random_state", seed)  # once the bins are chosen, which all fits share
@@ -179,17 +192,21 @@ class LightGBMEngine:
             evaluation = None
             if out_of_bag is not None:
                 evaluation = subset(binned, out_of_bag, np.zeros(len(out_of_bag)))
-            booster = grown(parameters, subset(binned, in_bag, labels), evaluation, stop)
-            predicted = own_scores(booster, training=out_of_bag is None)
-        if classes is not None:
-            predicted = _spread(predicted, classes, len(variable.classes))
+
+            def scores(booster: lightgbm.Booster) -> FloatArray:
+                predicted = own_scores(booster, training=out_of_bag is None)
+                return predicted if classes is None else _spread(predicted, classes, len(variable.classes))
+
+            enough = None if watch is None else lambda booster: watch(scores(booster))
+            booster = grown(parameters, subset(binned, in_bag, labels), evaluation, stop, enough)
+            predicted = scores(booster)
         gains = np.zeros(self._n_features + 1)
         gains[list(self._order if view is None else view)] = booster.feature_importance("gain")
         return Prediction(predicted, gains)
 
     def _view(self, parameters: dict[str, Any], variable: Variable) -> tuple[int, ...] | None:
         """Give the columns that a variable's models need to themselves; None if a mask on all will do."""
-        if self._by_content or not _draws_columns(parameters):
+        if self._by_content or not draws_columns(parameters):
             return None
         return tuple(j for j, shown in zip(self._order, self._mask(variable), strict=True) if shown)
 
@@ -202,17 +219,13 @@ class LightGBMEngine:
 
     def _dataset(self, parameters: dict[str, Any], view: tuple[int, ...] | None) -> lightgbm.Dataset:
         least_rows = 1
-        if _draws_columns(parameters):  # LightGBM draws none that it cannot split
+        if draws_columns(parameters):  # LightGBM draws none that it cannot split
             least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
         key = (view, least_rows, *(parameters.get(name) for name in BINNING))
         if key not in self._binned:
             columns = [self._columns[j] for j in (self._order if view is None else view)]
             self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
         return self._binned[key]
-
-
-def _draws_columns(parameters: dict[str, Any]) -> bool:
-    return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
 
 
 def _as_feature(target: Variable) -> Column:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
 from fado._frames import Table, is_frame
 from fado._giveaway import columns_equal_to, columns_that_determine
@@ -26,6 +27,7 @@ from fado._variables import (
 )
 from fado.engine import _lightgbm, _sklearn
 from fado.engine._parallel import in_threads, n_workers, with_joblib
+from fado.valuation._growth import LossCurve, bags_that_tell, best_number_of_trees
 from fado.valuation._learnt import what_models_learnt
 from fado.valuation._moments import Moments
 from fado.valuation._result import Valuation, library_versions
@@ -83,6 +85,7 @@ class Outcome:
     values: FloatArray
     agreement: FloatArray
     gains: FloatArray | None = None
+    n_trees: int | None = None
 
 
 class EntropyValuator(BaseEstimator):
@@ -123,14 +126,18 @@ class EntropyValuator(BaseEstimator):
         fits = _plan(estimators, variables, bags, self.seed_)
         moments = {variable.name: Moments(table.n_rows) for variable in variables}
         gains = {variable.name: np.zeros(table.n_columns + 1) for variable in variables}
-        by_content = self.estimators is None
-        outcomes = _run(fits, table, variables[0], n_workers(self.n_jobs), by_content=by_content)
+        trees: dict[str, int | None] = dict.fromkeys(moments)
+        defaults = self.estimators is None
+        outcomes = _run(fits, table, variables[0], n_workers(self.n_jobs), defaults=defaults)
         for outcome in tracked(outcomes, len(fits), what="fits", show=self.progress):
             moments[outcome.variable].add(outcome.rows, outcome.values, outcome.agreement)
             if outcome.gains is not None:
                 gains[outcome.variable] += outcome.gains
+            trees[outcome.variable] = outcome.n_trees
         learnt = what_models_learnt(table.names, variables, moments, gains)
         metadata = self._metadata(variables, estimators) | learnt
+        if any(trees.values()):
+            metadata["trees"] = trees
         self.valuation_ = _valuation(variables, moments, metadata)
         return self
 
@@ -320,7 +327,7 @@ def _plan(
 
 
 def _run(
-    fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, by_content: bool
+    fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, defaults: bool
 ) -> Iterator[Outcome]:
     """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order."""
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
@@ -331,27 +338,62 @@ def _run(
     generic = [fit for fit in fits if id(fit.estimator) not in honoured]
     if native:
         in_order = sorted(native, key=lambda fit: fit.bag.number)
-        yield from _run_lightgbm(in_order, table, target, workers, by_content=by_content)
+        yield from _run_lightgbm(in_order, table, target, workers, defaults=defaults)
     if generic:
         yield from with_joblib(_run_generic, _laid_out(generic, table, target), workers)
 
 
 def _run_lightgbm(
-    fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, by_content: bool
+    fits: Sequence[Fit], table: Table, target: Variable, workers: int, *, defaults: bool
 ) -> Iterator[Outcome]:
     sees_target = any(fit.variable.sees_target for fit in fits)
-    engine = _lightgbm.LightGBMEngine(table, target if sees_target else None, workers, by_content=by_content)
+    engine = _lightgbm.LightGBMEngine(table, target if sees_target else None, workers, by_content=defaults)
     for fit in {(id(fit.estimator), fit.variable.name): fit for fit in fits}.values():
         engine.prepare(fit.estimator, fit.variable)
 
-    def run(fit: Fit, stop: threading.Event) -> Outcome:
+    def run(fit: Fit, stop: threading.Event, watch: LossCurve | None = None) -> Outcome:
         rows = fit.learnable()
         scored = fit.scored_beyond(rows)
         return _outcome(
-            fit, lambda: engine.predict(fit.estimator, fit.variable, rows, scored, fit.seed, stop), rows
+            fit,
+            lambda: engine.predict(fit.estimator, fit.variable, rows, scored, fit.seed, stop, watch),
+            rows,
         )
 
+    if defaults and fits[0].bag.out_of_bag is not None:
+        return _with_as_many_trees_as_help(run, fits, workers)
     return in_threads(run, fits, workers)
+
+
+def _with_as_many_trees_as_help(
+    run: Callable[..., Outcome], fits: Sequence[Fit], workers: int
+) -> Iterator[Outcome]:
+    """Let the first bags' unseen rows say how many trees a variable's models need, then run the others."""
+    bags = {fit.bag.number: fit.bag.scored for fit in fits}
+    estimators = {fit.variable.name: fit.estimator for fit in fits}
+    telling = {fit.variable.name: bags_that_tell(fit.variable, list(bags.values())) for fit in fits}
+    first = [fit for fit in fits if fit.bag.number < telling[fit.variable.name]]
+    curves = [LossCurve(fit.variable, fit.bag.scored) for fit in first]
+    watched = zip(first, curves, strict=True)
+    tried = list(in_threads(lambda task, stop: run(task[0], stop, task[1]), watched, workers))
+    trees = {
+        name: best_number_of_trees(
+            [curve for fit, curve in zip(first, curves, strict=True) if fit.variable.name == name],
+            most=estimator.n_estimators,
+        )
+        for name, estimator in estimators.items()
+    }
+    sized = {
+        name: clone(estimator).set_params(n_estimators=trees[name]) for name, estimator in estimators.items()
+    }
+    kept = {
+        id(fit): outcome
+        for fit, curve, outcome in zip(first, curves, tried, strict=True)
+        if curve.n_trees == trees[fit.variable.name]  # the very fit that is wanted
+    }
+    rest = [replace(fit, estimator=sized[fit.variable.name]) for fit in fits if id(fit) not in kept]
+    for outcome in chain(kept.values(), in_threads(run, rest, workers)):
+        yield replace(outcome, n_trees=trees[outcome.variable])
 
 
 def _laid_out(fits: Sequence[Fit], table: Table, target: Variable) -> Iterator[tuple[Fit, Any]]:

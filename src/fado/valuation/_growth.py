@@ -1,0 +1,120 @@
+"""How many trees the default models grow: as many as still help with rows that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._variables import Variable
+from fado.valuation._entropy import own_label_probability
+
+__all__ = ["LossCurve", "bags_that_tell", "best_number_of_trees"]
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+
+_ENOUGH = 300  # unseen rows that do not just hold the most common class: fewer tell too little
+_FEWEST = 8  # with fewer trees, the columns that they happened to draw decide the ranking
+_PATIENCE = 10  # trees to grow in the hope that the loss falls again
+_TOLERANCE = 0.01  # the part of the fall that may be lost again: rankings gain from trees beyond the lowest
+
+
+class LossCurve:
+    """How far off one fit's predictions for the rows left out are, tree by tree.
+
+    Parameters
+    ----------
+    variable : Variable
+        What is learnt.
+    rows : ndarray
+        The rows left out.
+
+    Attributes
+    ----------
+    losses : list of float
+        Summed over the rows: log-loss of classes, squared error of numbers. The first is that of the best
+        constant, before any tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado._variables import Variable
+    >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
+    >>> curve = LossCurve(coin, np.array([0, 1]))
+    >>> curve(np.array([0.25, 0.75]))
+    False
+    >>> np.exp(-np.array(curve.losses)).round(4)
+    array([0.25  , 0.5625])
+    """
+
+    def __init__(self, variable: Variable, rows: Rows) -> None:
+        self._variable = variable
+        self._known = variable.known[rows]
+        self._labels = variable.labels[rows][self._known]
+        self.losses = [self._loss(self._best_constant())]
+
+    def __call__(self, predicted: FloatArray) -> bool:
+        """Note the loss after one more tree; say whether to stop growing."""
+        self.losses.append(self._loss(predicted[self._known]))
+        return len(self.losses) - 1 - int(np.argmin(self.losses)) >= _PATIENCE
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees were grown."""
+        return len(self.losses) - 1
+
+    def _best_constant(self) -> FloatArray:
+        if self._variable.kind == "continuous":
+            return np.full(len(self._labels), self._labels.mean() if len(self._labels) else 0.0)
+        shares = np.bincount(self._labels, minlength=len(self._variable.classes)) / len(self._labels)
+        return np.broadcast_to(shares, (len(self._labels), len(shares)))
+
+    def _loss(self, predicted: FloatArray) -> float:
+        if self._variable.kind == "continuous":
+            return float(np.square(predicted - self._labels).sum())
+        own = own_label_probability(predicted, self._labels)
+        return float(-np.log(np.maximum(own, 1e-15)).sum())  # a class that the bag lacks has no probability
+
+
+def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
+    """Say how many bags' unseen rows are enough to choose a number of trees by."""
+    n_rows = len(variable.labels)
+    telling = n_rows
+    if variable.kind == "classes":
+        telling -= int(np.bincount(variable.labels).max())
+    unseen = np.cumsum([len(rows) for rows in bags]) * (telling / n_rows)
+    return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags))
+
+
+def best_number_of_trees(curves: Sequence[LossCurve], *, most: int) -> int:
+    """Choose the last number of trees at which the loss, summed over fits, is nearly the lowest.
+
+    Parameters
+    ----------
+    curves : sequence of LossCurve
+        Of one variable. A fit that stopped early counts with its last loss from there on.
+    most : int
+        The largest answer, and the answer if no fit grew any tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado._variables import Variable
+    >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
+    >>> curve = LossCurve(coin, np.array([0, 1]))
+    >>> for sure in (0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7):
+    ...     _ = curve(np.array([1 - sure, sure]))
+    >>> best_number_of_trees([curve], most=40)
+    9
+    """
+    losses = [curve.losses for curve in curves if curve.n_trees]
+    if not losses:
+        return most
+    longest = max(map(len, losses))
+    total = np.sum([np.pad(loss, (0, longest - len(loss)), "edge") for loss in losses], axis=0)
+    lowest = total[1:].min()
+    allowed = lowest + _TOLERANCE * max(total[0] - lowest, 0.0)
+    best = int(np.flatnonzero(total[1:] <= allowed)[-1]) + 1
+    return max(best, min(_FEWEST, most))

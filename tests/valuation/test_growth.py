@@ -1,0 +1,130 @@
+"""The default models grow as many trees as help with rows that they have not seen."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+
+from fado import InBagEntropy, OutOfBagEntropy
+from fado._variables import Variable
+from fado.engine import _boosting, _lightgbm
+from fado.valuation import _valuator
+from fado.valuation._growth import LossCurve, bags_that_tell, best_number_of_trees
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
+CLEAR = (X["a"] + X["b"] * X["c"] + X["d"] > 0).to_numpy()
+COIN = RNG.integers(0, 2, size=len(X))
+MOST = _lightgbm.default_estimators(6)[0].n_estimators
+
+
+def classes(labels, n_classes=2):
+    return Variable("y", "classes", np.asarray(labels), tuple(range(n_classes)))
+
+
+def curve_of(*losses):
+    curve = LossCurve(classes([0, 1]), np.array([0, 1]))
+    curve.losses = list(losses)
+    return curve
+
+
+def test_noise_gets_few_trees_and_a_clear_rule_many():
+    valuation = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
+    assert valuation.metadata["trees"] == {"y": MOST, "coin": 8}
+    assert np.median(valuation["y"]) < 0.3 < 0.9 < np.median(valuation["coin"])
+
+
+def test_each_row_is_valued_as_often_as_bags_left_it_out():
+    valuation = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
+    assert set(valuation.counts["y"]) == set(valuation.counts["coin"]) == {2}
+
+
+def test_a_first_fit_of_the_chosen_size_is_the_very_fit_that_would_be_run_again(monkeypatch):
+    wanted = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
+    monkeypatch.setattr(LossCurve, "n_trees", property(lambda self: len(self.losses)))  # never the chosen one
+    again = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
+    np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
+    np.testing.assert_array_equal(wanted["coin"], again["coin"])
+
+
+@pytest.mark.parametrize(
+    "valuator",
+    [OutOfBagEntropy(LGBMClassifier(n_estimators=12), random_state=0), InBagEntropy(random_state=0)],
+)
+def test_estimators_of_the_user_and_in_bag_models_keep_their_size(valuator, monkeypatch):
+    monkeypatch.setattr(_valuator, "LossCurve", None)
+    assert "trees" not in valuator.fit(X, CLEAR).valuation_.metadata
+
+
+def test_numbers_are_judged_by_squared_error_of_known_ones():
+    z = Variable("z", "continuous", np.array([1.0, np.nan, 3.0, 9.0]))
+    curve = LossCurve(z, np.array([0, 1, 2]))
+    assert not curve(np.array([1.0, 7.0, 2.0]))
+    assert curve.losses == [2.0, 1.0]
+
+
+def test_a_class_that_the_bag_lacks_does_not_decide():
+    curve = LossCurve(classes([0, 1, 2], 3), np.arange(3))
+    curve(np.array([[0.5, 0.5, 0.0]] * 3))
+    assert np.isfinite(curve.losses).all()
+
+
+def test_growing_ends_when_the_loss_has_long_not_fallen():
+    curve = LossCurve(classes([0, 1]), np.array([0, 1]))
+    assert not curve(np.array([0.1, 0.9]))
+    assert [curve(np.array([0.2, 0.8])) for _ in range(10)] == [False] * 9 + [True]
+
+
+def test_the_last_number_within_a_hundredth_of_the_fall_is_chosen():
+    falling = [10.0, *np.linspace(9.0, 2.0, 10)]
+    assert best_number_of_trees([curve_of(*falling, 1.0, 1.05, 1.2)], most=40) == 12
+    assert best_number_of_trees([curve_of(*falling, 1.0, 1.2, 1.05)], most=40) == 13
+
+
+def test_what_never_helps_gets_the_fewest_trees():
+    assert best_number_of_trees([curve_of(1.0, *np.linspace(1.1, 2.0, 20))], most=40) == 8
+    assert best_number_of_trees([curve_of(1.0, 1.1, 1.2)], most=2) == 2
+
+
+def test_a_fit_that_stopped_early_counts_with_its_last_loss():
+    early = curve_of(10.0, *[5.0] * 10, 6.0)
+    late = curve_of(10.0, *[5.0] * 10, 4.0, 3.0, 2.0)
+    assert best_number_of_trees([early, late], most=40) == 13
+
+
+def test_without_any_tree_the_models_keep_their_size():
+    assert best_number_of_trees([curve_of(1.0)], most=40) == 40
+
+
+def test_rare_classes_need_more_bags():
+    bags = [np.arange(1000)] * 10
+    rare = classes(np.arange(5000) < 500)
+    assert bags_that_tell(classes(np.arange(5000) % 2), bags) == 1
+    assert bags_that_tell(rare, bags) == 3
+    assert bags_that_tell(classes(np.arange(5000) < 50), bags) == 10
+    assert bags_that_tell(Variable("z", "continuous", np.arange(5000.0)), bags) == 1
+
+
+@pytest.mark.parametrize("parameters", [None, {"colsample_bytree": 0.5}])
+def test_how_lightgbm_counts_changes_no_bit(parameters, monkeypatch):
+    table = X.assign(
+        mostly_zero=np.where(RNG.random(len(X)) < 0.9, 0, X["a"]),
+        gaps=X["b"].where(X["c"] > 0),
+        text=pd.Categorical(RNG.choice(["u", "v", "w"], p=[0.8, 0.1, 0.1], size=len(X))),
+    )
+    estimator = None if parameters is None else LGBMClassifier(n_estimators=15, **parameters)
+    values = []
+    for sparse in (True, False):
+        monkeypatch.setattr(_lightgbm, "is_sparse", lambda columns, sparse=sparse: sparse)
+        values.append(OutOfBagEntropy(estimator, n_bags=5, random_state=0).fit(table, CLEAR).valuation_["y"])
+    np.testing.assert_array_equal(*values)
+
+
+def test_tables_of_many_usual_values_are_sparse():
+    from fado._frames import Table
+
+    zeros = Table.from_input(np.where(RNG.random((500, 4)) < 0.3, 0.0, RNG.normal(size=(500, 4))))
+    one_level = Table.from_input(pd.DataFrame({"a": ["u"] * 80 + ["v"] * 20, "b": RNG.normal(size=100)}))
+    assert _boosting.is_sparse(zeros.columns)
+    assert _boosting.is_sparse(one_level.columns)
+    assert not _boosting.is_sparse(Table.from_input(X).columns)
