@@ -17,13 +17,16 @@ N = 300
 
 @pytest.fixture(scope="module")
 def frame():
+    age = RNG.integers(18, 90, N)
+    job = RNG.choice(["clerk", "nurse"], N)
+    told = RNG.random(N) < 0.7  # by age or job; the others are noise
     return pd.DataFrame(
         {
             "id": np.arange(N),
-            "age": RNG.integers(18, 90, N),
-            "job": RNG.choice(["clerk", "nurse"], N),
-            "sex": RNG.choice(["f", "m"], N),
-            "default": RNG.choice(["yes", "no", "perhaps"], N),
+            "age": age,
+            "job": job,
+            "sex": np.where(told & (age < 60), np.where(job == "nurse", "f", "m"), RNG.choice(["f", "m"], N)),
+            "default": np.where(told & (age > 70), "no", RNG.choice(["yes", "no", "perhaps"], N)),
         }
     )
 

@@ -15,9 +15,9 @@ __all__ = ["LossCurve", "bags_that_tell", "best_number_of_trees"]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
-_ENOUGH = 300  # unseen rows that do not just hold the most common class: fewer tell too little
+_ENOUGH = 2000  # unseen rows that do not just hold the most common class: fewer tell too little
 _FEWEST = 8  # with fewer trees, the columns that they happened to draw decide the ranking
-_PATIENCE = 10  # trees to grow in the hope that the loss falls again
+_PATIENCE = 8  # trees to grow in the hope that the loss falls again
 _TOLERANCE = 0.01  # the part of the fall that may be lost again: rankings gain from trees beyond the lowest
 
 
@@ -89,12 +89,12 @@ def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
 
 
 def best_number_of_trees(curves: Sequence[LossCurve], *, most: int) -> int:
-    """Choose the last number of trees at which the loss, summed over fits, is nearly the lowest.
+    """Choose the number of trees up to which the loss, summed over fits, falls and stays nearly the lowest.
 
     Parameters
     ----------
     curves : sequence of LossCurve
-        Of one variable. A fit that stopped early counts with its last loss from there on.
+        Of one variable. One that ends early is taken to rise on as it rose since its lowest loss.
     most : int
         The largest answer, and the answer if no fit grew any tree.
 
@@ -113,8 +113,16 @@ def best_number_of_trees(curves: Sequence[LossCurve], *, most: int) -> int:
     if not losses:
         return most
     longest = max(map(len, losses))
-    total = np.sum([np.pad(loss, (0, longest - len(loss)), "edge") for loss in losses], axis=0)
-    lowest = total[1:].min()
-    allowed = lowest + _TOLERANCE * max(total[0] - lowest, 0.0)
-    best = int(np.flatnonzero(total[1:] <= allowed)[-1]) + 1
+    total = np.sum([_prolonged(loss, longest) for loss in losses], axis=0)
+    lowest = 1 + int(np.argmin(total[1:]))
+    allowed = total[lowest] + _TOLERANCE * max(total[0] - total[lowest], 0.0)
+    too_high = np.flatnonzero(total[lowest:] > allowed)
+    best = lowest + int(too_high[0]) - 1 if len(too_high) else longest - 1
     return max(best, min(_FEWEST, most))
+
+
+def _prolonged(losses: Sequence[float], length: int) -> FloatArray:
+    beyond = np.arange(1, length - len(losses) + 1)
+    lowest = int(np.argmin(losses))
+    slope = (losses[-1] - losses[lowest]) / max(len(losses) - 1 - lowest, 1)
+    return np.concatenate([losses, losses[-1] + slope * beyond])

@@ -26,7 +26,8 @@ class OutOfBagEntropy(EntropyValuator):
     ----------
     estimators : estimator or list of estimators, optional
         Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None stands for small LightGBM models, chosen for the most faithful ranking of rows per second.
+        None stands for small LightGBM models, chosen for the most faithful ranking of rows per second, with
+        as many trees as help with rows that they have not seen.
     n_bags : int, default=10
         How many bags.
     unseen_fraction : float, default=0.2
