@@ -8,6 +8,7 @@ from lightgbm import LGBMClassifier
 from fado import InBagEntropy, OutOfBagEntropy
 from fado._variables import Variable
 from fado.engine import _boosting, _lightgbm
+from fado.engine._lightgbm import Prediction
 from fado.valuation import _valuator
 from fado.valuation._growth import LossCurve, bags_that_tell, best_number_of_trees
 
@@ -28,9 +29,20 @@ def curve_of(*losses):
     return curve
 
 
+def said(predicted):
+    return Prediction(np.array(predicted), gains=np.zeros(1))
+
+
+class ForgetfulCurve(LossCurve):
+    def __call__(self, so_far):
+        enough = super().__call__(so_far)
+        self.kept = {}
+        return enough
+
+
 def test_noise_gets_few_trees_and_a_clear_rule_many():
     valuation = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
-    assert valuation.metadata["trees"] == {"y": MOST, "coin": 8}
+    assert valuation.metadata["trees"] == {"y": MOST, "coin": 10}
     assert np.median(valuation["y"]) < 0.3 < 0.9 < np.median(valuation["coin"])
 
 
@@ -39,9 +51,9 @@ def test_each_row_is_valued_as_often_as_bags_left_it_out():
     assert set(valuation.counts["y"]) == set(valuation.counts["coin"]) == {2}
 
 
-def test_a_first_fit_of_the_chosen_size_is_the_very_fit_that_would_be_run_again(monkeypatch):
+def test_a_first_fit_says_what_a_fit_of_the_chosen_size_would_say(monkeypatch):
     wanted = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
-    monkeypatch.setattr(LossCurve, "n_trees", property(lambda self: len(self.losses)))  # never the chosen one
+    monkeypatch.setattr(_valuator, "LossCurve", ForgetfulCurve)
     again = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
     np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
     np.testing.assert_array_equal(wanted["coin"], again["coin"])
@@ -59,37 +71,45 @@ def test_estimators_of_the_user_and_in_bag_models_keep_their_size(valuator, monk
 def test_numbers_are_judged_by_squared_error_of_known_ones():
     z = Variable("z", "continuous", np.array([1.0, np.nan, 3.0, 9.0]))
     curve = LossCurve(z, np.array([0, 1, 2]))
-    assert not curve(np.array([1.0, 7.0, 2.0]))
+    assert not curve(said([1.0, 7.0, 2.0]))
     assert curve.losses == [2.0, 1.0]
 
 
 def test_a_class_that_the_bag_lacks_does_not_decide():
     curve = LossCurve(classes([0, 1, 2], 3), np.arange(3))
-    curve(np.array([[0.5, 0.5, 0.0]] * 3))
+    curve(said([[0.5, 0.5, 0.0]] * 3))
     assert np.isfinite(curve.losses).all()
+
+
+def test_what_a_fit_said_is_kept_from_shortly_before_its_lowest_loss_on():
+    curve = LossCurve(classes([0, 1]), np.array([0, 1]))
+    for sure in (0.5, 0.6, 0.7, 0.8, 0.9, 0.8):
+        curve(said([1 - sure, sure]))
+    assert list(curve.kept) == [15, 20, 25, 30]
+    assert curve.kept[30].predicted.tolist() == [1 - 0.8, 0.8]
 
 
 def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
-    assert not curve(np.array([0.1, 0.9]))
-    assert [curve(np.array([0.2, 0.8])) for _ in range(8)] == [False] * 7 + [True]
+    assert not curve(said([0.1, 0.9]))
+    assert [curve(said([0.2, 0.8])) for _ in range(2)] == [False, True]
+    assert curve.n_trees == 15
 
 
 def test_trees_are_grown_until_a_hundredth_of_the_fall_is_lost_again():
-    falling = [10.0, *np.linspace(9.0, 2.0, 10)]
-    assert best_number_of_trees([curve_of(*falling, 1.0, 1.05, 1.2)], most=40) == 12
-    assert best_number_of_trees([curve_of(*falling, 1.0, 1.2, 1.05)], most=40) == 11
+    assert best_number_of_trees([curve_of(10.0, 9.0, 5.0, 1.0, 1.05, 1.2)], most=40) == 20
+    assert best_number_of_trees([curve_of(10.0, 9.0, 5.0, 1.0, 1.2, 1.05)], most=40) == 15
 
 
 def test_what_never_helps_gets_the_fewest_trees():
-    assert best_number_of_trees([curve_of(1.0, *np.linspace(1.1, 2.0, 20))], most=40) == 8
-    assert best_number_of_trees([curve_of(1.0, 1.1, 1.2)], most=2) == 2
+    assert best_number_of_trees([curve_of(1.0, 1.1, 1.2, 1.3)], most=40) == 10
+    assert best_number_of_trees([curve_of(1.0, 1.1)], most=6) == 6
 
 
 def test_a_curve_that_ends_early_is_taken_to_rise_on():
-    early = curve_of(10.0, *[5.0] * 9, 4.0, 4.5, 5.0)
-    assert best_number_of_trees([early, curve_of(10.0, *[5.0] * 10, 4.0, 3.0, 2.0)], most=40) == 13
-    assert best_number_of_trees([early, curve_of(10.0, *[5.0] * 10, 4.8, 4.6, 4.4)], most=40) == 10
+    early = curve_of(10.0, 5.0, 5.0, 4.0, 4.5, 5.0)
+    assert best_number_of_trees([early, curve_of(10.0, 5.0, 5.0, 5.0, 4.0, 3.0, 2.0)], most=40) == 30
+    assert best_number_of_trees([early, curve_of(10.0, 5.0, 5.0, 5.0, 4.8, 4.6, 4.4)], most=40) == 15
 
 
 def test_what_only_two_columns_together_tell_is_waited_for():
@@ -107,7 +127,7 @@ def test_rare_classes_need_more_bags():
     bags = [np.arange(6000)] * 10
     rows = np.arange(30_000)
     assert bags_that_tell(classes(rows % 2), bags) == 1
-    assert bags_that_tell(classes(rows < 3000), bags) == 4
+    assert bags_that_tell(classes(rows < 3000), bags) == 3
     assert bags_that_tell(classes(rows < 300), bags) == 10
     assert bags_that_tell(Variable("z", "continuous", rows.astype(float)), bags) == 1
 

@@ -32,19 +32,20 @@ from fado.engine._threads import fitting
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["LightGBMEngine", "Prediction", "default_estimators", "supports"]
+__all__ = ["WATCHED_EVERY", "LightGBMEngine", "Prediction", "default_estimators", "supports"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 # Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
 _DEFAULT_PARAMETERS: dict[str, Any] = {
-    "n_estimators": 36,
+    "n_estimators": 35,
     "learning_rate": 0.25,
-    "num_leaves": 38,
+    "num_leaves": 36,
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
 }
 _SHARE_OF_COLUMNS = 0.65
+WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
 _FEW_COLUMNS = 4  # so few that a share of them would hide what only two together tell
 
 _WITHOUT_EFFECT = {"importance_type", "n_jobs", "num_threads", "nthread", "verbose", "verbosity", "silent"}
@@ -152,7 +153,7 @@ class LightGBMEngine:
         out_of_bag: Rows | None,
         seed: int,
         stop: threading.Event | None = None,
-        watch: Callable[[FloatArray], bool] | None = None,
+        watch: Callable[[Prediction], bool] | None = None,
     ) -> Prediction:
         """Learn a variable from some rows and predict it for others.
 
@@ -171,7 +172,7 @@ class LightGBMEngine:
         stop : threading.Event, optional
             When set, growing ends early and the result is worthless.
         watch : callable, optional
-            Called after every tree with what is predicted so far; growing ends when it says True.
+            Called after every `WATCHED_EVERY` trees with the result so far; growing ends when it says True.
 
         Returns
         -------
@@ -193,16 +194,20 @@ class LightGBMEngine:
             if out_of_bag is not None:
                 evaluation = subset(binned, out_of_bag, np.zeros(len(out_of_bag)))
 
-            def scores(booster: lightgbm.Booster) -> FloatArray:
+            def so_far(booster: lightgbm.Booster) -> Prediction:
                 predicted = own_scores(booster, training=out_of_bag is None)
-                return predicted if classes is None else _spread(predicted, classes, len(variable.classes))
+                if classes is not None:
+                    predicted = _spread(predicted, classes, len(variable.classes))
+                gains = np.zeros(self._n_features + 1)
+                gains[list(self._order if view is None else view)] = booster.feature_importance("gain")
+                return Prediction(predicted, gains)
 
-            enough = None if watch is None else lambda booster: watch(scores(booster))
-            booster = grown(parameters, subset(binned, in_bag, labels), evaluation, stop, enough)
-            predicted = scores(booster)
-        gains = np.zeros(self._n_features + 1)
-        gains[list(self._order if view is None else view)] = booster.feature_importance("gain")
-        return Prediction(predicted, gains)
+            def enough(booster: lightgbm.Booster) -> bool:
+                if watch is None or booster.current_iteration() % WATCHED_EVERY:
+                    return False
+                return watch(so_far(booster))
+
+            return so_far(grown(parameters, subset(binned, in_bag, labels), evaluation, stop, enough))
 
     def _view(self, parameters: dict[str, Any], variable: Variable) -> tuple[int, ...] | None:
         """Give the columns that a variable's models need to themselves; None if a mask on all will do."""

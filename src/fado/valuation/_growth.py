@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._variables import Variable
+from fado.engine._lightgbm import WATCHED_EVERY, Prediction
 from fado.valuation._entropy import own_label_probability
 
 __all__ = ["LossCurve", "bags_that_tell", "best_number_of_trees"]
@@ -15,14 +16,14 @@ __all__ = ["LossCurve", "bags_that_tell", "best_number_of_trees"]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
-_ENOUGH = 2000  # unseen rows that do not just hold the most common class: fewer tell too little
-_FEWEST = 8  # with fewer trees, the columns that they happened to draw decide the ranking
-_PATIENCE = 8  # trees to grow in the hope that the loss falls again
+_ENOUGH = 1600  # unseen rows that do not just hold the most common class: fewer tell too little
+_FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
+_PATIENCE = 10  # trees to grow in the hope that the loss falls again
 _TOLERANCE = 0.01  # the part of the fall that may be lost again: rankings gain from trees beyond the lowest
 
 
 class LossCurve:
-    """How far off one fit's predictions for the rows left out are, tree by tree.
+    """How far off one fit's predictions for the rows left out are, every few trees.
 
     Parameters
     ----------
@@ -36,14 +37,17 @@ class LossCurve:
     losses : list of float
         Summed over the rows: log-loss of classes, squared error of numbers. The first is that of the best
         constant, before any tree.
+    kept : dict of int to Prediction
+        What the fit said after so many trees, from shortly before the lowest loss on.
 
     Examples
     --------
     >>> import numpy as np
     >>> from fado._variables import Variable
+    >>> from fado.engine._lightgbm import Prediction
     >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
     >>> curve = LossCurve(coin, np.array([0, 1]))
-    >>> curve(np.array([0.25, 0.75]))
+    >>> curve(Prediction(np.array([0.25, 0.75]), gains=np.zeros(1)))
     False
     >>> np.exp(-np.array(curve.losses)).round(4)
     array([0.25  , 0.5625])
@@ -54,16 +58,20 @@ class LossCurve:
         self._known = variable.known[rows]
         self._labels = variable.labels[rows][self._known]
         self.losses = [self._loss(self._best_constant())]
+        self.kept: dict[int, Prediction] = {}
 
-    def __call__(self, predicted: FloatArray) -> bool:
-        """Note the loss after one more tree; say whether to stop growing."""
-        self.losses.append(self._loss(predicted[self._known]))
-        return len(self.losses) - 1 - int(np.argmin(self.losses)) >= _PATIENCE
+    def __call__(self, so_far: Prediction) -> bool:
+        """Note the loss after a few more trees; say whether to stop growing."""
+        self.losses.append(self._loss(so_far.predicted[self._known]))
+        lowest = WATCHED_EVERY * _lowest(self.losses)
+        self.kept[self.n_trees] = so_far
+        self.kept = {n: said for n, said in self.kept.items() if n >= lowest - _PATIENCE}
+        return self.n_trees - lowest >= _PATIENCE
 
     @property
     def n_trees(self) -> int:
         """How many trees were grown."""
-        return len(self.losses) - 1
+        return WATCHED_EVERY * (len(self.losses) - 1)
 
     def _best_constant(self) -> FloatArray:
         if self._variable.kind == "continuous":
@@ -102,27 +110,33 @@ def best_number_of_trees(curves: Sequence[LossCurve], *, most: int) -> int:
     --------
     >>> import numpy as np
     >>> from fado._variables import Variable
+    >>> from fado.engine._lightgbm import Prediction
     >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
     >>> curve = LossCurve(coin, np.array([0, 1]))
-    >>> for sure in (0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7):
-    ...     _ = curve(np.array([1 - sure, sure]))
+    >>> for sure in (0.5, 0.7, 0.8, 0.7):  # after 5, 10, ... trees
+    ...     _ = curve(Prediction(np.array([1 - sure, sure]), gains=np.zeros(1)))
     >>> best_number_of_trees([curve], most=40)
-    9
+    15
     """
     losses = [curve.losses for curve in curves if curve.n_trees]
     if not losses:
         return most
     longest = max(map(len, losses))
     total = np.sum([_prolonged(loss, longest) for loss in losses], axis=0)
-    lowest = 1 + int(np.argmin(total[1:]))
+    lowest = _lowest(total)
     allowed = total[lowest] + _TOLERANCE * max(total[0] - total[lowest], 0.0)
     too_high = np.flatnonzero(total[lowest:] > allowed)
     best = lowest + int(too_high[0]) - 1 if len(too_high) else longest - 1
-    return max(best, min(_FEWEST, most))
+    return max(WATCHED_EVERY * best, min(_FEWEST, most))
+
+
+def _lowest(losses: Sequence[float] | FloatArray) -> int:
+    """Find the lowest loss with any trees."""
+    return 1 + int(np.argmin(losses[1:]))
 
 
 def _prolonged(losses: Sequence[float], length: int) -> FloatArray:
     beyond = np.arange(1, length - len(losses) + 1)
-    lowest = int(np.argmin(losses))
+    lowest = _lowest(losses)
     slope = (losses[-1] - losses[lowest]) / max(len(losses) - 1 - lowest, 1)
     return np.concatenate([losses, losses[-1] + slope * beyond])

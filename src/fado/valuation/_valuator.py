@@ -7,7 +7,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -369,31 +368,34 @@ def _with_as_many_trees_as_help(
     run: Callable[..., Outcome], fits: Sequence[Fit], workers: int
 ) -> Iterator[Outcome]:
     """Let the first bags' unseen rows say how many trees a variable's models need, then run the others."""
-    bags = {fit.bag.number: fit.bag.scored for fit in fits}
-    estimators = {fit.variable.name: fit.estimator for fit in fits}
-    telling = {fit.variable.name: bags_that_tell(fit.variable, list(bags.values())) for fit in fits}
-    first = [fit for fit in fits if fit.bag.number < telling[fit.variable.name]]
-    curves = [LossCurve(fit.variable, fit.bag.scored) for fit in first]
-    watched = zip(first, curves, strict=True)
-    tried = list(in_threads(lambda task, stop: run(task[0], stop, task[1]), watched, workers))
-    trees = {
-        name: best_number_of_trees(
-            [curve for fit, curve in zip(first, curves, strict=True) if fit.variable.name == name],
-            most=estimator.n_estimators,
+    unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
+    variables = {fit.variable.name: fit.variable for fit in fits}
+    telling = max(bags_that_tell(variable, unseen) for variable in variables.values())
+    first = [fit for fit in fits if fit.bag.number < telling]
+    curves = {(fit.variable.name, fit.bag.number): LossCurve(fit.variable, fit.bag.scored) for fit in first}
+
+    def watched(fit: Fit, stop: threading.Event) -> Outcome:
+        return run(fit, stop, curves[fit.variable.name, fit.bag.number])
+
+    for _ in in_threads(watched, first, workers):
+        pass  # what they say is in the curves
+    models = {}
+    for name, model in {fit.variable.name: fit.estimator for fit in fits}.items():
+        own = [curve for (variable, _), curve in curves.items() if variable == name]
+        models[name] = clone(model).set_params(
+            n_estimators=best_number_of_trees(own, most=model.n_estimators)
         )
-        for name, estimator in estimators.items()
-    }
-    sized = {
-        name: clone(estimator).set_params(n_estimators=trees[name]) for name, estimator in estimators.items()
-    }
-    kept = {
-        id(fit): outcome
-        for fit, curve, outcome in zip(first, curves, tried, strict=True)
-        if curve.n_trees == trees[fit.variable.name]  # the very fit that is wanted
-    }
-    rest = [replace(fit, estimator=sized[fit.variable.name]) for fit in fits if id(fit) not in kept]
-    for outcome in chain(kept.values(), in_threads(run, rest, workers)):
-        yield replace(outcome, n_trees=trees[outcome.variable])
+    rest = []
+    for fit in fits:
+        model, curve = models[fit.variable.name], curves.get((fit.variable.name, fit.bag.number))
+        said = None if curve is None else curve.kept.get(model.n_estimators)
+        if said is None:
+            rest.append(replace(fit, estimator=model))
+        else:  # the very fit that would be run
+            outcome = _outcome(fit, lambda said=said: said, fit.learnable())
+            yield replace(outcome, n_trees=model.n_estimators)
+    for outcome in in_threads(run, rest, workers):
+        yield replace(outcome, n_trees=models[outcome.variable].n_estimators)
 
 
 def _laid_out(fits: Sequence[Fit], table: Table, target: Variable) -> Iterator[tuple[Fit, Any]]:
