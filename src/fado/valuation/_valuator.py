@@ -387,7 +387,7 @@ def _with_as_many_trees_as_help(
         )
     rest = []
     for fit in fits:
-        model, curve = models[fit.variable.name], curves.get((fit.variable.name, fit.bag.number))
+        model, curve = models[fit.variable.name], curves.pop((fit.variable.name, fit.bag.number), None)
         said = None if curve is None else curve.kept.get(model.n_estimators)
         if said is None:
             rest.append(replace(fit, estimator=model))
