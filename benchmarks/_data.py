@@ -32,7 +32,7 @@ def rare_positives(n_rows: int, n_columns: int = 30, seed: int = 0):
     return X, y, z
 
 
-# File, target and its positive values, group: what the default models were chosen on, and what they were not.
+# File, target and its positive values, group: what the default models were chosen on.
 TABLES = {
     "adult": ("adult", "income", {">50K"}, "sex", {"Male"}),
     "give_me_some_credit": ("give_me_some_credit", "SeriousDlqin2yrs", {1}, "age", range(40)),

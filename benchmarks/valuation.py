@@ -121,7 +121,7 @@ def default_models(directory, repeats, rows):
     print(
         "data                |    rows | LGBMClassifier() |   fado | faster | rank y: it  fado |  z: it  fado"
     )
-    for name in TABLES:  # the last three were not looked at when the models were chosen
+    for name in TABLES:
         X, y, z = real_table(directory, name, rows)
         rivals, own = [], []
         for _ in range(repeats):
