@@ -23,12 +23,6 @@ def classes(labels, n_classes=2):
     return Variable("y", "classes", np.asarray(labels), tuple(range(n_classes)))
 
 
-def curve_of(*losses):
-    curve = LossCurve(classes([0, 1]), np.array([0, 1]))
-    curve.losses = list(losses)
-    return curve
-
-
 def said(predicted):
     return Prediction(np.array(predicted), gains=np.zeros(1))
 
@@ -97,19 +91,19 @@ def test_growing_ends_when_the_loss_has_long_not_fallen():
 
 
 def test_trees_are_grown_until_a_hundredth_of_the_fall_is_lost_again():
-    assert best_number_of_trees([curve_of(10.0, 9.0, 5.0, 1.0, 1.05, 1.2)], most=40) == 20
-    assert best_number_of_trees([curve_of(10.0, 9.0, 5.0, 1.0, 1.2, 1.05)], most=40) == 15
+    assert best_number_of_trees([[10.0, 9.0, 5.0, 1.0, 1.05, 1.2]], most=40) == 20
+    assert best_number_of_trees([[10.0, 9.0, 5.0, 1.0, 1.2, 1.05]], most=40) == 15
 
 
 def test_what_never_helps_gets_the_fewest_trees():
-    assert best_number_of_trees([curve_of(1.0, 1.1, 1.2, 1.3)], most=40) == 10
-    assert best_number_of_trees([curve_of(1.0, 1.1)], most=6) == 6
+    assert best_number_of_trees([[1.0, 1.1, 1.2, 1.3]], most=40) == 10
+    assert best_number_of_trees([[1.0, 1.1]], most=6) == 6
 
 
 def test_a_curve_that_ends_early_is_taken_to_rise_on():
-    early = curve_of(10.0, 5.0, 5.0, 4.0, 4.5, 5.0)
-    assert best_number_of_trees([early, curve_of(10.0, 5.0, 5.0, 5.0, 4.0, 3.0, 2.0)], most=40) == 30
-    assert best_number_of_trees([early, curve_of(10.0, 5.0, 5.0, 5.0, 4.8, 4.6, 4.4)], most=40) == 15
+    early = [10.0, 5.0, 5.0, 4.0, 4.5, 5.0]
+    assert best_number_of_trees([early, [10.0, 5.0, 5.0, 5.0, 4.0, 3.0, 2.0]], most=40) == 30
+    assert best_number_of_trees([early, [10.0, 5.0, 5.0, 5.0, 4.8, 4.6, 4.4]], most=40) == 15
 
 
 def test_what_only_two_columns_together_tell_is_waited_for():
@@ -120,7 +114,7 @@ def test_what_only_two_columns_together_tell_is_waited_for():
 
 
 def test_without_any_tree_the_models_keep_their_size():
-    assert best_number_of_trees([curve_of(1.0)], most=40) == 40
+    assert best_number_of_trees([[1.0]], most=40) == 40
 
 
 def test_rare_classes_need_more_bags():
@@ -141,17 +135,17 @@ def test_how_lightgbm_counts_changes_no_bit(parameters, monkeypatch):
     )
     estimator = None if parameters is None else LGBMClassifier(n_estimators=15, **parameters)
     values = []
-    for sparse in (True, False):
-        monkeypatch.setattr(_lightgbm, "is_sparse", lambda columns, sparse=sparse: sparse)
+    for many in (True, False):
+        monkeypatch.setattr(_lightgbm, "many_usual_values", lambda columns, many=many: many)
         values.append(OutOfBagEntropy(estimator, n_bags=5, random_state=0).fit(table, CLEAR).valuation_["y"])
     np.testing.assert_array_equal(*values)
 
 
-def test_tables_of_many_usual_values_are_sparse():
+def test_zeros_and_a_level_in_most_rows_are_usual():
     from fado._frames import Table
 
     zeros = Table.from_input(np.where(RNG.random((500, 4)) < 0.3, 0.0, RNG.normal(size=(500, 4))))
     one_level = Table.from_input(pd.DataFrame({"a": ["u"] * 80 + ["v"] * 20, "b": RNG.normal(size=100)}))
-    assert _boosting.is_sparse(zeros.columns)
-    assert _boosting.is_sparse(one_level.columns)
-    assert not _boosting.is_sparse(Table.from_input(X).columns)
+    assert _boosting.many_usual_values(zeros.columns)
+    assert _boosting.many_usual_values(one_level.columns)
+    assert not _boosting.many_usual_values(Table.from_input(X).columns)

@@ -22,7 +22,7 @@ __all__ = [
     "bin_columns",
     "draws_columns",
     "grown",
-    "is_sparse",
+    "many_usual_values",
     "own_scores",
     "parameters_of",
     "subset",
@@ -84,21 +84,22 @@ HONOURED = {
 }
 
 
-def parameters_of(estimator: Any, *, sparse: bool = False) -> dict[str, Any]:
+def parameters_of(estimator: Any, *, many_usual: bool = False) -> dict[str, Any]:
     """Give an estimator's parameters as the booster takes them, for a fit in one thread.
 
     Parameters
     ----------
     estimator : LGBMClassifier or LGBMRegressor
         Only its parameters are read.
-    sparse : bool
-        Whether the table `is_sparse`. It decides how models that draw columns count, not what they learn.
+    many_usual : bool
+        Whether the table has `many_usual_values`. It decides how models that draw columns count, not what
+        they learn.
     """
     given = estimator.get_params()
     parameters = {name: value for name, value in given.items() if name in HONOURED and value is not None}
     if not {"force_col_wise", "force_row_wise"} & set(parameters):
         # Left to itself, LightGBM times both and takes either. By rows, it counts columns not drawn as well.
-        by_column = sparse and draws_columns(parameters)
+        by_column = many_usual and draws_columns(parameters)
         parameters["force_col_wise" if by_column else "force_row_wise"] = True
     return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
 
@@ -108,7 +109,7 @@ def draws_columns(parameters: dict[str, Any]) -> bool:
     return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
 
 
-def is_sparse(columns: Sequence[Column]) -> bool:
+def many_usual_values(columns: Sequence[Column]) -> bool:
     """Tell whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
 
     LightGBM need not count them. Many are a fifth; a sample of the rows tells.

@@ -22,7 +22,7 @@ from fado.engine._boosting import (
     bin_columns,
     draws_columns,
     grown,
-    is_sparse,
+    many_usual_values,
     own_scores,
     parameters_of,
     subset,
@@ -136,7 +136,7 @@ class LightGBMEngine:
         if by_content:
             digests = [column.digest() for column in self._columns]
             self._order.sort(key=lambda j: digests[j])
-        self._sparse = is_sparse(self._columns)
+        self._many_usual = many_usual_values(self._columns)
         self._workers = workers
         self._binned: dict[Any, lightgbm.Dataset] = {}
 
@@ -178,7 +178,7 @@ class LightGBMEngine:
         -------
         Prediction
         """
-        parameters = parameters_of(estimator, sparse=self._sparse)
+        parameters = parameters_of(estimator, many_usual=self._many_usual)
         view = self._view(parameters, variable)
         binned = self._dataset(parameters, view)
         parameters.setdefault("random_state", seed)  # once the bins are chosen, which all fits share

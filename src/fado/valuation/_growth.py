@@ -96,33 +96,27 @@ def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
     return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags))
 
 
-def best_number_of_trees(curves: Sequence[LossCurve], *, most: int) -> int:
+def best_number_of_trees(curves: Sequence[Sequence[float]], *, most: int) -> int:
     """Choose the number of trees up to which the loss, summed over fits, falls and stays nearly the lowest.
 
     Parameters
     ----------
-    curves : sequence of LossCurve
-        Of one variable. One that ends early is taken to rise on as it rose since its lowest loss.
+    curves : sequence of sequences of float
+        The `losses` of a variable's fits. Where one ends early, it is taken to rise on as it rose since its
+        lowest.
     most : int
         The largest answer, and the answer if no fit grew any tree.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fado._variables import Variable
-    >>> from fado.engine._lightgbm import Prediction
-    >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
-    >>> curve = LossCurve(coin, np.array([0, 1]))
-    >>> for sure in (0.5, 0.7, 0.8, 0.7):  # after 5, 10, ... trees
-    ...     _ = curve(Prediction(np.array([1 - sure, sure]), gains=np.zeros(1)))
-    >>> best_number_of_trees([curve], most=40)
+    >>> best_number_of_trees([[2.0, 1.5, 1.2, 1.0, 1.1]], most=40)  # after 0, 5, 10, ... trees
     15
     """
-    losses = [curve.losses for curve in curves if curve.n_trees]
-    if not losses:
+    grown = [losses for losses in curves if len(losses) > 1]
+    if not grown:
         return most
-    longest = max(map(len, losses))
-    total = np.sum([_prolonged(loss, longest) for loss in losses], axis=0)
+    longest = max(map(len, grown))
+    total = np.sum([_prolonged(losses, longest) for losses in grown], axis=0)
     lowest = _lowest(total)
     allowed = total[lowest] + _TOLERANCE * max(total[0] - total[lowest], 0.0)
     too_high = np.flatnonzero(total[lowest:] > allowed)

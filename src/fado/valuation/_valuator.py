@@ -381,7 +381,7 @@ def _with_as_many_trees_as_help(
         pass  # what they say is in the curves
     models = {}
     for name, model in {fit.variable.name: fit.estimator for fit in fits}.items():
-        own = [curve for (variable, _), curve in curves.items() if variable == name]
+        own = [curve.losses for (variable, _), curve in curves.items() if variable == name]
         models[name] = clone(model).set_params(
             n_estimators=best_number_of_trees(own, most=model.n_estimators)
         )
