@@ -2,8 +2,8 @@
 
     python benchmarks/without_reference.py --data DIR [--rows 30000]
 
-Log-loss on the rows out of bag (5 bags, the mean of two seeds: lower is better), rank correlation of the values
-of two seeds (10 bags), and rank correlation with 50 bags of LGBMClassifier() itself.
+Log-loss on the rows out of bag (5 bags, the mean of two seeds: lower is better), rank correlation of the
+values of two seeds (10 bags), and rank correlation with 50 bags of LGBMClassifier() itself.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main():
         parser.error("--data is needed")
     print("LGBMClassifier() / fado, each for y and for z")
     print(
-        "data                | log-loss                       | two seeds agree           | rank by 50 bags of it"
+        "data                | log-loss                     | two seeds agree          | rank: 50 bags of it"
     )
     for name in TABLES:
         table = real_table(arguments.data, name, arguments.rows)
