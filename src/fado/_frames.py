@@ -242,18 +242,33 @@ def _mixed(name: str, values: Any) -> Exception:
 
 def _levelled(name: str, data: pa.ChunkedArray) -> Column:
     """Encode strings or categories as codes into the sorted levels that occur."""
-    if pa.types.is_dictionary(data.type):
-        data = data.cast(data.type.value_type)
+    indices, texts = _categories(data) if pa.types.is_dictionary(data.type) else _encoded(data)
+    occurs = np.zeros(len(texts), dtype=bool)
+    occurs[indices.drop_null().to_numpy()] = True
+    order = pc.sort_indices(texts).to_numpy()
+    order = order[occurs[order]]
+    rank = np.zeros(len(texts), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    codes = pa.array(rank).take(indices)
+    return Column(name, pa.chunked_array([codes]), tuple(texts.take(pa.array(order)).to_pylist()))
+
+
+def _categories(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Give a categorical column's positions in its categories, and these as text, each once."""
+    parts = data.unify_dictionaries().chunks
+    if not parts:
+        return _encoded(data.cast(data.type.value_type))
+    positions, texts = _encoded(pa.chunked_array([parts[0].dictionary]))
+    return positions.take(pa.concat_arrays([part.indices for part in parts])), texts
+
+
+def _encoded(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Give the positions of a column's entries among its distinct texts, and these."""
     text = data if pa.types.is_large_string(data.type) else data.cast(pa.large_string())
     encoded = text.dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], text.type).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    codes = pa.array(rank).take(encoded.indices)
-    levels = tuple(encoded.dictionary.take(pa.array(order)).to_pylist())
-    return Column(name, pa.chunked_array([codes]), levels)
+    return encoded.indices, encoded.dictionary
 
 
 def _matrix(X: Any) -> npt.NDArray[Any]:
