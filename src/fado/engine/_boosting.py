@@ -171,17 +171,19 @@ def bin_columns(
 def subset(
     binned: lightgbm.Dataset,
     rows: Rows,
-    labels: npt.NDArray[Any],
+    labels: npt.NDArray[Any] | None = None,
     weights: npt.NDArray[np.float32] | None = None,
 ) -> lightgbm.Dataset:
-    """Give some rows of a binned table with labels and, if there are any, weights.
+    """Give some rows of a binned table with labels (else those of the table) and, if any, weights.
 
     LightGBM takes whatever weights it is given, all zero or negative: they must have been checked before.
     Call it, and all that follows with the subset, within `fado.engine._threads.fitting`.
     """
     part = binned.subset([])
     part.used_indices = rows  # type: ignore[assignment]  # `subset` would sort them as a Python list
-    part.construct().set_label(labels.astype(np.float32))
+    part.construct()
+    if labels is not None:
+        part.set_field("label", labels.astype(np.float32))  # `set_label` looks through every library first
     return part if weights is None else part.set_weight(weights)
 
 

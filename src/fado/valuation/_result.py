@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, overload
 
@@ -244,4 +245,7 @@ def library_versions() -> dict[str, str]:
     """Name the versions of the libraries that decide a value."""
     from fado._version import __version__
 
-    return {"fado": __version__} | {name: version(name) for name in ("numpy", "lightgbm", "scikit-learn")}
+    return {"fado": __version__} | {name: _installed(name) for name in ("numpy", "lightgbm", "scikit-learn")}
+
+
+_installed = cache(version)  # it searches the file system
