@@ -39,14 +39,16 @@ Rows = npt.NDArray[np.int32]
 
 # Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
 _DEFAULT_PARAMETERS: dict[str, Any] = {
-    "n_estimators": 35,
-    "learning_rate": 0.25,
+    "n_estimators": 40,
     "num_leaves": 36,
+    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and tells less
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
 }
-_SHARE_OF_COLUMNS = 0.65
+# A tree sees a few columns, for what only some together tell, and a share of the table's. The fewer it sees,
+# the faster it must learn from them; too fast, and its chance errors stay.
+_COLUMNS_SEEN, _AND_SHARE = 3.5, 0.3
+_LEARNT_OF_A_COLUMN, _SLOWEST, _FASTEST = 0.17, 0.24, 0.29
 WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
-_FEW_COLUMNS = 4  # so few that a share of them would hide what only two together tell
 
 _WITHOUT_EFFECT = {"importance_type", "n_jobs", "num_threads", "nthread", "verbose", "verbosity", "silent"}
 _CLASS_OBJECTIVES = {None, "binary", "multiclass", "softmax"}
@@ -64,11 +66,22 @@ _NUMBER_OBJECTIVES = {
 
 
 def default_estimators(n_columns: int) -> list[Any]:
-    """Make the models that value the rows of a table with so many columns when the user names none."""
+    """Make the models that value the rows of a table with so many columns when the user names none.
+
+    Examples
+    --------
+    >>> classifier, regressor = default_estimators(10)
+    >>> classifier.colsample_bytree, classifier.learning_rate
+    (0.65, 0.262)
+    """
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    share = {"colsample_bytree": _SHARE_OF_COLUMNS} if n_columns > _FEW_COLUMNS else {}
-    parameters = _DEFAULT_PARAMETERS | share
+    share = min(_COLUMNS_SEEN / max(n_columns, 1) + _AND_SHARE, 1.0)
+    rate = min(max(_LEARNT_OF_A_COLUMN / share, _SLOWEST), _FASTEST)
+    parameters = _DEFAULT_PARAMETERS | {
+        "colsample_bytree": round(share, 3),
+        "learning_rate": round(rate, 3),
+    }
     return [LGBMClassifier(**parameters), LGBMRegressor(**parameters)]
 
 
@@ -139,10 +152,11 @@ class LightGBMEngine:
         self._many_usual = many_usual_values(self._columns)
         self._workers = workers
         self._binned: dict[Any, lightgbm.Dataset] = {}
+        self._parameters: dict[Any, dict[str, Any]] = {}
 
     def prepare(self, estimator: Any, variable: Variable) -> None:
         """Bin what the fits of an estimator to a variable will need, before they run side by side."""
-        parameters = parameters_of(estimator)
+        parameters = self._parameters_of(estimator)
         self._dataset(parameters, self._view(parameters, variable))
 
     def predict(
@@ -178,7 +192,7 @@ class LightGBMEngine:
         -------
         Prediction
         """
-        parameters = parameters_of(estimator, many_usual=self._many_usual)
+        parameters = self._parameters_of(estimator)
         view = self._view(parameters, variable)
         binned = self._dataset(parameters, view)
         parameters.setdefault("random_state", seed)  # once the bins are chosen, which all fits share
@@ -192,7 +206,7 @@ class LightGBMEngine:
         with fitting():
             evaluation = None
             if out_of_bag is not None:
-                evaluation = subset(binned, out_of_bag, np.zeros(len(out_of_bag)))
+                evaluation = subset(binned, out_of_bag)
 
             def so_far(booster: lightgbm.Booster) -> Prediction:
                 predicted = own_scores(booster, training=out_of_bag is None)
@@ -208,6 +222,12 @@ class LightGBMEngine:
                 return watch(so_far(booster))
 
             return so_far(grown(parameters, subset(binned, in_bag, labels), evaluation, stop, enough))
+
+    def _parameters_of(self, estimator: Any) -> dict[str, Any]:
+        """Read an estimator's parameters once for all its fits; the caller may change what it is given."""
+        if estimator not in self._parameters:
+            self._parameters[estimator] = parameters_of(estimator, many_usual=self._many_usual)
+        return dict(self._parameters[estimator])
 
     def _view(self, parameters: dict[str, Any], variable: Variable) -> tuple[int, ...] | None:
         """Give the columns that a variable's models need to themselves; None if a mask on all will do."""
