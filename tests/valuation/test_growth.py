@@ -9,7 +9,7 @@ from fado import InBagEntropy, OutOfBagEntropy
 from fado._variables import Variable
 from fado.engine import _boosting, _lightgbm
 from fado.engine._lightgbm import Prediction
-from fado.valuation import _valuator
+from fado.valuation import _fits
 from fado.valuation._growth import LossCurve, bags_that_tell, best_number_of_trees
 
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def test_each_row_is_valued_as_often_as_bags_left_it_out():
 
 def test_a_first_fit_says_what_a_fit_of_the_chosen_size_would_say(monkeypatch):
     wanted = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
-    monkeypatch.setattr(_valuator, "LossCurve", ForgetfulCurve)
+    monkeypatch.setattr(_fits, "LossCurve", ForgetfulCurve)
     again = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
     np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
     np.testing.assert_array_equal(wanted["coin"], again["coin"])
@@ -58,7 +58,7 @@ def test_a_first_fit_says_what_a_fit_of_the_chosen_size_would_say(monkeypatch):
     [OutOfBagEntropy(LGBMClassifier(n_estimators=12), random_state=0), InBagEntropy(random_state=0)],
 )
 def test_estimators_of_the_user_and_in_bag_models_keep_their_size(valuator, monkeypatch):
-    monkeypatch.setattr(_valuator, "LossCurve", None)
+    monkeypatch.setattr(_fits, "LossCurve", None)
     assert "trees" not in valuator.fit(X, CLEAR).valuation_.metadata
 
 
@@ -79,15 +79,15 @@ def test_what_a_fit_said_is_kept_from_shortly_before_its_lowest_loss_on():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
     for sure in (0.5, 0.6, 0.7, 0.8, 0.9, 0.8):
         curve(said([1 - sure, sure]))
-    assert list(curve.kept) == [15, 20, 25, 30]
+    assert list(curve.kept) == [10, 15, 20, 25, 30]
     assert curve.kept[30].predicted.tolist() == [1 - 0.8, 0.8]
 
 
 def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
     assert not curve(said([0.1, 0.9]))
-    assert [curve(said([0.2, 0.8])) for _ in range(2)] == [False, True]
-    assert curve.n_trees == 15
+    assert [curve(said([0.2, 0.8])) for _ in range(3)] == [False, False, True]
+    assert curve.n_trees == 20
 
 
 def test_trees_are_grown_until_a_hundredth_of_the_fall_is_lost_again():

@@ -198,7 +198,7 @@ def test_the_order_in_which_fits_finish_changes_nothing(monkeypatch, table):
         done = {id(task): next(original(function, [task], 1)) for task in reversed(tasks)}
         return (done[id(task)] for task in tasks)
 
-    monkeypatch.setattr("fado.valuation._valuator.in_threads", backwards)
+    monkeypatch.setattr("fado.valuation._fits.in_threads", backwards)
     shuffled = OutOfBagEntropy(random_state=0, n_jobs=2).fit(frame, y, sensitive_features=z).valuation_.values
     pd.testing.assert_frame_equal(shuffled, expected, check_exact=True)
 

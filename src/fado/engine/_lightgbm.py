@@ -115,12 +115,12 @@ class Prediction(NamedTuple):
     ----------
     predicted : ndarray of shape (n,) or (n, K)
         Probabilities of class 1 or of all classes, or predicted numbers.
-    gains : ndarray of shape (n_columns + 1,)
-        The total gain of the splits on each feature column and, last, on the target.
+    gains : ndarray of shape (n_columns + 1,), or None
+        The total gain of the splits on each feature column and, last, on the target; None if unknown.
     """
 
     predicted: FloatArray
-    gains: FloatArray
+    gains: FloatArray | None
 
 
 class LightGBMEngine:

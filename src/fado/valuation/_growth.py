@@ -18,7 +18,7 @@ Rows = npt.NDArray[np.int32]
 
 _ENOUGH = 1600  # unseen rows that do not just hold the most common class: fewer tell too little
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
-_PATIENCE = 10  # trees to grow in the hope that the loss falls again
+_PATIENCE = 15  # trees to grow in the hope that the loss falls again
 _TOLERANCE = 0.01  # the part of the fall that may be lost again: rankings gain from trees beyond the lowest
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fado._variables import Variable
-from fado.valuation._valuator import Bag, EntropyValuator
+from fado.valuation._fits import Bag
+from fado.valuation._valuator import EntropyValuator
 
 __all__ = ["InBagEntropy"]
 

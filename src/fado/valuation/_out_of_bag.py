@@ -9,7 +9,8 @@ import numpy as np
 
 from fado._variables import Variable
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
-from fado.valuation._valuator import Bag, EntropyValuator
+from fado.valuation._fits import Bag
+from fado.valuation._valuator import EntropyValuator
 
 __all__ = ["OutOfBagEntropy"]
 
