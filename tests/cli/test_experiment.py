@@ -31,6 +31,7 @@ def test_init_run_status_report(config, tmp_path):
     done = run("experiment", "run", config, "--store", store, "--jobs", 1)
     assert done.exit_code == 0, done.stderr
     assert "Results of 26 models (26 done)" in done.stdout
+    assert "Positive is fraud_bool = 1." in done.stdout
     assert "Best models with a fpr_ratio of at least 0.8 on the" in done.stdout
     assert "fits: 26 of 26 done, 0 failed" in done.stderr
     expected = Experiment.from_toml(config).run(tmp_path / "other", n_jobs=1)

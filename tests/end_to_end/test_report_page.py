@@ -31,13 +31,14 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     frame = make_account_fraud(4000, random_state=0)
     frame["customer_age"] = (frame["customer_age"] >= 50).map({True: EVIL, False: "young"})
+    frame["fraud_bool"] = frame["fraud_bool"].map({1: EVIL, 0: "honest"})
     frame = frame.rename(columns={"customer_age": EVIL, "income": "<b>income</b>"})
     frame.to_parquet(folder / "data.parquet")
     experiment = Experiment(
         {
             "data": {
-                "path": str(folder / "data.parquet"), "target": "fraud_bool", "protected": [EVIL],
-                "drop": ["<b>income</b>"],
+                "path": str(folder / "data.parquet"), "target": "fraud_bool", "positive": EVIL,
+                "protected": [EVIL], "drop": ["<b>income</b>"],
             },
             "split": {"method": "random", "train": 0.5, "validation": 0.25, "test": 0.25},
             "valuation": {"bags": 5},
@@ -58,6 +59,7 @@ def test_the_page_draws_tells_and_stays_at_home(report, browser):
     tooltip = browser.until("(document.querySelector('#vg-tooltip-element.visible') || {}).textContent")
     text = browser.evaluate("document.body.innerText")
     assert browser.troubles() == []
+    assert f"Positive is fraud_bool = {EVIL[:20]}" in text
     assert "intervention" in tooltip
     assert "n_estimators" in tooltip
     assert EVIL[:28] in text

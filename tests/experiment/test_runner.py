@@ -203,6 +203,15 @@ def test_a_split_value_that_no_row_has_is_named(table):
         read_data(Experiment(table).config)
 
 
+def test_the_larger_label_is_positive_unless_another_is_named(table):
+    table["data"].pop("positive")
+    larger = read_data(Experiment(table).config)
+    table["data"]["positive"] = 0
+    named = read_data(Experiment(table).config)
+    assert (larger.positive_label, named.positive_label) == ("fraud_bool = 1", "fraud_bool = 0")
+    assert (larger.positive == ~named.positive).all()
+
+
 def test_random_parts_hold_their_share_of_every_cell(table):
     data = read_data(Experiment(table).config)
     cells = data.groups * 2 + data.positive

@@ -114,7 +114,9 @@ def report(
 
 
 def print_winners(results: Results, at_least: float = 0.8) -> None:
-    """Print for every ratio the best model of each intervention that keeps it."""
+    """Print what counts as positive, and for every ratio each intervention's best model that keeps it."""
+    if results.positive:
+        print(f"Positive is {results.positive}.")
     for metric in RATIOS:
         best = results.best(metric, at_least)
         rows = [

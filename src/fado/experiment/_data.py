@@ -41,6 +41,8 @@ class Data:
         The same, as engines take it.
     positive : ndarray of bool
         The rows of the positive label.
+    positive_label : str
+        The target and its positive label, for people.
     protected : dict of str to pandas.Series
         The protected attributes.
     sources : dict of str to str
@@ -56,6 +58,7 @@ class Data:
     features: pa.Table
     columns: tuple[Column, ...]
     positive: npt.NDArray[np.bool_]
+    positive_label: str
     protected: dict[str, pd.Series]
     sources: dict[str, str]
     groups: Rows
@@ -109,7 +112,9 @@ def read_data(config: Config) -> Data:
         )
     if len(protected) == 1:
         names = [f"{attribute}={name}" for attribute in protected for name in names]
-    positive = _positive(table.column(about.target).to_pandas(), about)
+    target = table.column(about.target).to_pandas()
+    label = _positive_label(target, about)
+    positive = (target == label).to_numpy(dtype=bool)
     features = table.drop_columns(sorted(dropped))
     if features.num_columns == 0:
         raise ValueError("No column is left for the models to see: drop fewer.")
@@ -117,6 +122,7 @@ def read_data(config: Config) -> Data:
         features=features,
         columns=tuple(column_from(name, features.column(name)) for name in features.column_names),
         positive=positive,
+        positive_label=f"{about.target} = {label}",
         protected=protected,
         sources={expression.strip(): source_column(others, expression) for expression in about.protected},
         groups=groups,
@@ -146,7 +152,8 @@ def _check_column(table: pa.Table, name: str) -> None:
         raise ValueError(f"The data have no column {name!r}{hint}")
 
 
-def _positive(target: pd.Series, about: DataConfig) -> npt.NDArray[np.bool_]:
+def _positive_label(target: pd.Series, about: DataConfig) -> Any:
+    """Give the label that the configuration names, else the larger of the two."""
     missing = int(target.isna().sum())
     if missing:
         raise ValueError(f"The target {about.target!r} is missing in {missing:,} rows: drop or label them.")
@@ -158,13 +165,13 @@ def _positive(target: pd.Series, about: DataConfig) -> npt.NDArray[np.bool_]:
             "judged by true and false positives."
         )
     if about.positive is None:
-        return (target == labels[1]).to_numpy(dtype=bool)
+        return labels[1]
     if about.positive not in labels:
         raise ValueError(
             f"`data.positive` must be one of the labels {labels[0]!r} and {labels[1]!r}, got "
             f"{about.positive!r}."
         )
-    return (target == about.positive).to_numpy(dtype=bool)
+    return about.positive
 
 
 def _parts(

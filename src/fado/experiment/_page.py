@@ -57,6 +57,7 @@ def page_content(results: Results) -> dict[str, Any]:
         "best": [_best(results, metric) for metric in RATIOS],
         "areas": [_areas(results, metric) for metric in RATIOS],
         "groups": _groups(results.summary),
+        "positive": results.positive,
         "settings": {name: json.dumps(value) for name, value in results.config.flat().items()},
         "data": {"table": table, "charts": charts},
     }

@@ -36,6 +36,8 @@ class Results:
         The experiment's configuration.
     summary : list of dict
         Rows and positives of every part and group of the data.
+    positive : str, optional
+        The target and its positive label; stores of the first releases do not tell.
 
     Attributes
     ----------
@@ -50,10 +52,13 @@ class Results:
     See :class:`Experiment`.
     """
 
-    def __init__(self, frame: pd.DataFrame, config: Config, summary: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, frame: pd.DataFrame, config: Config, summary: list[dict[str, Any]], positive: str | None = None
+    ) -> None:
         self.frame = frame
         self.config = config
         self.summary = summary
+        self.positive = positive
 
     @classmethod
     def load(cls, store: str | os.PathLike[str]) -> Results:
@@ -66,7 +71,8 @@ class Results:
         """
         with Store.reading(store) as opened:
             config = config_from(opened.about["configuration"])
-            return cls(frame_of(opened, config), config, opened.about["summary"])
+            about = opened.about
+            return cls(frame_of(opened, config), config, about["summary"], about.get("positive"))
 
     def __repr__(self) -> str:
         counts = self.frame["status"].value_counts()

@@ -63,6 +63,7 @@ def about_of(config: Config, data: Data) -> dict[str, Any]:
         "versions": library_versions(),
         "fingerprint": data.fingerprint(),
         "summary": data.summary(),
+        "positive": data.positive_label,
     }
 
 
