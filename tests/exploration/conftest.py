@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 
 from fado import OutOfBagEntropy, Valuation
 
@@ -58,5 +59,6 @@ def planted():
     y = X["score"].to_numpy() + np.where(sex == "f", -0.7, 0.0) + 0.3 * rng.normal(size=n_rows) > 0
     flipped = (X["region"] == "north").to_numpy() & (sex == "f") & (rng.random(n_rows) < 0.4)
     y = np.where(flipped, ~y, y)
-    valuator = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y, sensitive_features="sex")
+    models = LGBMClassifier(n_estimators=35, learning_rate=0.25, reg_lambda=2.0, colsample_bytree=0.65)
+    valuator = OutOfBagEntropy(models, n_bags=5, random_state=0).fit(X, y, sensitive_features="sex")
     return SimpleNamespace(X=X, y=y, z="sex", sex=sex, valuation=valuator.valuation_)

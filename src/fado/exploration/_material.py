@@ -13,6 +13,7 @@ from fado._frames import Table
 from fado._variables import Kind, Variable, protected_columns, target_column, variable_from
 from fado.exploration._groups import Groups, fine_groups, shown
 from fado.valuation import OutOfBagEntropy, Valuation
+from fado.valuation._alignment import warn_of_other_rows
 
 __all__ = ["Attribute", "Material", "known_mean", "read_material"]
 
@@ -138,6 +139,7 @@ def read_material(
     table = Table.from_input(X)
     protected = protected_columns(sensitive_features, table)
     _check_valuation(valuation, [column.name for column, _ in protected], table.n_rows)
+    warn_of_other_rows(valuation, y)
     kinds: dict[str, Kind] = {
         name: about["kind"] for name, about in valuation.metadata.get("variables", {}).items()
     }

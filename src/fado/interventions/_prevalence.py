@@ -191,7 +191,7 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         if valuation is None and needed:
             valuation = valued(self.valuator, X, y, sensitive_features, self.random_state)
         self.valuation_ = valuation
-        return None if valuation is None else row_utilities(self.utility, valuation, len(y))
+        return None if valuation is None else row_utilities(self.utility, valuation, y, len(y))
 
 
 class RandomPrevalenceSampler(_PrevalenceSampler):

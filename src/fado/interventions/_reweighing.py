@@ -222,7 +222,7 @@ class UtilityAwareReweigher(_Reweigher):
                 utility = LinearUtility(alpha=1.0)
             valuation = valued(self.valuator, X, y, sensitive_features)
         self.valuation_ = valuation
-        weights = self._base_weights(row_utilities(utility, valuation, table.n_rows))
+        weights = self._base_weights(row_utilities(utility, valuation, y, table.n_rows))
         if power > 0:
             _warn_of_weightless_cells(weights / weights.max(), groups, labels)
             logs = corrected_logs(weights, groups.codes, labels.codes, power)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from fado.utility import LinearUtility
 from fado.valuation import OutOfBagEntropy
+from fado.valuation._alignment import warn_of_other_rows
 
 __all__ = ["row_utilities", "valued"]
 
@@ -27,7 +28,7 @@ def valued(valuator: Any, X: Any, y: Any, sensitive_features: Any, random_state:
     return valuator.fit(X, y, sensitive_features=sensitive_features).valuation_
 
 
-def row_utilities(utility: Any, valuation: Any, n_rows: int) -> FloatArray:
+def row_utilities(utility: Any, valuation: Any, y: Any, n_rows: int) -> FloatArray:
     """Give the utility of every row, `LinearUtility` if none is chosen; every row must have one."""
     utility = LinearUtility() if utility is None else utility
     if not callable(utility):
@@ -45,6 +46,7 @@ def row_utilities(utility: Any, valuation: Any, n_rows: int) -> FloatArray:
         raise ValueError(
             f"`valuation` has {len(utilities)} rows and X has {n_rows}: pass the valuation of the same rows."
         )
+    warn_of_other_rows(valuation, y)
     unknown = np.flatnonzero(~np.isfinite(utilities))
     if len(unknown):
         raise ValueError(

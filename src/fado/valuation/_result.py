@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from fado.valuation._alignment import TARGET_PATTERN
 from fado.valuation._entropy import normalised_entropy
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ class Valuation:
             part: {name: array[rows] for name, array in arrays.items()}
             for part, arrays in self._arrays.items()
         }
-        return Valuation(**parts, metadata=self.metadata)
+        about = {name: value for name, value in self.metadata.items() if name != TARGET_PATTERN}
+        return Valuation(**parts, metadata=about)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from fado._variables import (
 )
 from fado.engine._lightgbm import default_estimators
 from fado.engine._parallel import n_workers
+from fado.valuation._alignment import TARGET_PATTERN, target_pattern
 from fado.valuation._fits import Bag, plan, run
 from fado.valuation._learnt import what_models_learnt
 from fado.valuation._moments import Moments
@@ -83,6 +84,8 @@ class EntropyValuator(BaseEstimator):
         metadata = self._metadata(variables, estimators) | learnt
         if any(trees.values()):
             metadata["trees"] = trees
+        if variables[0].kind == "classes":
+            metadata[TARGET_PATTERN] = target_pattern(variables[0].labels)
         self.valuation_ = _valuation(variables, moments, metadata)
         return self
 
