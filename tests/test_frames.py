@@ -61,6 +61,32 @@ def test_categories_are_sorted_levels_whatever_their_order():
     assert numbers.levels == ("1", "3")
 
 
+def encoded_parts(*parts):
+    return pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
+
+
+CATEGORIES = [
+    (encoded_parts(["x", "y"], ["z", None, "x"]), [0, 1, 2, None, 0], ("x", "y", "z")),
+    (pa.chunked_array([], pa.dictionary(pa.int8(), pa.string())), [], ()),
+    (
+        pa.DictionaryArray.from_arrays([2, 1, 0, None], pa.array(["b", None, "a"])),
+        [0, None, 1, None],
+        ("a", "b"),
+    ),
+    (pa.DictionaryArray.from_arrays([0, 1, 2], pa.array(["a", "a", "b"])), [0, 0, 1], ("a", "b")),
+    (pd.Series(pd.Categorical([3, 1, None, 2], categories=[5, 3, 2, 1])), [2, 0, None, 1], ("1", "2", "3")),
+    (pd.Series(pd.Categorical([None, None], categories=["a"])), [None, None], ()),
+    (pl.Series(["b", "a", None], dtype=pl.Categorical), [1, 0, None], ("a", "b")),
+]
+
+
+@pytest.mark.parametrize(("values", "codes", "levels"), CATEGORIES, ids=range(len(CATEGORIES)))
+def test_categories_in_parts_missing_repeated_or_unused(values, codes, levels):
+    column = column_from("c", values)
+    assert column.data.to_pylist() == codes
+    assert column.levels == levels
+
+
 def test_the_text_na_is_a_category():
     column = column_from("c", ["NA", None, "x"])
     assert column.levels == ("NA", "x")

@@ -62,6 +62,19 @@ def test_estimators_of_the_user_and_in_bag_models_keep_their_size(valuator, monk
     assert "trees" not in valuator.fit(X, CLEAR).valuation_.metadata
 
 
+def test_a_tree_sees_all_of_few_columns_and_a_share_of_many():
+    shares = [_lightgbm.default_estimators(n)[0].colsample_bytree for n in (1, 5, 6, 20, 1000)]
+    assert shares[:2] == [1.0, 1.0]
+    assert shares[2:] == sorted(shares[2:], reverse=True)
+    assert 0.3 < shares[-1] < 0.31
+
+
+def test_the_fewer_columns_a_tree_sees_the_faster_it_learns():
+    rates = [_lightgbm.default_estimators(n)[0].learning_rate for n in (1, 9, 10, 13, 1000)]
+    assert rates == sorted(rates)
+    assert (rates[0], rates[-1]) == (0.24, 0.29)
+
+
 def test_numbers_are_judged_by_squared_error_of_known_ones():
     z = Variable("z", "continuous", np.array([1.0, np.nan, 3.0, 9.0]))
     curve = LossCurve(z, np.array([0, 1, 2]))
