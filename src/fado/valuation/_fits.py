@@ -131,13 +131,10 @@ def _run_lightgbm(
         engine.prepare(fit.estimator, fit.variable)
 
     def predict(fit: Fit, stop: threading.Event, watch: LossCurve | None = None) -> Prediction:
-        rows = fit.learnable()
-        scored = fit.scored_beyond(rows)
-        return _said(
-            fit,
-            rows,
-            lambda: engine.predict(fit.estimator, fit.variable, rows, scored, fit.seed, stop, watch),
-        )
+        def learn(rows: Rows, scored: Rows | None) -> Prediction:
+            return engine.predict(fit.estimator, fit.variable, rows, scored, fit.seed, stop, watch)
+
+        return _said(fit, learn)
 
     if defaults and fits[0].bag.out_of_bag is not None:
         return _with_as_many_trees_as_help(predict, fits, workers)
@@ -191,20 +188,20 @@ def _laid_out(fits: Sequence[Fit], table: Table, target: Variable) -> Iterator[t
 
 
 def _run_generic(fit: Fit, features: Any) -> Outcome:
-    rows = fit.learnable()
-    scored = fit.scored_beyond(rows)
-
-    def predict() -> Prediction:
+    def learn(rows: Rows, scored: Rows | None) -> Prediction:
         predicted = _sklearn.fit_and_predict(fit.estimator, features, fit.variable, rows, scored, fit.seed)
         return Prediction(predicted, gains=None)
 
-    return _outcome(fit, _said(fit, rows, predict))
+    return _outcome(fit, _said(fit, learn))
 
 
-def _said(fit: Fit, learnt: Rows, predict: Callable[[], Prediction]) -> Prediction:
-    """Give what a fit says of the rows that it scores; an error names the fit."""
-    variable = fit.variable
-    labels = variable.labels[learnt]
+def _said(fit: Fit, learn: Callable[[Rows, Rows | None], Prediction]) -> Prediction:
+    """Give what a fit says of the rows that it scores; an error names the fit.
+
+    `learn` takes the rows to learn from and those to score, None if they are the same.
+    """
+    variable, rows = fit.variable, fit.learnable()
+    labels = variable.labels[rows]
     if variable.kind == "classes" and len(labels) and (labels == labels[0]).all():
         # Nothing to learn: the one class that the bag holds is certain. Estimators refuse such labels,
         # and LightGBM's own wrapper turns their probabilities round.
@@ -212,7 +209,7 @@ def _said(fit: Fit, learnt: Rows, predict: Callable[[], Prediction]) -> Predicti
         predicted[:, labels[0]] = 1.0
         return Prediction(predicted, gains=None)
     try:
-        return predict()
+        return learn(rows, fit.scored_beyond(rows))
     except Exception as error:
         raise RuntimeError(f"{fit} failed: {error}") from error
 
