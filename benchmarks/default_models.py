@@ -56,6 +56,8 @@ def candidates(n_columns):
         "half of the rows": but(subsample=0.5, subsample_freq=1),
         "GOSS": but(boosting_type="goss"),
         "63 bins": but(max_bin=63),
+        "255 bins": but(max_bin=255),
+        "1,023 bins": but(max_bin=1023),
     }
 
 

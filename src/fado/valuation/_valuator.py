@@ -72,18 +72,20 @@ class EntropyValuator(BaseEstimator):
         fits = plan(estimators, variables, bags, self.seed_)
         moments = {variable.name: Moments(table.n_rows) for variable in variables}
         gains = {variable.name: np.zeros(table.n_columns + 1) for variable in variables}
-        trees: dict[str, int | None] = dict.fromkeys(moments)
+        paced: dict[str, Any] = {}
         defaults = self.estimators is None
         outcomes = run(fits, table, variables[0], n_workers(self.n_jobs), defaults=defaults)
         for outcome in tracked(outcomes, len(fits), what="fits", show=self.progress):
             moments[outcome.variable].add(outcome.rows, outcome.values, outcome.agreement)
             if outcome.gains is not None:
                 gains[outcome.variable] += outcome.gains
-            trees[outcome.variable] = outcome.n_trees
+            if outcome.model is not None:
+                paced[outcome.variable] = outcome.model
         learnt = what_models_learnt(table.names, variables, moments, gains)
         metadata = self._metadata(variables, estimators) | learnt
-        if any(trees.values()):
-            metadata["trees"] = trees
+        if paced:
+            metadata["trees"] = {name: paced[name].n_estimators for name in moments}
+            metadata["learning_rates"] = {name: paced[name].learning_rate for name in moments}
         if variables[0].kind == "classes":
             metadata[TARGET_PATTERN] = target_pattern(variables[0].labels)
         self.valuation_ = _valuation(variables, moments, metadata)
