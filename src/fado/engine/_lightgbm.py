@@ -40,7 +40,7 @@ Rows = npt.NDArray[np.int32]
 # Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
 _DEFAULT_PARAMETERS: dict[str, Any] = {
     "n_estimators": 45,
-    "learning_rate": 0.28,  # fast; fado.valuation._growth slows models down that need it
+    "learning_rate": 0.28,  # fast; fado.valuation._pace slows models down that need it
     "num_leaves": 24,
     "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and tells less
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others

@@ -16,7 +16,7 @@ from fado._variables import Variable
 from fado.engine import _lightgbm, _sklearn
 from fado.engine._lightgbm import Prediction
 from fado.engine._parallel import in_threads, with_joblib
-from fado.valuation._growth import LossCurve, bags_that_tell, paced, summed
+from fado.valuation._pace import LossCurve, bags_that_tell, paced, summed
 from fado.valuation._statistics import row_statistics
 
 __all__ = ["Bag", "Outcome", "plan", "run"]

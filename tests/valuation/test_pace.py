@@ -11,7 +11,7 @@ from fado._variables import Variable
 from fado.engine import _boosting, _lightgbm
 from fado.engine._lightgbm import Prediction
 from fado.valuation import _fits, _valuator
-from fado.valuation._growth import LossCurve, bags_that_tell, paced, summed
+from fado.valuation._pace import LossCurve, bags_that_tell, paced, summed
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
