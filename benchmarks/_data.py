@@ -45,7 +45,7 @@ TABLES = {
 
 
 def real_table(directory: Path, name: str, rows: int | None = None):
-    """Read features (text as categories, which LightGBM takes as they are), target and group."""
+    """Read features (text as categories), target and group."""
     file, target, positive, attribute, group = TABLES[name]
     frame = pd.read_parquet(directory / f"{file}.parquet")
     if rows is not None and rows < len(frame):
@@ -54,5 +54,10 @@ def real_table(directory: Path, name: str, rows: int | None = None):
         columns=["split", "encounter_id", "patient_nbr"], errors="ignore"
     )
     y, z = frame.pop(target).isin(positive), frame.pop(attribute).isin(group)
-    text = frame.select_dtypes(exclude="number").columns
-    return frame.astype(dict.fromkeys(text, "category")), y.to_numpy(int), z.to_numpy(int)
+    return text_as_categories(frame), y.to_numpy(int), z.to_numpy(int)
+
+
+def text_as_categories(frame: pd.DataFrame) -> pd.DataFrame:
+    """Turn text into categories, which LightGBM takes as they are."""
+    text = frame.select_dtypes(exclude=["number", "bool"]).columns
+    return frame.astype(dict.fromkeys(text, "category"))

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from _data import text_as_categories
+
 
 class Source(NamedTuple):
     """Where a table is, what is learnt from it, and which columns would tell that by themselves.
@@ -76,8 +78,7 @@ def r_table(source: Source, rows: int | None = None):
     frame = frame.reset_index(drop=True).drop(columns=["rownames", *source.left_out])
     y = _is(frame.pop(source.target), source.positive)
     z = _is(frame.pop(source.attribute), source.group)
-    text = frame.select_dtypes(exclude=["number", "bool"]).columns
-    return frame.astype(dict.fromkeys(text, "category")), y, z
+    return text_as_categories(frame), y, z
 
 
 def _is(column: pd.Series, wanted: Any):

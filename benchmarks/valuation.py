@@ -94,9 +94,14 @@ def seconds(function, *args, **kwargs):
     return time.perf_counter() - start, result
 
 
+def start_processes():
+    """Start joblib's processes before the clock."""
+    Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))
+
+
 def same_models(repeats):
     X, y, z = rare_positives(200_000)
-    Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
+    start_processes()
     print("\nSame models: 200,000 x 30, 1.5 % positives, 5 bags, y and z, 2 cores")
     print("trees | loop (2 threads) | joblib (2 x 1) |   fado | faster than the better | over pure growing")
     for n_trees in (30, 100):
@@ -129,7 +134,7 @@ def default_models(title, tables, repeats):
         "data                |    rows | columns | LGBMClassifier() |   fado | faster |"
         " rank y: it  fado |  z: it  fado"
     )
-    Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
+    start_processes()
     ratios, every_rank = [], []
     for name, (X, y, z) in tables:
         rivals, own, ranks = [], [], []
@@ -150,11 +155,11 @@ def default_models(title, tables, repeats):
             f" {rank[0]:10.4f} {rank[1]:.4f} | {rank[2]:.4f} {rank[3]:.4f}",
             flush=True,
         )
-    mean, every_rank = np.mean(every_rank, axis=0), np.array(every_rank)
-    rises = np.concatenate([every_rank[:, 1] - every_rank[:, 0], every_rank[:, 3] - every_rank[:, 2]])
+    every_rank = np.array(every_rank)
+    mean, rises = every_rank.mean(axis=0), every_rank[:, 1::2] - every_rank[:, ::2]
     print(
         f"mean: {np.mean(ratios):.2f}x | y {mean[0]:.4f} {mean[1]:.4f} | z {mean[2]:.4f} {mean[3]:.4f};"
-        f" fado's ranks are lower on {np.sum(rises < 0)} of {len(rises)}"
+        f" fado's ranks are lower on {np.sum(rises < 0)} of {rises.size}"
     )
 
 
