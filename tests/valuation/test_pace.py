@@ -16,6 +16,7 @@ from fado.valuation._pace import LossCurve, bags_that_tell, paced, summed
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
 CLEAR = (X["a"] + X["b"] * X["c"] + X["d"] > 0).to_numpy()
+WAVES = (np.sin(4 * X).sum(axis=1) > 0).to_numpy()  # many splits before they are told well
 COIN = RNG.integers(0, 2, size=len(X))
 FAST = _lightgbm.default_estimators(6)[0]
 FORTY = LGBMClassifier(n_estimators=40, learning_rate=0.3, colsample_bytree=0.8)
@@ -43,10 +44,15 @@ def test_each_row_is_valued_as_often_as_bags_left_it_out():
     assert set(valuation.counts["y"]) == set(valuation.counts["coin"]) == {2}
 
 
-@pytest.mark.parametrize("labels", [CLEAR, COIN], ids=["fast", "slowed"])
-def test_every_bag_is_valued_by_the_paced_model(labels, monkeypatch):
+@pytest.mark.parametrize(
+    ("labels", "pace"),
+    [(CLEAR, (45, 0.28)), (COIN, (26, 0.1077)), (WAVES, (90, 0.28))],
+    ids=["fast", "slowed", "grown on"],
+)
+def test_every_bag_is_valued_by_the_paced_model(labels, pace, monkeypatch):
     wanted = OutOfBagEntropy(random_state=0).fit(X, labels).valuation_
     trees, rate = wanted.metadata["trees"]["y"], wanted.metadata["learning_rates"]["y"]
+    assert (trees, rate) == pace
     named = clone(FAST).set_params(n_estimators=trees, learning_rate=rate)
     monkeypatch.setattr(_valuator, "default_estimators", lambda n_columns: [named])
     monkeypatch.setattr(_fits, "bags_that_tell", lambda variable, bags: 0)
