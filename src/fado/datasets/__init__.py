@@ -1,8 +1,20 @@
 """Account-opening fraud data: a generator, a loader for the public BAF suite, and what splits them."""
 
+from typing import TYPE_CHECKING, Any
+
 from fado.datasets._account_fraud import make_account_fraud
 from fado.datasets._baf import load_baf
-from fado.datasets._protected import protected_from
 from fado.datasets._split import temporal_split
 
+if TYPE_CHECKING:
+    from fado.tabular import protected_from
+
 __all__ = ["load_baf", "make_account_fraud", "protected_from", "temporal_split"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "protected_from":  # it alone needs more than numpy and pandas
+        raise AttributeError(f"module 'fado.datasets' has no attribute {name!r}")
+    from fado.tabular import protected_from
+
+    return protected_from

@@ -5,8 +5,6 @@ from typing import Any
 
 import pandas as pd
 
-from fado.datasets._tables import closest_names, open_table
-
 __all__ = ["temporal_split"]
 
 
@@ -62,13 +60,21 @@ def _values(chosen: Any) -> list[Any]:
 def _part(frame: Any, column: str, values: list[Any], name: str) -> Any:
     # pandas alone must do for pandas tables; the others go through narwhals.
     is_pandas = isinstance(frame, pd.DataFrame)
-    table = frame if is_pandas else open_table(frame)
+    table = frame if is_pandas else _opened(frame)
     if column not in table.columns:
+        from fado.tabular import nearest_names
+
         names = [str(each) for each in table.columns]
         raise ValueError(
-            f"`column` must name a column of the table, got {column!r}; {closest_names(names, str(column))}."
+            f"`column` must name a column of the table, got {column!r}; {nearest_names(names, str(column))}."
         )
     rows = table[column].isin(values) if is_pandas else table[column].is_in(values)
     if not rows.any():
         raise ValueError(f"`{name}` must hold values of column {column!r}, got {values}, which no row has.")
     return frame[rows] if is_pandas else table.filter(rows).to_native()
+
+
+def _opened(frame: Any) -> Any:
+    from fado.tabular import open_table
+
+    return open_table(frame)

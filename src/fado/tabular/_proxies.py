@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._frames import Column, Table
-from fado._variables import MISSING, Variable
+from fado.tabular._columns import Column
+from fado.tabular._table import Table
+from fado.tabular._variables import Variable
 
 __all__ = ["columns_equal_to", "columns_that_determine"]
 
@@ -30,7 +31,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     whose values never repeat, is not reported.
     """
     known = variable.known
-    if variable.kind == "classes" and variable.classes[-1] == MISSING:  # a group that no rule made
+    if variable.has_missing:  # a group that no rule made
         known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
     sample = rows[:: max(1, len(rows) // SAMPLE)]

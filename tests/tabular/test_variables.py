@@ -4,8 +4,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fado._frames import Table, column_from
-from fado._variables import check_kinds, protected_columns, target_column, variable_from
+from fado.tabular import Table, check_learnable, column_from, variable_from
+from fado.tabular._given import blocks_of, protected_columns, target_column, weights_of
+from fado.tabular._variables import check_kinds
 
 TABLE = Table.from_input(pd.DataFrame({"sex": ["f", "m", "f"], "age": [20, 50, 70]}))
 
@@ -16,6 +17,12 @@ def names(found):
 
 def variable(values, kind=None, name="y"):
     return variable_from(column_from(name, values), kind=kind)
+
+
+def learnable(values, kind=None, name="y"):
+    found = variable(values, kind, name)
+    check_learnable(found)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,7 @@ def test_kinds_are_checked():
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_missing_groups_are_a_group_of_their_own(missing):
     with pytest.warns(UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a group .* '\(missing\)'"):
-        found = variable(["a", "b", missing, "a", missing, "b"], name="z")
+        found = learnable(["a", "b", missing, "a", missing, "b"], name="z")
     assert found.classes == ("a", "b", "(missing)")
     np.testing.assert_array_equal(found.labels, [0, 1, 2, 0, 2, 1])
 
@@ -69,7 +76,7 @@ def test_missing_groups_are_a_group_of_their_own(missing):
 def test_missing_numbers_are_kept_missing():
     values = [float(value) for value in range(30)]
     with pytest.warns(UserWarning, match="'z' is missing in 1 of 31 rows: its models learn from the others"):
-        found = variable([*values, None], name="z")
+        found = learnable([*values, None], name="z")
     assert found.kind == "continuous"
     assert found.known.sum() == 30
 
@@ -77,24 +84,24 @@ def test_missing_numbers_are_kept_missing():
 @pytest.mark.parametrize("kind", [None, "continuous"])
 def test_one_class_is_refused(kind):
     with pytest.raises(ValueError, match=r"`y` has only one class \(1"):
-        variable([1, 1, 1], kind=kind)
+        learnable([1, 1, 1], kind=kind)
     with pytest.raises(ValueError, match="'z' has only one class"):
-        variable([1, 1, 1], kind=kind, name="z")
+        learnable([1, 1, 1], kind=kind, name="z")
 
 
 def test_all_missing_is_refused():
     with pytest.raises(ValueError, match="'z' is missing in every row"):
-        variable([None, None], name="z")
+        learnable([None, None], name="z")
 
 
 def test_identifiers_are_refused():
     with pytest.raises(ValueError, match="'z' has 9 classes in 9 rows, like an identifier"):
-        variable([f"id{j}" for j in range(9)], name="z")
+        learnable([f"id{j}" for j in range(9)], name="z")
 
 
 def test_a_class_with_one_member_is_named():
     with pytest.warns(UserWarning, match=r"'y' has a class with one member \('b'\)"):
-        variable(["a", "b", "a", "a", "c", "c"])
+        learnable(["a", "b", "a", "a", "c", "c"])
 
 
 @pytest.mark.parametrize("bad", [np.nan, None])
@@ -170,3 +177,62 @@ def test_repeated_column_names_are_ambiguous():
     table = Table.from_input(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
     with pytest.raises(ValueError, match="names 'a', which 2 columns of X are called"):
         protected_columns("a", table)
+
+
+def test_encoding_alone_neither_refuses_nor_warns():
+    assert variable([1, 1, 1]).classes == (1,)
+    assert variable([None, None]).classes == ("(missing)",)
+    assert variable([f"id{j}" for j in range(9)]).kind == "classes"
+
+
+@pytest.mark.parametrize("kind", [int, np.int64])
+def test_whole_numbers_name_columns_of_a_pandas_table(kind):
+    table = Table.from_input(pd.DataFrame({0: [1, 2, 3], 1: ["a", "b", "a"]}))
+    assert [position for _, position in protected_columns(kind(1), table)] == [1]
+    assert [position for _, position in protected_columns([kind(1), kind(0)], table)] == [1, 0]
+    assert [position for _, position in protected_columns([1, 0, 1], table)] == [None]  # an entry per row
+    with pytest.raises(ValueError, match="names 7, which is not a column of X"):
+        protected_columns(kind(7), table)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (None, None),
+        ([1, 0, 2], [1, 0, 2]),
+        (2, [2, 2, 2]),
+        (pd.Series([1, 2, 3], index=[5, 5, 5]), [1, 2, 3]),
+        (pl.Series([1, 2, 3]), [1, 2, 3]),
+        (np.array([1, 2, 3], dtype=">f4"), [1, 2, 3]),
+    ],
+)
+def test_weights(weights, expected):
+    found = weights_of(weights, 3)
+    assert found is expected if expected is None else found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], r"must have one weight per row, shape \(3,\), got \(2,\)"),
+        ([1, -1, 1], "must be finite and not negative in every row"),
+        ([1, None, 1], "must be finite and not negative in every row"),
+        (np.ma.masked_array([1, 2, 3], mask=[0, 1, 0]), "must be finite and not negative in every row"),
+        ([0, 0, 0], "`sample_weight` is zero in every row: give some row a weight"),
+        (["a", "b", "c"], "`sample_weight` must hold numbers, got text"),
+        (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        weights_of(weights, 3)
+
+
+def test_blocks_are_equal_entries():
+    assert blocks_of(["b", "a", "b"], 3).tolist() == [1, 0, 1]
+    assert blocks_of([2**53 + 1, 2**53, 2**53], 3).tolist() == [1, 0, 0]
+    assert blocks_of(None, 3) is None
+    with pytest.raises(ValueError, match="`groups` must have one entry per row, 3, got 2"):
+        blocks_of([1, 2], 3)
+    with pytest.raises(ValueError, match="`groups` is missing in 1 rows"):
+        blocks_of([1, None, 2], 3)

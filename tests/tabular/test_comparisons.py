@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fado.datasets import protected_from
-from fado.datasets._protected import source_column
+from fado.tabular import protected_from, short_name, source_column
 
 DATA = {
     "customer_age": [30, 50, None, 70],
@@ -74,6 +73,8 @@ def test_whitespace_around_an_expression_is_ignored():
     frame = TABLES["pandas"]
     assert protected_from(frame, "  customer_age >= 50 ").name == "customer_age >= 50"
     assert protected_from(frame, " source ").name == "source"
+    assert short_name(frame, "  customer_age >= 50 ") == "customer_age>=50"
+    assert short_name(frame, " source ") == "source"
 
 
 def test_a_column_named_like_the_expression_wins():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["closest_names", "open_table"]
+__all__ = ["nearest_names", "open_table"]
 
 
 def open_table(frame: Any) -> Any:
@@ -24,7 +24,7 @@ def open_table(frame: Any) -> Any:
         raise TypeError(f"`frame` must be a pandas, polars or pyarrow table, got {kind}.") from None
 
 
-def closest_names(names: Sequence[str], wanted: str) -> str:
+def nearest_names(names: Sequence[str], wanted: str) -> str:
     """Say which names come closest to a wrong one, or which there are when none does."""
     by_lower = {name.lower(): name for name in names}
     close = [by_lower[match] for match in difflib.get_close_matches(wanted.lower(), by_lower)]

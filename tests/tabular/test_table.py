@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from fado._frames import Table, column_from, is_frame, one_hot
+from fado.tabular import Table, column_from, one_hot
+from fado.tabular._table import is_frame
 
 FRAME = {
     "number": [1.5, None, 3.0],
@@ -59,6 +60,7 @@ def test_categories_are_sorted_levels_whatever_their_order():
     np.testing.assert_array_equal(column.codes(), [1, 0])
     numbers = column_from("c", pd.Series(pd.Categorical([3, 1])))
     assert numbers.levels == ("1", "3")
+    assert numbers.labels == (1, 3)
 
 
 def encoded_parts(*parts):
@@ -199,15 +201,77 @@ def test_one_hot_keeps_the_most_frequent_levels():
 
 
 @pytest.mark.parametrize("library", list(tables()))
-def test_only_the_columns_asked_for_are_read(library):
-    table = Table.from_input(tables()[library], only={"text"})
+def test_columns_are_read_when_they_are_asked_for_and_once(library, monkeypatch):
+    read = []
+
+    def reader(name, values):
+        read.append(name)
+        return column_from(name, values)
+
+    monkeypatch.setattr("fado.tabular._table.column_from", reader)
+    table = Table.from_input(tables()[library])
     assert table.names == ["number", "whole", "flag", "text"]
-    assert table.n_columns == 4
-    assert [len(column) for column in table.columns] == [0, 0, 0, 3]
-    assert table.columns[3].levels == ("a", "b")
+    assert (table.n_rows, table.n_columns) == (3, 4)
+    assert read == []
+    assert table.column(3).levels == ("a", "b")
+    assert read == ["text"]
+    assert [len(column) for column in table.columns] == [3, 3, 3, 3]
+    assert sorted(read) == ["flag", "number", "text", "whole"]
 
 
 def test_columns_that_are_not_read_may_hold_anything():
     frame = pd.DataFrame({"a": [1, 2], "when": pd.Timestamp("2020-01-01"), "lists": [[1], [2]]})
-    assert Table.from_input(frame, only=()).n_rows == 2
-    assert Table.from_input(np.array([[object()], [1]]), only=()).n_rows == 2
+    table = Table.from_input(frame)
+    assert table.n_rows == 2
+    np.testing.assert_array_equal(table.column(0).numbers(), [1, 2])
+    with pytest.raises(ValueError, match="Column 'when' holds dates or times"):
+        table.column(1)
+    assert Table.from_input(np.array([[object()], [1]])).n_rows == 2
+
+
+def test_rows_are_taken_by_position_and_categories_keep_their_codes():
+    frame = pd.DataFrame({"a": ["x", "y", "x"], "n": [1, 2, 3]}, index=[9, 9, 9])
+    taken = Table.from_input(frame).take(np.array([1, 1]))
+    assert taken.n_rows == 2
+    assert taken.column(0).levels == ("x", "y")
+    assert taken.column(0).codes().tolist() == [1, 1]
+    assert taken.column(1).numbers().tolist() == [2, 2]
+    assert taken.to_pandas()["a"].tolist() == ["y", "y"]
+
+
+def test_lazy_tables_are_read_in_full():
+    table = Table.from_input(pl.LazyFrame({"a": [1, 2], "b": ["x", "y"]}))
+    assert table.names == ["a", "b"]
+    assert table.n_rows == 2
+    assert table.column(1).levels == ("x", "y")
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_numpy_s_own_matrices_are_tables():
+    table = Table.from_input(np.matrix([[1, 2], [3, 4]]))
+    np.testing.assert_array_equal(table.column(1).numbers(), [2, 4])
+
+
+def test_masked_matrices_are_missing_where_the_mask_is():
+    table = Table.from_input(np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]))
+    np.testing.assert_array_equal(table.column(0).numbers(), [1, 3])
+    np.testing.assert_array_equal(table.column(1).numbers(), [np.nan, 4])
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array])
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, bool, np.float64])
+def test_sparse_matrices_of_any_numbers_are_sparse_floats(form, dtype):
+    table = Table.from_input(form(np.array([[0, 1], [1, 0]], dtype=dtype)))
+    assert (table.n_rows, table.n_columns, table.names) == (2, 2, [])
+    assert table.source.dtype == np.float64
+    assert table.take(np.array([1])).source.toarray().tolist() == [[1.0, 0.0]]
+
+
+def test_read_only_memory_maps_are_not_written_to(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[2, 1], [1, 2], [2, 2]]))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    column = Table.from_input(mapped).column(0)
+    codes, entries = column.encode()
+    assert codes.tolist() == [1, 0, 1]
+    assert list(entries) == [1, 2]
+    assert not mapped.flags.writeable

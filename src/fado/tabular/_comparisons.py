@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fado.datasets._tables import closest_names, open_table
+from fado.tabular._open import nearest_names, open_table
 
 __all__ = ["protected_from", "short_name", "source_column"]
 
@@ -101,7 +101,7 @@ def source_column(frame: Any, expression: str) -> str:
     Examples
     --------
     >>> import pandas as pd
-    >>> from fado.datasets._protected import source_column
+    >>> from fado.tabular import source_column
     >>> source_column(pd.DataFrame({"customer_age": [30, 50]}), "customer_age>=50")
     'customer_age'
     """
@@ -114,7 +114,7 @@ def short_name(frame: Any, expression: str) -> str:
     Examples
     --------
     >>> import pandas as pd
-    >>> from fado.datasets._protected import short_name
+    >>> from fado.tabular import short_name
     >>> short_name(pd.DataFrame({"customer_age": [30, 50]}), "customer_age >= 50")
     'customer_age>=50'
     """
@@ -162,7 +162,7 @@ def _unknown_column(names: Sequence[str], text: str) -> str:
     wanted = _ANY_OPERATOR.split(text, maxsplit=1)[0].strip()
     return (
         f"`expression` must name a column of the table, alone or compared by one of "
-        f"{', '.join(_OPERATORS)}, got {wanted!r}; {closest_names(names, wanted)}."
+        f"{', '.join(_OPERATORS)}, got {wanted!r}; {nearest_names(names, wanted)}."
     )
 
 

@@ -1,0 +1,49 @@
+"""Words for people: warnings that point at their own line, lists of names that stay short."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["closest_names", "list_names", "warn_user"]
+
+_PACKAGE = str(Path(__file__).parent)
+_NAMED_AT_MOST = 5  # in a message
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the line outside this package that led here."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:
+    """Give names for a message, the first few if there are many.
+
+    Examples
+    --------
+    >>> list_names(["'a'", "'b'"])
+    "'a', 'b'"
+    >>> list_names(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
+    more = len(names) - most
+    return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")
+
+
+def closest_names(name: str, names: Sequence[str], otherwise: str = ".") -> str:
+    """Give the end of a sentence that says which names come close to a wrong one.
+
+    Examples
+    --------
+    >>> "There is no column 'agee'" + closest_names("agee", ["age", "sex"])
+    "There is no column 'agee'; did you mean 'age'?"
+    """
+    close = difflib.get_close_matches(name, names, n=3)
+    return f"; did you mean {', '.join(map(repr, close))}?" if close else otherwise

@@ -1,0 +1,17 @@
+"""The versions of the libraries that decide a value."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+
+from fado._version import __version__
+
+__all__ = ["library_versions"]
+
+_installed = cache(version)  # it searches the file system
+
+
+def library_versions() -> dict[str, str]:
+    """Name the versions of the libraries that decide a value."""
+    return {"fado": __version__} | {name: _installed(name) for name in ("numpy", "lightgbm", "scikit-learn")}

@@ -1,0 +1,50 @@
+"""What a user hands over, read once: tables, variables, labels, groups, files."""
+
+from fado.tabular._columns import Column, column_from
+from fado.tabular._comparisons import protected_from, short_name, source_column
+from fado.tabular._files import ENDINGS, ending_of, read_table
+from fado.tabular._given import attribute_columns, one_column, weights_of
+from fado.tabular._groups import Groups, group_rows, warn_of_missing
+from fado.tabular._labels import Labels, label_named, positive_code
+from fado.tabular._open import nearest_names, open_table
+from fado.tabular._problem import Problem, note_features, read_problem
+from fado.tabular._proxies import columns_equal_to, columns_that_determine
+from fado.tabular._rows import take_rows
+from fado.tabular._table import Table, one_hot
+from fado.tabular._variables import MISSING, TARGET, Kind, Variable, check_learnable, variable_from
+
+__all__ = [
+    "ENDINGS",
+    "MISSING",
+    "TARGET",
+    "Column",
+    "Groups",
+    "Kind",
+    "Labels",
+    "Problem",
+    "Table",
+    "Variable",
+    "attribute_columns",
+    "check_learnable",
+    "column_from",
+    "columns_equal_to",
+    "columns_that_determine",
+    "ending_of",
+    "group_rows",
+    "label_named",
+    "nearest_names",
+    "note_features",
+    "one_column",
+    "one_hot",
+    "open_table",
+    "positive_code",
+    "protected_from",
+    "read_problem",
+    "read_table",
+    "short_name",
+    "source_column",
+    "take_rows",
+    "variable_from",
+    "warn_of_missing",
+    "weights_of",
+]

@@ -1,0 +1,286 @@
+"""One column of any library, as Arrow holds it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Column", "column_from"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: numbers, or codes into `levels`.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    data : pyarrow.ChunkedArray
+        Numbers or booleans; for a column of levels, int32 codes. Missing entries are null or NaN.
+    levels : tuple of str or None
+        The sorted levels of a string or categorical column; None for numbers.
+    labels : tuple or None
+        What the user wrote for each level, where it is no text: the numbers or booleans of a categorical.
+    """
+
+    name: str
+    data: pa.ChunkedArray
+    levels: tuple[str, ...] | None = None
+    labels: tuple[Any, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the column holds booleans."""
+        return pa.types.is_boolean(self.data.type)
+
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """Give the numbers (or codes) as float64, with NaN where the entry is missing."""
+        data = self.data.cast(pa.int8()) if self.is_boolean else self.data
+        return data.cast(pa.float64(), safe=False).to_numpy()
+
+    def codes(self) -> npt.NDArray[np.int32]:
+        """Give the codes of a column of levels, -1 where the entry is missing."""
+        return self.data.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+
+    def encode(self) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[Any]]:
+        """Give codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
+        if self.labels is not None:  # as text, 10 would come before 2
+            by_value = sorted(range(len(self.labels)), key=self.labels.__getitem__)
+            places_of = np.append(np.argsort(by_value), -1).astype(np.int32)
+            return places_of[self.codes()], [self.labels[place] for place in by_value]
+        if self.levels is not None:
+            return self.codes(), self.levels
+        if pa.types.is_integer(self.data.type):  # large ones are no floats
+            hashed = self.data.combine_chunks().dictionary_encode()
+            hashed = hashed.combine_chunks() if isinstance(hashed, pa.ChunkedArray) else hashed
+            entries = hashed.dictionary.to_numpy()
+            missing = np.zeros(len(entries), dtype=bool)
+        else:
+            hashed = pa.array(self.numbers() + 0.0).dictionary_encode()  # + 0.0: one zero, not two
+            entries = hashed.dictionary.to_numpy()
+            missing = np.isnan(entries)
+        order = np.argsort(entries)  # NaN, a missing entry, comes last
+        ranks = np.empty(len(order), dtype=np.int32)
+        ranks[order] = np.where(missing[order], -1, np.arange(len(order)))
+        places = hashed.indices.fill_null(len(entries)).to_numpy()
+        return np.append(ranks, np.int32(-1))[places], entries[order][~missing[order]]
+
+    def label_of(self, entry: Any) -> Any:
+        """Give an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
+        if self.levels is not None:
+            return entry
+        return _as_written(bool(entry) if self.is_boolean else entry)
+
+    def to_pandas(self) -> Any:
+        """Give the column as pandas holds it: numbers, or text."""
+        if self.levels is None:
+            return self.numbers()
+        return pa.array(self.levels, pa.large_string()).take(self.data.combine_chunks()).to_pandas()
+
+    def with_levels(self, levels: Sequence[str]) -> Column:
+        """Give a column of levels in codes into others; entries that are none of them are missing."""
+        place = {level: code for code, level in enumerate(levels)}
+        translated = pa.array([place.get(level) for level in self.levels or ()], pa.int32())
+        codes = translated.take(self.data.combine_chunks())
+        return Column(self.name, pa.chunked_array([codes]), tuple(levels))
+
+    def digest(self) -> bytes:
+        """Give a key of the contents alone: neither the name nor how the entries are stored changes it."""
+        numbers = self.numbers() + 0.0  # a copy, without negative zeros
+        numbers[np.isnan(numbers)] = np.nan
+        return hashlib.blake2b(numbers.data, digest_size=16).digest()
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Column:
+        """Give the column at some row positions."""
+        return Column(self.name, self.data.take(pa.array(rows)), self.levels, self.labels)
+
+
+def column_from(name: str, values: Any, *, times: bool = False) -> Column:
+    """Read one column.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    values : array-like
+        One-dimensional: list, numpy array, pandas or polars Series, Arrow array.
+    times : bool
+        Whether dates and times are taken, as numbers that tell them apart; models have no use for them.
+    """
+    data = _arrow(name, values)
+    kind = data.type
+    if pa.types.is_null(kind):
+        return Column(name, pa.chunked_array([pa.nulls(len(data), pa.float64())]))
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return Column(name, data.cast(pa.float64()))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return Column(name, data)
+    if _is_text(kind) or pa.types.is_dictionary(kind):
+        return _levelled(name, data)
+    if pa.types.is_temporal(kind) and times:
+        return Column(name, data.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))
+    if pa.types.is_temporal(kind):
+        raise ValueError(
+            f"Column {name!r} holds dates or times ({kind}): turn it into numbers (days since a date, month, "
+            "hour) or leave it out."
+        )
+    raise ValueError(f"Column {name!r} holds {kind}: use numbers, booleans, strings or categories.")
+
+
+def _as_written(number: Any) -> Any:
+    """Give a number or boolean as the user would write it: 3 rather than 3.0."""
+    if isinstance(number, bool):
+        return number
+    return int(number) if float(number).is_integer() else float(number)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _arrow(name: str, values: Any) -> pa.ChunkedArray:
+    """Bring one column into Arrow memory, without a copy where its library allows it."""
+    if isinstance(values, pa.ChunkedArray):
+        return values
+    if isinstance(values, pa.Array):
+        return pa.chunked_array([values])
+    import narwhals as nw
+
+    if isinstance(values, nw.Series):
+        values = values.to_native()
+    if nw.dependencies.is_polars_series(values):
+        return pa.chunked_array([_without_128_bits(values).to_arrow()])
+    if isinstance(values, np.ndarray):
+        values = _native(name, values)
+        if isinstance(values, pa.Array):
+            return pa.chunked_array([values])
+    elif hasattr(values, "dtype"):
+        values = _plain_pandas(name, values)
+        if isinstance(values, pa.Array):
+            return pa.chunked_array([values])
+    try:
+        array = pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise _mixed(name, values) from error
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _native(name: str, values: npt.NDArray[Any]) -> Any:
+    """Turn an array of numbers, masked or not, of any width and byte order into an Arrow array."""
+    if np.iscomplexobj(values):
+        raise ValueError(f"Complex data not supported: column {name!r} holds complex numbers.")
+    mask = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
+    values = np.asarray(values)
+    if values.dtype.kind in "biuf":
+        kind = np.dtype(np.float64) if values.dtype.itemsize > 8 else values.dtype.newbyteorder("=")
+        return pa.array(np.ascontiguousarray(values, dtype=kind), mask=mask)
+    if values.dtype.kind == "U":
+        values = values.astype(object)
+    if mask is None:
+        return values
+    values = values.astype(object)
+    values[mask] = None
+    return values
+
+
+def _plain_pandas(name: str, values: Any) -> Any:
+    """Turn what Arrow does not take from pandas into what it does: sparse columns, bands of `pd.cut`."""
+    import pandas as pd
+
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufc":
+        return values if values.dtype.isnative and values.dtype.itemsize <= 8 else _native(name, values)
+    if isinstance(values.dtype, pd.SparseDtype):
+        return np.asarray(values)
+    if isinstance(values.dtype, pd.IntervalDtype):
+        values = pd.Series(values).astype("category")
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        kept = pd.Series(values).cat
+        if isinstance(kept.categories.dtype, pd.IntervalDtype | pd.PeriodDtype):
+            return kept.rename_categories([str(category) for category in kept.categories])
+    return values
+
+
+def _without_128_bits(values: Any) -> Any:
+    """Give a polars column of 128-bit numbers as 64-bit ones, whole if they fit; any other as it is."""
+    import polars as pl
+
+    if values.dtype not in (getattr(pl, "Int128", None), getattr(pl, "UInt128", None)):
+        return values
+    try:
+        return values.cast(pl.Int64)
+    except pl.exceptions.InvalidOperationError:
+        return values.cast(pl.Float64)
+
+
+def _mixed(name: str, values: Any) -> Exception:
+    """Say what is wrong with a column that fits no single type."""
+    found = sorted({type(value).__name__ for value in values if value is not None})
+    if found == ["int"]:
+        return ValueError(
+            f"Column {name!r} holds whole numbers of more than 64 bits: turn them into floats, or into "
+            "strings if they are names."
+        )
+    if not set(found) - {"bool", "int", "float", "str", "bytes", "Decimal"} or any("int" in f for f in found):
+        return ValueError(
+            f"Column {name!r} mixes types ({', '.join(found)}): make it all numbers or all strings, "
+            "for example with `.astype(str)`."
+        )
+    return TypeError(
+        f"Column {name!r} holds {', '.join(found)}: every argument must be a string or a number."
+    )
+
+
+def _levelled(name: str, data: pa.ChunkedArray) -> Column:
+    """Encode strings or categories as codes into the sorted levels that occur."""
+    written: Sequence[Any] | None = None
+    if pa.types.is_dictionary(data.type):
+        indices, texts, written = _categories(data)
+    else:
+        indices, texts = _encoded(data)
+    occurs = np.zeros(len(texts), dtype=bool)
+    occurs[indices.drop_null().to_numpy()] = True
+    order = pc.sort_indices(texts).to_numpy()
+    order = order[occurs[order]]
+    rank = np.zeros(len(texts), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    codes = pa.array(rank).take(indices)
+    levels = tuple(texts.take(pa.array(order)).to_pylist())
+    labels = None if written is None else tuple(written[place] for place in order)
+    return Column(name, pa.chunked_array([codes]), levels, labels)
+
+
+def _categories(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array, list[Any] | None]:
+    """Give a categorical column's positions in its categories, these as text, each once, and as numbers."""
+    parts = data.unify_dictionaries().chunks
+    if not parts:
+        return *_encoded(data.cast(data.type.value_type)), None
+    categories = parts[0].dictionary
+    kind = categories.type
+    if pa.types.is_floating(kind):  # NaN is no category
+        categories = pc.if_else(pc.is_nan(categories), pa.scalar(None, kind), categories)
+    positions, texts = _encoded(pa.chunked_array([categories]))
+    indices = positions.take(pa.concat_arrays([part.indices for part in parts]))
+    if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return indices, texts, None
+    number_of = dict(zip(positions.to_pylist(), categories.to_pylist(), strict=True))
+    return indices, texts, [_as_written(number_of[place]) for place in range(len(texts))]
+
+
+def _encoded(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Give the positions of a column's entries among its distinct texts, and these."""
+    text = data if pa.types.is_large_string(data.type) else data.cast(pa.large_string())
+    encoded = text.dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], text.type).dictionary_encode()
+    return encoded.indices, encoded.dictionary

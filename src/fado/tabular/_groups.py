@@ -1,0 +1,159 @@
+"""From protected attributes to one group per row: the one encoder for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._messages import warn_user
+from fado.tabular._variables import MISSING, Variable
+
+__all__ = ["Groups", "group_rows", "warn_of_missing"]
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups: per row the position of its group's name. Every group has rows.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Each row's group.
+    names : tuple of str
+        For messages: labels as Python writes them, so that the text ``'(missing)'`` and a missing entry look
+        different.
+    titles : tuple of str
+        For people: labels as they are.
+    """
+
+    codes: Codes
+    names: tuple[str, ...]
+    titles: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def sizes(self) -> Codes:
+        """How many rows each group has."""
+        return np.bincount(self.codes, minlength=len(self))
+
+
+def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appearance: bool = False) -> Groups:
+    """Give every row its group: the combination of its protected attributes.
+
+    Missing entries are a group of their own. Without attributes all rows are one group.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        The protected attributes.
+    quarters : bool
+        Whether a continuous attribute is cut into its quarters; otherwise it is refused.
+    appearance : bool
+        Whether levels are numbered in the order in which rows show them, the missing last, and not in their
+        own order.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from, variable_from
+    >>> sex = variable_from(column_from("sex", ["m", "f", "m"]))
+    >>> group_rows([sex])
+    Groups(codes=array([1, 0, 1]), names=("'f'", "'m'"), titles=('f', 'm'))
+    """
+    if not variables:
+        raise ValueError("There is no protected attribute to make groups of.")
+    parts = [_levels(variable, quarters=quarters) for variable in variables]
+    if appearance:
+        parts = [
+            _by_appearance(part, own.has_missing and part.titles[-1] == own.classes[-1])
+            for part, own in zip(parts, variables, strict=True)
+        ]
+    if len(parts) == 1:
+        return parts[0]
+    codes = np.zeros(len(parts[0].codes), dtype=np.int64)
+    names, titles = [""], [""]
+    for number, (variable, part) in enumerate(zip(variables, parts, strict=True)):
+        combined, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
+        before, here = np.divmod(combined, len(part))
+        joint = ", " if number else ""
+        names = [
+            f"{names[b]}{joint}{variable.name}={part.names[h]}" for b, h in zip(before, here, strict=True)
+        ]
+        titles = [
+            f"{titles[b]}{joint}{variable.name} = {part.titles[h]}" for b, h in zip(before, here, strict=True)
+        ]
+    return Groups(codes, tuple(names), tuple(titles))
+
+
+def warn_of_missing(variables: Sequence[Variable]) -> None:
+    """Say which attributes are missing in some rows, which are a group of their own."""
+    for variable in variables:
+        if variable.kind == "classes" and variable.has_missing:
+            missing = int((variable.labels == len(variable.classes) - 1).sum())
+            warn_user(
+                f"Protected attribute {variable.name!r} is missing in {missing} of {len(variable.labels)} "
+                f"rows: they are a group of their own, {variable.classes[-1]!r}."
+            )
+
+
+def _levels(variable: Variable, *, quarters: bool) -> Groups:
+    """Give the groups of one attribute, only those that have rows."""
+    if variable.kind == "continuous":
+        if not quarters:
+            n_numbers = len(np.unique(variable.labels[variable.known]))
+            raise ValueError(
+                f"Protected attribute {variable.name!r} has {n_numbers} different numbers, too many for "
+                "groups: cut it into a few, for example by `age >= 50`."
+            )
+        return _quarters(variable)
+    names = [repr(label) for label in variable.classes]
+    if variable.has_missing:
+        names[-1] = str(variable.classes[-1])
+    groups = Groups(
+        variable.labels.astype(np.int64), tuple(names), tuple(str(label) for label in variable.classes)
+    )
+    occurring = np.flatnonzero(groups.sizes)
+    return groups if len(occurring) == len(groups) else _numbered_as(groups, occurring)
+
+
+def _quarters(variable: Variable) -> Groups:
+    numbers, known = variable.labels, variable.known
+    edges = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
+    edges = edges[edges < numbers[known].max()]
+    codes = np.searchsorted(edges, numbers).astype(np.int64)
+    bounds = [f"{edge:.4g}" for edge in edges]
+    names = [f"up to {bounds[0]}"] if len(bounds) else ["all"]
+    names += [f"{low} to {high}" for low, high in pairwise(bounds)]
+    names += [f"over {bounds[-1]}"] if len(bounds) else []
+    if not known.all():
+        codes[~known] = len(names)
+        names.append(MISSING)
+    return Groups(codes, tuple(names), tuple(names))
+
+
+def _by_appearance(groups: Groups, has_missing: bool) -> Groups:
+    """Order groups by the first row of each; the group of missing entries, the last, stays the last."""
+    first = np.full(len(groups), len(groups.codes))
+    first[groups.codes[::-1]] = np.arange(len(groups.codes))[::-1]
+    if has_missing:
+        first[-1] = len(groups.codes)
+    return _numbered_as(groups, np.argsort(first, kind="stable"))
+
+
+def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
+    """Keep the groups in `order`, which holds all that have rows, and number them so."""
+    place = np.zeros(len(groups), dtype=np.int64)
+    place[order] = np.arange(len(order))
+
+    def kept(texts: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple(texts[group] for group in order)
+
+    return Groups(place[groups.codes], kept(groups.names), kept(groups.titles))

@@ -1,0 +1,156 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fado.tabular import column_from, group_rows, read_problem, variable_from, warn_of_missing
+
+SEX = ["m", "f", "f", "m"]
+OLD = [True, True, False, True]
+X = np.zeros((4, 1))
+
+
+def groups_of(sensitive_features, features=X):
+    """Give the groups as those read them who warn of missing entries."""
+    problem = read_problem(features, np.arange(len(features)) % 2, sensitive_features)
+    warn_of_missing(problem.protected)
+    return problem.groups
+
+
+def encoded(**attributes):
+    return [variable_from(column_from(name, values)) for name, values in attributes.items()]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        SEX,
+        np.array(SEX),
+        pd.Series(SEX, index=[7, 7, 0, 1]),
+        pd.Series(SEX, dtype="category"),
+        pd.DataFrame({"sex": SEX}),
+        pl.Series(SEX),
+        pl.DataFrame({"sex": SEX}),
+        pa.array(SEX),
+        pa.table({"sex": SEX}),
+        {"sex": SEX},
+    ],
+    ids=lambda column: f"{type(column).__module__}.{type(column).__name__}",
+)
+def test_one_attribute_of_any_library(column):
+    groups = groups_of(column)
+    assert groups.codes.tolist() == [1, 0, 0, 1]
+    assert groups.names == ("'f'", "'m'")
+
+
+def test_several_attributes_are_crossed_into_the_combinations_that_occur():
+    groups = groups_of({"sex": SEX, "old": OLD})
+    assert groups.codes.tolist() == [2, 1, 0, 2]
+    assert groups.names == ("sex='f', old=False", "sex='f', old=True", "sex='m', old=True")
+    three = groups_of({"sex": SEX, "old": OLD, "n": [1, 1, 1, 2]})
+    assert three.codes.tolist() == [2, 1, 0, 3]
+    assert three.names[3] == "sex='m', old=True, n=2"
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_values_are_a_group_of_their_own(missing):
+    with pytest.warns(UserWarning, match=r"'z' is missing in 1 of 4 rows.*'\(missing\)'"):
+        groups = groups_of(pd.Series(["NA", missing, "NA", "a"], dtype=object))
+    assert groups.codes.tolist() == [0, 2, 0, 1]
+    assert groups.names == ("'NA'", "'a'", "(missing)")
+
+
+def test_missing_numbers_and_booleans():
+    with pytest.warns(UserWarning, match="missing in 2 of 4"):
+        assert groups_of([1.0, np.nan, 0.5, np.nan]).names == ("0.5", "1", "(missing)")
+    with pytest.warns(UserWarning, match="missing in 1 of 4"):
+        assert groups_of(pd.array([True, None, False, True])).codes.tolist() == [1, 2, 0, 1]
+
+
+def test_names_of_columns_of_the_features():
+    frame = pd.DataFrame({"sex": SEX, "when": pd.Timestamp("2020-01-01"), "old": OLD})
+    assert groups_of("sex", frame).codes.tolist() == [1, 0, 0, 1]
+    assert groups_of(["sex", "old"], frame).codes.tolist() == [2, 1, 0, 2]
+    with pytest.raises(ValueError, match="names 'olt', which is not a column of X; did you mean 'old'"):
+        groups_of("olt", frame)
+
+
+def test_without_attributes_all_rows_are_one_group():
+    groups = groups_of(None)
+    assert groups.codes.tolist() == [0, 0, 0, 0]
+    assert groups.names == ("all rows",)
+    assert len(groups) == 1
+
+
+def test_numbers_that_are_no_groups_are_refused():
+    table = np.zeros((30, 1))
+    assert len(groups_of(np.arange(30) % 20, table)) == 20
+    with pytest.raises(ValueError, match="'age' has 21 different numbers, too many for groups: cut it"):
+        groups_of({"age": np.arange(30) % 21}, table)
+
+
+def test_groups_in_the_order_in_which_rows_show_them():
+    sex, old = encoded(sex=["m", None, "f", "m"], old=[True, True, False, False])
+    groups = group_rows([sex], appearance=True)
+    assert groups.codes.tolist() == [0, 2, 1, 0]
+    assert groups.names == ("'m'", "'f'", "(missing)")  # the missing last
+    assert groups.titles == ("m", "f", "(missing)")
+    assert groups.sizes.tolist() == [2, 1, 1]
+    assert group_rows([sex.take(np.array([2, 0, 0]))], appearance=True).names == ("'f'", "'m'")
+    # Levels are numbered by appearance, combinations by their levels.
+    crossed = group_rows([sex, old], appearance=True)
+    assert crossed.names == (
+        "sex='m', old=True",
+        "sex='m', old=False",
+        "sex='f', old=False",
+        "sex=(missing), old=True",
+    )
+    assert crossed.titles[0] == "sex = m, old = True"
+    assert crossed.codes.tolist() == [0, 3, 2, 1]
+
+
+def test_a_continuous_attribute_is_cut_into_quarters_where_that_is_asked_for():
+    (age,) = encoded(age=[*map(float, range(40)), None])
+    groups = group_rows([age], quarters=True)
+    assert groups.names == ("up to 9", "9 to 19", "19 to 29", "over 29", "(missing)")
+    assert groups.sizes.tolist() == [10, 10, 10, 10, 1]
+    with pytest.raises(ValueError, match="'age' has 40 different numbers, too many for groups"):
+        group_rows([age])
+
+
+def test_a_level_called_missing_beside_missing_entries():
+    with pytest.warns(UserWarning, match=r"'z' is missing in 1 of 4 rows: .* '\(no value\)'"):
+        groups = groups_of(["(missing)", None, "a", "a"])
+    assert groups.names == ("'(missing)'", "'a'", "(no value)")
+    assert groups.titles == ("(missing)", "a", "(no value)")
+    assert groups.codes.tolist() == [0, 2, 1, 1]
+    (both,) = encoded(z=["(missing)", "(no value)", None])
+    assert len(set(group_rows([both]).titles)) == 3
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["f", "m", "m", "f"], dtype=pd.CategoricalDtype(["f", "x", "m"])),
+        pl.Series(["f", "m", "m", "f"], dtype=pl.Enum(["f", "x", "m"])),
+        pa.DictionaryArray.from_arrays([0, 2, 2, 0], ["f", "x", "m"]),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_levels_that_no_row_holds_are_no_groups(column):
+    groups = groups_of(column)
+    assert groups.names == ("'f'", "'m'")
+    assert groups.codes.tolist() == [0, 1, 1, 0]
+
+
+def test_groups_that_lose_their_rows_are_no_groups():
+    (sex,) = encoded(sex=["f", "m", "x", "m"])
+    groups = group_rows([sex.take(np.array([1, 2, 1]))])
+    assert groups.names == ("'m'", "'x'")
+    assert groups.codes.tolist() == [0, 1, 0]
+
+
+def test_no_attribute_makes_no_groups():
+    with pytest.raises(ValueError, match="no protected attribute to make groups of"):
+        group_rows([])
