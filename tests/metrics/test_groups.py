@@ -4,7 +4,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fado.metrics._groups import encode_groups, list_names
+from fado.metrics._groups import encode_groups
 
 SEX = ["f", "m", "f", "m"]
 OLD = [True, True, False, True]
@@ -34,7 +34,29 @@ OLD = [True, True, False, True]
 def test_one_attribute_of_any_library(column):
     codes, names = encode_groups(column, 4)
     assert codes.tolist() == [0, 1, 0, 1]
-    assert names == ["'f'", "'m'"]
+    assert names == ("'f'", "'m'")
+
+
+def test_levels_are_numbered_as_rows_show_them():
+    for column in (["m", "f", "m"], pd.Series(["m", "f", "m"], dtype="category")):
+        codes, names = encode_groups(column, 3)
+        assert codes.tolist() == [0, 1, 0]
+        assert names == ("'m'", "'f'")
+
+
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        ([1, 0], ("1", "0")),
+        ([0.5, 2.0], ("0.5", "2")),
+        (np.array([True, False]), ("True", "False")),
+        (pd.Series([10, 9], dtype="category"), ("10", "9")),
+        ([2**53, 2**53 + 1], ("9007199254740992", "9007199254740993")),
+        (pd.cut([5, 15], [0, 10, 20]), ("'(0, 10]'", "'(10, 20]'")),
+    ],
+)
+def test_names_are_what_python_writes(column, names):
+    assert encode_groups(column, 2)[1] == names
 
 
 @pytest.mark.parametrize(
@@ -51,14 +73,14 @@ def test_one_attribute_of_any_library(column):
 def test_several_attributes_are_crossed(table):
     codes, names = encode_groups(table, 4)
     assert codes.tolist() == [0, 2, 1, 2]
-    assert names == ["sex='f', old=True", "sex='f', old=False", "sex='m', old=True"]
+    assert names == ("sex='f', old=True", "sex='f', old=False", "sex='m', old=True")
 
 
 @pytest.mark.parametrize("as_rows", [list, lambda rows: np.array(rows, dtype=object)], ids=["list", "array"])
 def test_unnamed_columns_are_numbered(as_rows):
     codes, names = encode_groups(as_rows([["f", 1], ["m", 1], ["f", 1]]), 3)
     assert codes.tolist() == [0, 1, 0]
-    assert names == ["z0='f', z1=1", "z0='m', z1=1"]
+    assert names == ("z0='f', z1=1", "z0='m', z1=1")
 
 
 def test_duplicate_column_names_are_two_attributes():
@@ -83,18 +105,25 @@ def test_duplicate_column_names_are_two_attributes():
 )
 def test_missing_values_are_one_group_apart_from_their_namesakes(column):
     with pytest.warns(
-        UserWarning, match="`sensitive_features` has 2 missing values in 'z'; they are a group of"
+        UserWarning,
+        match=r"'z' is missing in 2 of 4 rows: they are a group of their own, '\(missing\)'\.",
     ):
         codes, names = encode_groups(column, 4)
-    assert [names[code] for code in codes] == ["'NA'", "missing", "'missing'", "missing"]
+    assert [names[code] for code in codes] == ["'NA'", "(missing)", "'missing'", "(missing)"]
+
+
+def test_a_level_called_missing_is_not_the_missing_one():
+    with pytest.warns(UserWarning, match=r"they are a group of their own, '\(no value\)'"):
+        codes, names = encode_groups(["(missing)", None], 2)
+    assert [names[code] for code in codes] == ["'(missing)'", "(no value)"]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 def test_missing_numbers_are_a_group_and_the_warning_names_the_attribute(frame):
-    with pytest.warns(UserWarning, match="1 missing values in 'age'"):
+    with pytest.warns(UserWarning, match="Protected attribute 'age' is missing in 1 of 3 rows"):
         codes, names = encode_groups(frame({"age": [30, None, 50], "sex": ["f", "f", "m"]}), 3)
     assert len(set(codes.tolist())) == 3
-    assert names[codes[1]] == "age=missing, sex='f'"
+    assert names[codes[1]] == "age=(missing), sex='f'"
 
 
 @pytest.mark.parametrize(
@@ -106,26 +135,31 @@ def test_missing_numbers_are_a_group_and_the_warning_names_the_attribute(frame):
     ],
     ids=["pandas", "polars", "arrow"],
 )
-def test_a_declared_level_without_rows_is_a_group_without_rows(column):
+def test_a_declared_level_that_no_row_holds_is_no_group(column):
     codes, names = encode_groups(column, 2)
-    assert [names[code] for code in codes] == ["'f'", "'m'"]
-    assert names == ["'f'", "'m'", "'x'"]
-    assert encode_groups({"sex": column, "old": [1, 1]}, 2)[1] == [
-        "sex='f', old=1",
-        "sex='m', old=1",
-        "sex='x'",
-    ]
+    assert codes.tolist() == [0, 1]
+    assert names == ("'f'", "'m'")
+    assert encode_groups({"sex": column, "old": [1, 1]}, 2)[1] == ("sex='f', old=1", "sex='m', old=1")
 
 
 def test_a_value_that_a_polars_categorical_saw_elsewhere_is_no_group():
     column = pl.Series(["f", "m", "x"], dtype=pl.Categorical)
-    assert encode_groups(column[:2], 2)[1] == ["'f'", "'m'"]
+    assert encode_groups(column[:2], 2)[1] == ("'f'", "'m'")
 
 
 def test_as_many_groups_as_rows():
-    codes, names = encode_groups({"a": np.arange(3000), "b": np.arange(3000)}, 3000)
+    texts = [f"{number:04}" for number in range(3000)]
+    codes, names = encode_groups({"a": texts, "b": texts}, 3000)
     assert codes.tolist() == list(range(3000))
-    assert names[-1] == "a=2999, b=2999"
+    assert names[-1] == "a='2999', b='2999'"
+
+
+def test_numbers_are_groups_up_to_twenty():
+    assert len(encode_groups(np.arange(40) % 20, 40)[1]) == 20
+    with pytest.raises(
+        ValueError, match="attribute 'age' has 21 different numbers, too many for groups: cut it into a few"
+    ):
+        encode_groups({"age": np.arange(42) % 21}, 42)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +176,3 @@ def test_as_many_groups_as_rows():
 def test_bad_groups(groups, error, message):
     with pytest.raises(error, match=message):
         encode_groups(groups, 2)
-
-
-def test_long_lists_of_names_are_cut():
-    assert list_names(["'a'", "'b'"]) == "'a', 'b'"
-    assert list_names(list("abcdefg")) == "a, b, c, d, e and 2 more"

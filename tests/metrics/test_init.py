@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import fado.metrics
+from fado.metrics import RATIO_NAMES, RATIO_TITLES
 
 # The parent package is a stub here: only what `fado.metrics` itself imports is counted.
 IMPORT_ALONE = """
@@ -26,5 +27,16 @@ def test_import_loads_no_heavy_package():
 
 def test_every_public_name_is_there_and_described():
     assert sorted(fado.metrics.__all__) == fado.metrics.__all__
-    for name in fado.metrics.__all__:
+    for name in set(fado.metrics.__all__) - {"RATIO_NAMES", "RATIO_TITLES"}:
         assert ">>>" in getattr(fado.metrics, name).__doc__
+
+
+def test_the_ratios_and_their_titles():
+    assert RATIO_NAMES == ("fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio")
+    assert all(name in fado.metrics.__all__ for name in RATIO_NAMES)
+    assert RATIO_TITLES == {
+        "fpr_ratio": "Predictive equality (ratio of false-positive rates)",
+        "fnr_ratio": "Equality of opportunity (ratio of false-negative rates)",
+        "tpr_ratio": "Ratio of true-positive rates",
+        "selection_rate_ratio": "Demographic parity (ratio of selection rates)",
+    }

@@ -51,9 +51,12 @@ def test_target_takes_any_two_labels_from_any_library(column, labels):
         (["a", float("nan"), "b"], None, ValueError, "missing value in row 1"),
         (pa.array(["a", None, "b"]).dictionary_encode(), None, ValueError, "missing value in row 1"),
         ([0.0, float("inf")], None, ValueError, "`y_true` must hold finite labels, got inf"),
-        ([0, "yes"], None, TypeError, "labels that can be sorted, got 0 and 'yes'; set `pos_label`"),
+        ([0, "yes"], None, ValueError, r"Column 'y_true' mixes types \(int, str\): make it all numbers or"),
+        ([0, "yes"], "yes", ValueError, r"Column 'y_true' mixes types \(int, str\)"),
         ([0, 1], 2, ValueError, "`pos_label` must be one of the labels 0 and 1, got 2"),
-        ([[0], [1]], None, TypeError, r"`y_true` must hold one plain label per row, got \[0\]"),
+        ([[0], [1]], None, ValueError, r"`y_true` must be one-dimensional, got shape \(2, 1\)"),
+        (np.ma.masked_array([0, 1, 1], mask=[0, 0, 1]), None, ValueError, "missing value in row 2"),
+        ({"y": [0, 1]}, None, TypeError, "`y_true` must hold one value per row, got {'y'"),
         (np.zeros((2, 2)), None, ValueError, r"`y_true` must be one-dimensional, got shape \(2, 2\)"),
         (None, None, TypeError, "`y_true` must hold one value per row, got None"),
         ("target", None, TypeError, "`y_true` must hold one value per row, got 'target'"),
@@ -64,8 +67,13 @@ def test_target_refuses(y_true, pos_label, error, message):
         encode_target(y_true, pos_label)
 
 
-def test_unsortable_labels_work_with_a_positive_label():
-    assert encode_target([0, "yes", 0], pos_label="yes").positive.tolist() == [False, True, False]
+@pytest.mark.parametrize("column", AS_COLUMN.values(), ids=AS_COLUMN)
+@pytest.mark.parametrize("labels", [(2, 10), (2**53, 2**53 + 1), (-1, 0.5)], ids=lambda pair: str(pair))
+def test_numbers_are_compared_as_numbers_and_in_full(column, labels):
+    low, high = labels
+    target = encode_target(column([high, low, low, high]))
+    assert target.positive.tolist() == [True, False, False, True]
+    assert (target.pos_label, target.neg_label) == (high, low)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +122,24 @@ def test_scores_keep_their_precision(dtype):
     assert as_scores(np.array([0.1, 0.7], dtype=dtype), 2).dtype == dtype
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([0.1, 0.7], dtype="float32"),
+        pd.Series([0.1, 0.7], dtype="Float32"),
+        pl.Series([0.1, 0.7], dtype=pl.Float32),
+        pa.array([0.1, 0.7], pa.float32()),
+        np.array([0.1, 0.7], dtype=">f4"),
+    ],
+    ids=["pandas", "pandas nullable", "polars", "arrow", "big-endian"],
+)
+def test_columns_of_short_scores_keep_their_precision(column):
+    scores = as_scores(column, 2)
+    assert scores.dtype == np.float32
+    assert scores.tolist() == np.array([0.1, 0.7], dtype=np.float32).tolist()
+    assert as_scores(pd.Series([0.1], dtype=np.float16), 1).dtype == np.float16
+
+
 @pytest.mark.parametrize("column", AS_COLUMN.values(), ids=AS_COLUMN)
 def test_scores_come_from_any_library(column):
     assert as_scores(column([0.25, 0.5, 3.0]), 3).tolist() == [0.25, 0.5, 3.0]
@@ -132,7 +158,8 @@ def test_scores_come_from_any_library(column):
             ValueError,
             r"`scores` must be one-dimensional, got shape \(2, 2\); pass one column",
         ),
-        (["high", "low"], TypeError, "`scores` must be numbers"),
+        (["high", "low"], TypeError, "`scores` must be numbers, got text; pass probabilities"),
+        (np.ma.masked_array([0.5, 0.1], mask=[0, 1]), ValueError, "got nan in row 1"),
         (0.5, TypeError, "`scores` must hold one value per row, got 0.5"),
     ],
 )

@@ -1,15 +1,25 @@
 """Judge a model by its errors: at a fixed false-positive rate, between groups, and against other models."""
 
-from fado.metrics._evaluate import evaluate
+from fado.metrics._evaluate import evaluate, measure
 from fado.metrics._pareto import hypervolume, pareto_frontier
-from fado.metrics._rates import fnr_ratio, fpr_ratio, selection_rate_ratio, tpr_ratio
+from fado.metrics._rates import (
+    RATIO_NAMES,
+    RATIO_TITLES,
+    fnr_ratio,
+    fpr_ratio,
+    selection_rate_ratio,
+    tpr_ratio,
+)
 from fado.metrics._threshold import threshold_at_fpr, tpr_at_fpr
 
 __all__ = [
+    "RATIO_NAMES",
+    "RATIO_TITLES",
     "evaluate",
     "fnr_ratio",
     "fpr_ratio",
     "hypervolume",
+    "measure",
     "pareto_frontier",
     "selection_rate_ratio",
     "threshold_at_fpr",

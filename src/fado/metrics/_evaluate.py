@@ -1,13 +1,16 @@
 """All metrics of one model's scores, with bootstrap intervals."""
 
+from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fado._messages import list_names
 from fado.metrics._bootstrap import resample
-from fado.metrics._groups import encode_groups, list_names
+from fado.metrics._groups import encode_groups
 from fado.metrics._inputs import (
     Bools,
     Floats,
@@ -18,7 +21,9 @@ from fado.metrics._inputs import (
     warn_undefined,
 )
 from fado.metrics._rates import RATIOS, GroupCounts, count_by_group, min_max_ratio, why_undefined
+from fado.metrics._row_bootstrap import resample_rows
 from fado.metrics._threshold import lowest_threshold
+from fado.metrics._weights import Weights, read_weights, rows_of_weight
 
 _INTERVAL = (0.025, 0.975)
 
@@ -33,6 +38,7 @@ def evaluate(
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
     pos_label: Any = None,
     threshold: float | None = None,
+    sample_weight: Any = None,
 ) -> dict[str, float]:
     """Return a model's rates at a false-positive budget and their ratios between groups.
 
@@ -50,7 +56,7 @@ def evaluate(
         Finite scores; higher means more likely positive.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own; so is, without rows, a level that a categorical column declares and no row holds.
+        their own. Numbers are groups up to 20 different ones.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     n_boot : int, default=0
@@ -62,6 +68,9 @@ def evaluate(
     threshold : float, default=None
         Predict ``scores >= threshold``, for example with a threshold from validation data. None sets it on
         these rows by the budget, as :func:`threshold_at_fpr` does.
+    sample_weight : array-like of shape (n,), default=None
+        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        shares of weight, and a group that weighs nothing has none.
 
     Returns
     -------
@@ -74,7 +83,9 @@ def evaluate(
     Resamples are stratified by group and label, so that a rare group never vanishes from one. Without a
     given ``threshold`` each resample sets its own by the budget. Only the counts that the metrics need are
     drawn, by their exact law under row-wise resampling (binomial, and for the threshold a bisection of
-    binomials over the scores), at O(groups * log(rows)) per resample.
+    binomials over the scores), at O(groups * log(rows)) per resample. With a ``sample_weight`` the counts
+    have no such law: rows are drawn, each with its weight, at O(rows) per resample. Rows that weigh nothing
+    are never drawn.
 
     Intervals are the 2.5 and 97.5 percentiles over the resamples in which the metric is defined, widened to
     hold the metric itself where they do not. A ratio is resampled between the groups that have the lowest and
@@ -105,6 +116,7 @@ def evaluate(
         raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
     positive = encode_target(y_true, pos_label).positive
     scores = as_scores(scores, len(positive))
+    weights = read_weights(sample_weight, len(positive))
     codes, names = encode_groups(sensitive_features, len(positive))
     result, reasons = measure(
         positive,
@@ -115,6 +127,7 @@ def evaluate(
         n_boot=int(n_boot),
         random_state=random_state,
         threshold=threshold,
+        sample_weight=weights,
     )
     for reason in reasons:
         warn_undefined(reason)
@@ -125,24 +138,65 @@ def measure(
     positive: Bools,
     scores: Floats,
     codes: Integers,
-    names: list[str],
+    names: Sequence[str],
     *,
-    max_fpr: float,
+    max_fpr: float = 0.05,
     n_boot: int = 0,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | np.random.RandomState | None = None,
     threshold: float | None = None,
+    sample_weight: Weights | None = None,
 ) -> tuple[dict[str, float], list[str]]:
-    """Do the work of `evaluate` on checked and encoded input, in silence.
+    """Do the work of :func:`evaluate` on rows that have been read, in silence.
+
+    For those who judge many models on the same rows, and read and check these once: nothing is checked here
+    but that both labels weigh something.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, of shape (n,)
+        Which rows hold the positive label; some do, and some do not.
+    scores : ndarray of float16, float32 or float64, of shape (n,)
+        Finite scores; higher means more likely positive.
+    codes : ndarray of int, of shape (n,)
+        Each row's group, as a position in ``names``.
+    names : sequence of str
+        What messages call the groups. One without rows leaves the ratios undefined.
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    n_boot : int, default=0
+        The number of bootstrap resamples for 95 % intervals; 0 for none.
+    random_state : int, Generator, RandomState or None, default=None
+        The seed of the resamples.
+    threshold : float, default=None
+        Predict ``scores >= threshold``; None sets it on these rows by the budget.
+    sample_weight : ndarray of float64, of shape (n,), default=None
+        How many rows each row stands for, none of them negative; None is one for each.
 
     Returns
     -------
     metrics : dict of str to float
-        As `evaluate` returns them.
+        As :func:`evaluate` returns them.
     reasons : list of str
-        Why metrics are undefined, as `evaluate` warns of it.
+        Why metrics are undefined: the sentences that :func:`evaluate` warns with.
+
+    Examples
+    --------
+    The second group has no negatives, and so no false-positive rate.
+
+    >>> import numpy as np
+    >>> from fado.metrics import measure
+    >>> positive = np.array([False, False, True, True, True])
+    >>> scores = np.array([0.1, 0.6, 0.7, 0.05, 0.4])
+    >>> codes = np.array([0, 0, 0, 0, 1])
+    >>> metrics, reasons = measure(positive, scores, codes, ["'f'", "'m'"], max_fpr=0.5)
+    >>> metrics["threshold"], metrics["fpr"], metrics["tpr_ratio"], metrics["fpr_ratio"]
+    (0.4, 0.5, 0.5, nan)
+    >>> reasons
+    ["`fpr_ratio` is undefined and set to NaN: no negatives in group 'm'."]
     """
-    chosen = lowest_threshold(positive, scores, max_fpr) if threshold is None else float(threshold)
-    counts = count_by_group(positive, scores.astype(np.float64) >= chosen, codes, len(names))
+    weights, positive, scores, codes = rows_of_weight(sample_weight, positive, scores, codes)
+    chosen = lowest_threshold(positive, scores, max_fpr, weights) if threshold is None else float(threshold)
+    counts = count_by_group(positive, scores.astype(np.float64) >= chosen, codes, len(names), weights)
     metrics = {name: float(value) for name, value in (_rates(counts) | _ratios(counts)).items()}
     if scores.min() == scores.max():
         metrics = dict.fromkeys(metrics, float("nan"))
@@ -151,11 +205,12 @@ def measure(
             f"all scores are {scores[0]}, in group {list_names(names)}."
         ]
     else:
-        reasons = _undefined_ratios(counts, names)
+        reasons = _undefined_ratios(counts, names, weighted=sample_weight is not None)
     result = {"threshold": chosen, **metrics}
     if n_boot == 0:
         return result, reasons
-    thresholds, resampled = resample(
+    draw = partial(resample) if weights is None else partial(resample_rows, weights=weights)
+    thresholds, resampled = draw(
         positive,
         scores,
         codes,
@@ -180,8 +235,8 @@ def measure(
 def _rates(counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
     """Return the rates over all groups, for one set of counts or one per resample."""
     return {
-        "fpr": counts.false_positives.sum(axis=-1) / counts.negatives.sum(),
-        "tpr": counts.true_positives.sum(axis=-1) / counts.positives.sum(),
+        "fpr": counts.false_positives.sum(axis=-1) / counts.negatives.sum(axis=-1),
+        "tpr": counts.true_positives.sum(axis=-1) / counts.positives.sum(axis=-1),
     }
 
 
@@ -208,11 +263,13 @@ def _resampled_ratios(resampled: GroupCounts, counts: GroupCounts) -> dict[str, 
 
 
 def _predicted_alike(counts: GroupCounts) -> Bools:
-    predicted = (counts.false_positives + counts.true_positives).sum(axis=-1)
-    return (predicted == 0) | (predicted == counts.negatives.sum() + counts.positives.sum())
+    none = (counts.false_positives == 0) & (counts.true_positives == 0)
+    # Cell by cell: sums of the same weights in another order need not be equal.
+    every = (counts.false_positives == counts.negatives) & (counts.true_positives == counts.positives)
+    return none.all(axis=-1) | every.all(axis=-1)
 
 
-def _undefined_ratios(counts: GroupCounts, names: list[str]) -> list[str]:
+def _undefined_ratios(counts: GroupCounts, names: Sequence[str], *, weighted: bool) -> list[str]:
     """Say which ratios have no value, and why."""
     if _predicted_alike(counts):
         side = "positive" if counts.true_positives.any() else "negative"
@@ -220,7 +277,7 @@ def _undefined_ratios(counts: GroupCounts, names: list[str]) -> list[str]:
             "All ratios are undefined and set to NaN: "
             f"every row of group {list_names(names)} is predicted {side}."
         ]
-    reasons = {metric: why_undefined(metric, counts, names) for metric in RATIOS}
+    reasons = {metric: why_undefined(metric, counts, names, weighted=weighted) for metric in RATIOS}
     return [
         f"`{metric}` is undefined and set to NaN: {reason}."
         for metric, reason in reasons.items()

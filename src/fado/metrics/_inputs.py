@@ -1,22 +1,22 @@
-"""Labels, predictions and scores of any table library as checked NumPy arrays."""
+"""Labels, predictions and scores as checked NumPy arrays.
 
-import inspect
-import warnings
-from collections.abc import Sized
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+What a user hands over is read by `fado.tabular`; here it is held to what the metrics need. That package is
+imported by the functions that need it: the rest, such as a Pareto frontier, does without Arrow and pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Sized
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
+from fado._messages import warn_user
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
-
-_PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Target(NamedTuple):
@@ -25,26 +25,6 @@ class Target(NamedTuple):
     positive: Bools  # which rows hold the positive label
     pos_label: Any
     neg_label: Any
-
-
-def as_series(values: Any, name: str) -> "pd.Series[Any]":
-    """Return one column of any table library, array or list as a pandas Series.
-
-    The detour through ``to_pandas`` is for missing values: ``numpy.asarray`` of a dictionary-encoded
-    Arrow column puts a category in their place, and of ``["a", float("nan")]`` the text ``"nan"``.
-    """
-    import pandas as pd
-
-    if values is None or isinstance(values, str) or not isinstance(values, Sized):
-        raise TypeError(
-            f"`{name}` must hold one value per row, got {values!r}; pass an array, list or Series."
-        )
-    if hasattr(values, "to_pandas"):
-        values = values.to_pandas()
-    shape = np.shape(values) if hasattr(values, "shape") else (len(values),)
-    if len(shape) != 1:
-        raise ValueError(f"`{name}` must be one-dimensional, got shape {shape}; pass one column of it.")
-    return pd.Series(values)
 
 
 def check_length(values: Sized, n_rows: int, name: str) -> None:
@@ -60,7 +40,9 @@ def encode_target(y_true: Any, pos_label: Any = None) -> Target:
 
     Without ``pos_label`` the larger of the two labels is the positive one.
     """
-    codes, labels = _distinct(y_true, "y_true")
+    from fado.tabular import positive_code
+
+    codes, labels = _encode_labels(y_true, "y_true")
     if len(labels) == 0:
         raise ValueError("`y_true` must have at least one row, got none; pass the labels to judge against.")
     if len(labels) != 2:
@@ -69,19 +51,7 @@ def encode_target(y_true: Any, pos_label: Any = None) -> Target:
             f"`y_true` must hold exactly two labels, got {len(labels)} ({found}); "
             "pass rows of both classes of a binary target."
         )
-    if pos_label is None:
-        try:
-            pos_label = max(labels)
-        except TypeError:
-            raise TypeError(
-                f"`y_true` must hold labels that can be sorted, got {labels[0]!r} and {labels[1]!r}; "
-                "set `pos_label`."
-            ) from None
-    if pos_label not in labels:
-        raise ValueError(
-            f"`pos_label` must be one of the labels {labels[0]!r} and {labels[1]!r}, got {pos_label!r}."
-        )
-    at = labels.index(pos_label)
+    at = positive_code(labels, pos_label) or 0  # two labels always have a positive one
     return Target(codes == at, labels[at], labels[1 - at])
 
 
@@ -92,7 +62,7 @@ def encode_predictions(y_pred: Any, target: Target) -> Bools:
     contradict the labels (0 and 1 for labels 1 and 2) are refused: read as labels they would mean the
     opposite.
     """
-    codes, values = _distinct(y_pred, "y_pred")
+    codes, values = _encode_labels(y_pred, "y_pred")
     check_length(codes, len(target.positive), "y_pred")
     labels = [target.neg_label, target.pos_label]
     zero_one = all(value in (0, 1) for value in values)
@@ -115,21 +85,21 @@ def encode_predictions(y_pred: Any, target: Target) -> Bools:
 
 def as_scores(scores: Any, n_rows: int) -> Floats:
     """Return scores as finite floats, in their own precision so that ties stay ties."""
-    if not (isinstance(scores, np.ndarray) and scores.ndim == 1):
-        scores = as_series(scores, "scores").to_numpy()
-    check_length(scores, n_rows, "scores")
-    if scores.dtype not in (np.float16, np.float32, np.float64):
-        try:
-            scores = scores.astype(np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"`scores` must be numbers, got dtype {scores.dtype}; pass probabilities or decision values."
-            ) from None
-    finite = np.isfinite(scores)
+    from fado.tabular import one_column
+
+    column = one_column(scores, "scores")
+    check_length(column, n_rows, "scores")
+    if column.levels is not None and column.labels is None:
+        raise TypeError("`scores` must be numbers, got text; pass probabilities or decision values.")
+    numbers = column.numbers()
+    if column.labels is not None:  # a categorical of numbers
+        numbers = np.append(np.array(column.labels, dtype=np.float64), np.nan)[column.codes()]
+    finite = np.isfinite(numbers)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise ValueError(f"`scores` must be finite, got {scores[row]} in row {row}; drop or fill such rows.")
-    return scores
+        raise ValueError(f"`scores` must be finite, got {numbers[row]} in row {row}; drop or fill such rows.")
+    half = getattr(scores, "dtype", None) == np.float16  # Arrow computes with no numbers so short
+    return numbers.astype(np.float16 if half else _precision(str(column.data.type)), copy=False)
 
 
 def check_max_fpr(max_fpr: Any) -> None:
@@ -140,14 +110,6 @@ def check_max_fpr(max_fpr: Any) -> None:
         raise ValueError(f"`max_fpr` must be in (0, 1), got {max_fpr}.")
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn with the line outside this package that led here."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
-
-
 def warn_undefined(message: str) -> None:
     """Warn that a metric has no value."""
     from sklearn.exceptions import UndefinedMetricWarning
@@ -155,23 +117,23 @@ def warn_undefined(message: str) -> None:
     warn_user(message, UndefinedMetricWarning)
 
 
-def _distinct(values: Any, name: str) -> tuple[Integers, list[Any]]:
-    """Return per row the position of its value in the list of distinct values."""
-    import pandas as pd
+def _precision(kind: str) -> type[np.floating[Any]]:
+    return np.float32 if kind == "float" else np.float64
 
-    series = as_series(values, name)
-    missing = series.isna().to_numpy()
-    if missing.any():
+
+def _encode_labels(values: Any, name: str) -> tuple[NDArray[np.int32], Sequence[Any]]:
+    """Return per row the position of its label among the sorted labels."""
+    from fado.tabular import one_column
+
+    column = one_column(values, name)
+    codes, entries = column.encode()
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
         raise ValueError(
-            f"`{name}` must hold a label in every row, got a missing value in row {int(np.argmax(missing))}; "
-            "drop such rows."
+            f"`{name}` must hold a label in every row, got a missing value in row {row}; drop such rows."
         )
-    try:
-        codes, distinct = pd.factorize(series)
-    except TypeError:
-        raise TypeError(f"`{name}` must hold one plain label per row, got {series.iloc[0]!r}.") from None
-    labels = distinct.tolist()
+    labels = [column.label_of(entry) for entry in entries]
     for label in labels:
         if isinstance(label, float) and not np.isfinite(label):
             raise ValueError(f"`{name}` must hold finite labels, got {label}; drop such rows.")
-    return codes.astype(np.int64, copy=False), labels
+    return codes, labels

@@ -1,47 +1,70 @@
 """Error rates per group, and their ratio between groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fado.metrics._groups import encode_groups, list_names
+from fado._messages import list_names
+from fado.metrics._groups import encode_groups
 from fado.metrics._inputs import Bools, Integers, encode_predictions, encode_target, warn_undefined
+from fado.metrics._weights import Weights, read_weights, rows_of_weight
+
+Counts = NDArray[Any]  # whole numbers of rows, or sums of their weights
 
 
 class GroupCounts(NamedTuple):
     """What rates are made of, per group in the last axis; a leading axis may hold resamples."""
 
-    negatives: Integers
-    positives: Integers
-    false_positives: Integers
-    true_positives: Integers
+    negatives: Counts
+    positives: Counts
+    false_positives: Counts
+    true_positives: Counts
 
 
 class Rate(NamedTuple):
-    """A rate as its events among its members."""
+    """A rate as its events among its members, and what its ratio between groups is called."""
 
+    title: str
     events: str
     members: str
-    counts: Callable[[GroupCounts], tuple[Integers, Integers]]
+    counts: Callable[[GroupCounts], tuple[Counts, Counts]]
 
 
 RATIOS = {
-    "fpr_ratio": Rate("false positives", "negatives", lambda c: (c.false_positives, c.negatives)),
-    "fnr_ratio": Rate(
-        "false negatives", "positives", lambda c: (c.positives - c.true_positives, c.positives)
+    "fpr_ratio": Rate(
+        "Predictive equality (ratio of false-positive rates)",
+        "false positives",
+        "negatives",
+        lambda c: (c.false_positives, c.negatives),
     ),
-    "tpr_ratio": Rate("true positives", "positives", lambda c: (c.true_positives, c.positives)),
+    "fnr_ratio": Rate(
+        "Equality of opportunity (ratio of false-negative rates)",
+        "false negatives",
+        "positives",
+        lambda c: (c.positives - c.true_positives, c.positives),
+    ),
+    "tpr_ratio": Rate(
+        "Ratio of true-positive rates",
+        "true positives",
+        "positives",
+        lambda c: (c.true_positives, c.positives),
+    ),
     "selection_rate_ratio": Rate(
+        "Demographic parity (ratio of selection rates)",
         "predicted positives",
         "rows",
         lambda c: (c.false_positives + c.true_positives, c.negatives + c.positives),
     ),
 }
+RATIO_NAMES = tuple(RATIOS)
+RATIO_TITLES = {name: rate.title for name, rate in RATIOS.items()}
 
 
-def fpr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+def fpr_ratio(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return the lowest false-positive rate of a group over the highest (predictive equality).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no negatives,
@@ -55,9 +78,12 @@ def fpr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: A
         Predictions: labels of ``y_true``, or booleans or 0 and 1 that say which rows are predicted positive.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own; so is, without rows, a level that a categorical column declares and no row holds.
+        their own. Numbers are groups up to 20 different ones.
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
+    sample_weight : array-like of shape (n,), default=None
+        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        shares of weight, and a group that weighs nothing has none.
 
     Returns
     -------
@@ -72,10 +98,12 @@ def fpr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: A
     >>> fpr_ratio([0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0], sensitive_features=list("aaabbb"))
     0.5
     """
-    return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label)
+    return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
 
 
-def fnr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+def fnr_ratio(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return the lowest false-negative rate of a group over the highest (paper: equality of opportunity).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no positives,
@@ -90,10 +118,12 @@ def fnr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: A
     >>> fnr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0], sensitive_features=list("aaabbbb"))
     0.5
     """
-    return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label)
+    return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
 
 
-def tpr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+def tpr_ratio(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return the lowest true-positive rate of a group over the highest (others' equality of opportunity).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no positives,
@@ -108,17 +138,17 @@ def tpr_ratio(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: A
     >>> tpr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1], sensitive_features=list("aaabbbb"))
     0.5
     """
-    return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label)
+    return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
 
 
 def selection_rate_ratio(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
     """Return the lowest share of predicted positives of a group over the highest (demographic parity).
 
-    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no rows, if no
-    group has predicted positives, and if there is only one group. Parameters are those of :func:`fpr_ratio`;
-    ``y_true`` only says what the labels are.
+    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group weighs nothing, if
+    no group has predicted positives, and if there is only one group. Parameters are those of
+    :func:`fpr_ratio`; ``y_true`` only says what the labels are.
 
     Examples
     --------
@@ -128,21 +158,23 @@ def selection_rate_ratio(
     >>> selection_rate_ratio([0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0], sensitive_features=list("aaaabb"))
     0.5
     """
-    return _ratio("selection_rate_ratio", y_true, y_pred, sensitive_features, pos_label)
+    return _ratio("selection_rate_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
 
 
-def count_by_group(positive: Bools, predicted: Bools, codes: Integers, n_groups: int) -> GroupCounts:
-    """Return the confusion counts of every group."""
+def count_by_group(
+    positive: Bools, predicted: Bools, codes: Integers, n_groups: int, weights: Weights | None = None
+) -> GroupCounts:
+    """Return the confusion counts of every group; with weights, their sums."""
 
-    def count(rows: Bools) -> Integers:
-        return np.bincount(codes[rows], minlength=n_groups)
+    def count(rows: Bools) -> Counts:
+        return np.bincount(codes[rows], None if weights is None else weights[rows], minlength=n_groups)
 
     return GroupCounts(
         count(~positive), count(positive), count(~positive & predicted), count(positive & predicted)
     )
 
 
-def min_max_ratio(events: Integers, members: Integers) -> NDArray[np.float64]:
+def min_max_ratio(events: Counts, members: Counts) -> NDArray[np.float64]:
     """Return the lowest rate over the highest along the last axis, NaN where that is undefined."""
     with np.errstate(invalid="ignore"):
         rates = events / members
@@ -150,13 +182,15 @@ def min_max_ratio(events: Integers, members: Integers) -> NDArray[np.float64]:
     return ratio if events.shape[-1] > 1 else np.full_like(ratio, np.nan)
 
 
-def why_undefined(metric: str, counts: GroupCounts, names: list[str]) -> str | None:
+def why_undefined(
+    metric: str, counts: GroupCounts, names: Sequence[str], *, weighted: bool = False
+) -> str | None:
     """Return the reason why a ratio has no value, with the groups that cause it, or None if it has one."""
     rate = RATIOS[metric]
     events, members = rate.counts(counts)
     empty = [name for name, count in zip(names, members, strict=True) if count == 0]
     if empty:
-        return f"no {rate.members} in group {list_names(empty)}"
+        return f"no {rate.members}{' of any weight' if weighted else ''} in group {list_names(empty)}"
     if len(names) == 1:
         return f"{names[0]} is the only group, and a ratio compares two"
     if not events.any():
@@ -164,12 +198,17 @@ def why_undefined(metric: str, counts: GroupCounts, names: list[str]) -> str | N
     return None
 
 
-def _ratio(metric: str, y_true: Any, y_pred: Any, sensitive_features: Any, pos_label: Any) -> float:
+def _ratio(
+    metric: str, y_true: Any, y_pred: Any, sensitive_features: Any, pos_label: Any, sample_weight: Any
+) -> float:
     target = encode_target(y_true, pos_label)
     predicted = encode_predictions(y_pred, target)
     codes, names = encode_groups(sensitive_features, len(predicted))
-    counts = count_by_group(target.positive, predicted, codes, len(names))
-    reason = why_undefined(metric, counts, names)
+    weights, positive, predicted, codes = rows_of_weight(
+        read_weights(sample_weight, len(predicted)), target.positive, predicted, codes
+    )
+    counts = count_by_group(positive, predicted, codes, len(names), weights)
+    reason = why_undefined(metric, counts, names, weighted=sample_weight is not None)
     if reason is not None:
         warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
     return float(min_max_ratio(*RATIOS[metric].counts(counts)))

@@ -3,11 +3,23 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fado.metrics._inputs import Bools, Floats, as_scores, check_max_fpr, encode_target, warn_undefined
+from fado.metrics._inputs import (
+    Bools,
+    Floats,
+    Integers,
+    as_scores,
+    check_max_fpr,
+    encode_target,
+    warn_undefined,
+)
+from fado.metrics._weights import Weights, read_weights, rows_of_weight
 
 
-def threshold_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None) -> float:
+def threshold_at_fpr(
+    y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return the lowest threshold whose false-positive rate does not exceed a budget.
 
     A row is predicted positive if ``scores >= threshold``. The threshold is one of the scores, so that it
@@ -25,6 +37,9 @@ def threshold_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_lab
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
+    sample_weight : array-like of shape (n,), default=None
+        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        shares of weight.
 
     Returns
     -------
@@ -39,13 +54,19 @@ def threshold_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_lab
     >>> scores = [0.1, 0.4, 0.4, 0.7, 0.6, 0.9]
     >>> threshold_at_fpr(y_true, scores, max_fpr=0.25)
     0.6
+
+    The negative at 0.7 stands for three: it alone is half of them, and over the budget.
+
+    >>> threshold_at_fpr(y_true, scores, max_fpr=0.25, sample_weight=[1, 1, 1, 3, 1, 1])
+    0.9
     """
-    check_max_fpr(max_fpr)
-    positive = encode_target(y_true, pos_label).positive
-    return lowest_threshold(positive, as_scores(scores, len(positive)), max_fpr)
+    weights, positive, scores = _read(y_true, scores, max_fpr, pos_label, sample_weight)
+    return lowest_threshold(positive, scores, max_fpr, weights)
 
 
-def tpr_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None) -> float:
+def tpr_at_fpr(
+    y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return the true-positive rate at the threshold of a false-positive budget.
 
     Scores that are all equal rank nothing; the rate is NaN then, with an ``UndefinedMetricWarning``.
@@ -60,6 +81,9 @@ def tpr_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: An
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
+    sample_weight : array-like of shape (n,), default=None
+        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        shares of weight.
 
     Returns
     -------
@@ -71,20 +95,27 @@ def tpr_at_fpr(y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: An
     >>> tpr_at_fpr([0, 0, 0, 0, 1, 1], [0.1, 0.4, 0.4, 0.7, 0.3, 0.9], max_fpr=0.25)
     0.5
     """
-    check_max_fpr(max_fpr)
-    positive = encode_target(y_true, pos_label).positive
-    scores = as_scores(scores, len(positive))
+    weights, positive, scores = _read(y_true, scores, max_fpr, pos_label, sample_weight)
     if scores.min() == scores.max():
         warn_undefined(f"`tpr_at_fpr` is undefined and set to NaN: all scores are {scores[0]}.")
         return float("nan")
-    return float(np.mean(scores[positive] >= lowest_threshold(positive, scores, max_fpr)))
+    found = scores[positive] >= lowest_threshold(positive, scores, max_fpr, weights)
+    return float(np.mean(found) if weights is None else np.average(found, weights=weights[positive]))
 
 
-def lowest_threshold(positive: Bools, scores: Floats, max_fpr: float) -> float:
+def lowest_threshold(
+    positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
+) -> float:
     """Return the lowest score that keeps the budget, or the next float above all scores."""
     negatives = scores[~positive]
-    first_over = len(negatives) - 1 - allowed_false_positives(len(negatives), max_fpr)
-    highest_refused = np.partition(negatives, first_over)[first_over]
+    if weights is None:
+        first_over = len(negatives) - 1 - allowed_false_positives(len(negatives), max_fpr)
+        highest_refused = np.partition(negatives, first_over)[first_over]
+    else:
+        order = np.argsort(negatives, kind="stable")[::-1]
+        ends = ends_of_ties(negatives[order])
+        refused = first_over_budget(weights[~positive][order], ends, max_fpr)
+        highest_refused = negatives[order][ends[refused]]
     above = scores[scores > highest_refused]
     if len(above) == 0:
         return float(np.nextafter(highest_refused, np.inf, dtype=scores.dtype))
@@ -100,3 +131,38 @@ def allowed_false_positives(n_negatives: int, max_fpr: float) -> int:
     while count / n_negatives > max_fpr:
         count -= 1
     return count
+
+
+def ends_of_ties(scores: NDArray[Any]) -> Integers:
+    """Return the position of the last of each run of equal scores."""
+    return np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
+
+
+def first_over_budget(weights: Weights, ends: Integers, max_fpr: float) -> Integers:
+    """Return the first run of ties at which negatives, from the highest score on, exceed the budget.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_negatives)
+        Their weights, sorted by score from high to low; a leading axis may hold resamples.
+    ends : ndarray of shape (n_runs,)
+        Where each run of equal scores ends.
+    max_fpr : float
+        The budget, as a share of all their weight.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        A position in `ends`. There always is one, as all negatives together exceed any budget.
+    """
+    reached = np.cumsum(weights, axis=-1)[..., ends]
+    return np.argmax(reached / reached[..., -1:] > max_fpr, axis=-1)
+
+
+def _read(
+    y_true: Any, scores: Any, max_fpr: float, pos_label: Any, sample_weight: Any
+) -> tuple[Weights | None, Bools, Floats]:
+    check_max_fpr(max_fpr)
+    positive = encode_target(y_true, pos_label).positive
+    scores = as_scores(scores, len(positive))
+    return rows_of_weight(read_weights(sample_weight, len(positive)), positive, scores)
