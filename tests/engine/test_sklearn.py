@@ -1,112 +1,161 @@
+"""The generic engine gives what the estimators' own fit gives."""
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fado import InBagEntropy, OutOfBagEntropy
-from fado.valuation._entropy import normalised_entropy
+from fado.engine import SklearnEngine, Task
+from fado.tabular import Table, Variable, column_from, variable_from
 
 N = 200
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
 Y = (X[:, 0] + RNG.normal(size=N) > 0).astype(int)
 COLOUR = RNG.choice(["red", "green", "blue"], N)
+OUT = np.arange(0, N, 4, dtype=np.int32)
+IN = np.setdiff1d(np.arange(N), OUT).astype(np.int32)
 
 
-def test_equals_the_estimators_own_fit_on_the_same_bags():
-    valuator = OutOfBagEntropy(LogisticRegression(), n_bags=5, random_state=0, n_jobs=1).fit(X, Y)
-    expected = np.zeros(N)
-    for out in valuator.bags_:
-        inside = np.setdiff1d(np.arange(N), out)
-        expected[out] = normalised_entropy(
-            LogisticRegression().fit(X[inside], Y[inside]).predict_proba(X[out])
-        )
-    np.testing.assert_allclose(valuator.valuation_["y"], expected, rtol=0, atol=1e-12)
+def learn(labels, name="y", **about):
+    found = variable_from(column_from(name, labels))
+    return Variable(name, found.kind, found.labels, found.classes, **about)
 
 
-def test_several_estimators_are_averaged():
-    both = InBagEntropy([LogisticRegression(), GaussianNB()]).fit(X, Y).valuation_
-    one = InBagEntropy(LogisticRegression()).fit(X, Y).valuation_["y"]
-    other = InBagEntropy(GaussianNB()).fit(X, Y).valuation_["y"]
-    np.testing.assert_allclose(both["y"], (one + other) / 2, atol=1e-12)
-    np.testing.assert_allclose(both.standard_error["y"], np.abs(one - other) / 2, atol=1e-12)
-    assert (both.counts["y"] == 2).all()
+def fit(estimator, features, labels=Y, target=None, **about):
+    sees_target = target is not None
+    engine = SklearnEngine(Table.from_input(features), learn(target) if sees_target else None)
+    return engine.fit(Task(estimator, learn(labels, "z", sees_target=sees_target), IN, 0, OUT, **about))
 
 
-def test_classifiers_serve_classes_and_regressors_numbers():
-    estimators = [LogisticRegression(), LinearRegression()]
+def own_scores(estimator, features, labels=Y, **fitting):
+    take = (lambda rows: features.iloc[rows]) if hasattr(features, "iloc") else (lambda rows: features[rows])
+    return estimator.fit(take(IN), labels[IN], **fitting).predict_proba(take(OUT))
+
+
+def test_equals_the_estimators_own_fit():
+    found = fit(LogisticRegression(), X).scores
+    np.testing.assert_allclose(found, own_scores(LogisticRegression(), X), rtol=0, atol=1e-12)
+
+
+def test_regressors_predict_numbers_and_see_the_target():
     number = X[:, 1] * 2 + RNG.normal(size=N)
-    valuation = InBagEntropy(estimators).fit(X, Y, sensitive_features={"n": number}).valuation_
-    assert (valuation.counts.to_numpy() == 1).all()
+    found = fit(LinearRegression(), X, number, target=Y).scores
     seen = np.column_stack([X, Y])
-    distance = np.abs(LinearRegression().fit(seen, number).predict(seen) - number.mean())
-    np.testing.assert_allclose(valuation["n"], 1 - distance / distance.max(), atol=1e-12)
+    expected = LinearRegression().fit(seen[IN], number[IN]).predict(seen[OUT])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def pipeline():
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["colour"]),
+        (StandardScaler(), ["x"]),
+        remainder="passthrough",
+    )
+    return make_pipeline(encode, LogisticRegression())
 
 
 def test_pipelines_see_the_users_own_columns_and_the_target():
     frame = pd.DataFrame({"colour": COLOUR, "x": X[:, 0]}, index=RNG.permutation(N))
-    pipeline = make_pipeline(
-        make_column_transformer(
-            (OneHotEncoder(), ["colour"]), (StandardScaler(), ["x"]), remainder="passthrough"
-        ),
-        LogisticRegression(),
-    )
     z = np.where(RNG.random(N) < 0.5, Y, 1 - Y)
-    values = InBagEntropy(pipeline).fit(frame, Y, sensitive_features=z).valuation_["z"]
-    seen = frame.assign(y=Y)
-    np.testing.assert_allclose(
-        values, normalised_entropy(pipeline.fit(seen, z).predict_proba(seen)), atol=1e-12
-    )
+    model = fit(pipeline(), frame, z, target=Y)
+    expected = own_scores(pipeline(), frame.assign(y=Y), z)
+    np.testing.assert_allclose(model.scores, expected, atol=1e-12)
+    other = Table.from_input(frame[["x", "colour"]].iloc[OUT])
+    np.testing.assert_allclose(model.score(other, Y[OUT]), expected, atol=1e-12)
+
+
+def test_pipelines_may_use_columns_that_are_neither_numbers_nor_text():
+    dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=N), "x": X[:, 0]})
+    chosen = make_pipeline(make_column_transformer(("passthrough", ["x"])), LogisticRegression())
+    np.testing.assert_allclose(fit(chosen, dates).scores, own_scores(chosen, dates), atol=1e-12)
 
 
 def test_strings_need_no_encoding_by_the_user():
     frame = pd.DataFrame({"colour": COLOUR, "x": X[:, 0]})
-    values = InBagEntropy(LogisticRegression()).fit(frame, Y).valuation_["y"]
     dummies = np.column_stack([pd.get_dummies(COLOUR).to_numpy(dtype=float), X[:, 0]])
-    expected = normalised_entropy(LogisticRegression().fit(dummies, Y).predict_proba(dummies))
-    np.testing.assert_allclose(values, expected, atol=1e-12)
+    expected = own_scores(LogisticRegression(), dummies)
+    np.testing.assert_allclose(fit(LogisticRegression(), frame).scores, expected, atol=1e-12)
+
+
+def test_of_many_levels_the_most_frequent_of_the_first_table_have_indicators():
+    levels = np.array([f"level {j:02}" for j in range(40)])
+    codes = np.concatenate([np.arange(40), RNG.integers(0, 32, N - 40)])  # the last eight stand there once
+    frame = pd.DataFrame({"code": levels[codes]})
+    model = fit(LogisticRegression(), frame)
+    seen = (codes[:, None] == np.arange(32)).astype(float)
+    np.testing.assert_allclose(model.scores, own_scores(LogisticRegression(), seen), atol=1e-12)
+    rare = Table.from_input(pd.DataFrame({"code": levels[[35, 35, 35, 2]]}))
+    found = model.score(rare)
+    expected = (
+        LogisticRegression().fit(seen[IN], Y[IN]).predict_proba(np.vstack([np.zeros((3, 32)), seen[2]]))
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_a_target_of_three_classes_is_seen_as_indicators():
     y = RNG.integers(0, 3, N)
-    z = (y == 1).astype(int)
-    z = np.where(RNG.random(N) < 0.3, 1 - z, z)
-    values = InBagEntropy(LogisticRegression()).fit(X, y, sensitive_features=z).valuation_["z"]
-    seen = np.column_stack([X, *(y == code for code in range(3))])
-    expected = normalised_entropy(LogisticRegression().fit(seen, z).predict_proba(seen))
-    np.testing.assert_allclose(values, expected, atol=1e-12)
+    z = np.where(RNG.random(N) < 0.3, y != 1, y == 1).astype(int)
+    expected = own_scores(LogisticRegression(), np.column_stack([X, *(y == code for code in range(3))]), z)
+    np.testing.assert_allclose(fit(LogisticRegression(), X, z, target=y).scores, expected, atol=1e-12)
 
 
-def test_sparse_matrices_equal_dense_ones():
+@pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_matrix])
+def test_sparse_matrices_equal_dense_ones(form):
     z = RNG.integers(0, 2, N)
-    dense = OutOfBagEntropy(LogisticRegression(), n_bags=5, random_state=0).fit(X, Y, sensitive_features=z)
-    for form in (scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_matrix):
-        sparse = OutOfBagEntropy(LogisticRegression(), n_bags=5, random_state=0)
-        sparse.fit(form(X), Y, sensitive_features=z)
-        np.testing.assert_allclose(sparse.valuation_.values, dense.valuation_.values, atol=1e-6)
+    dense, sparse = fit(LogisticRegression(), X, z, target=Y), fit(LogisticRegression(), form(X), z, target=Y)
+    np.testing.assert_allclose(sparse.scores, dense.scores, atol=1e-6)
+    found = sparse.score(Table.from_input(form(X[OUT])), Y[OUT])
+    np.testing.assert_allclose(found, sparse.scores, atol=1e-12)
+    with pytest.raises(ValueError, match="sparse"):
+        sparse.score(Table.from_input(X), Y)
 
 
-def test_sparse_matrices_work_with_the_default_models():
-    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(scipy.sparse.csr_matrix(X), Y).valuation_
-    assert valuation.agreement["y"].mean() > 0.6
+def test_sparse_matrices_work_with_lightgbm():
+    model = fit(LGBMClassifier(n_estimators=10), scipy.sparse.csr_matrix(X))
+    assert (model.scores.argmax(axis=1) == Y[OUT]).mean() > 0.6
 
 
-def test_unseeded_estimators_are_seeded_and_seeded_ones_kept():
-    forest = RandomForestClassifier(5)
-    first = OutOfBagEntropy(forest, n_bags=5, random_state=0).fit(X, Y).valuation_["y"]
-    again = OutOfBagEntropy(forest, n_bags=5, random_state=0).fit(X, Y).valuation_["y"]
-    np.testing.assert_array_equal(first, again)
-    assert forest.random_state is None
-    seeded = RandomForestClassifier(5, random_state=7)
-    values = InBagEntropy(seeded, random_state=0).fit(X, Y).valuation_["y"]
-    np.testing.assert_array_equal(values, InBagEntropy(seeded, random_state=1).fit(X, Y).valuation_["y"])
+def test_class_weights_of_lightgbm_are_honoured():
+    estimator = LGBMClassifier(n_estimators=10, class_weight="balanced", random_state=0)
+    expected = own_scores(LGBMClassifier(**estimator.get_params()).set_params(verbosity=-1), X)
+    np.testing.assert_allclose(fit(estimator, X).scores, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_weights_reach_the_last_step(wrapped):
+    weights = RNG.random(len(IN))
+    expected = own_scores(
+        make_pipeline(StandardScaler(), LogisticRegression()), X, logisticregression__sample_weight=weights
+    )
+    last = make_pipeline(LogisticRegression()) if wrapped else LogisticRegression()
+    found = fit(make_pipeline(StandardScaler(), last), X, weights=weights).scores
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    plain = fit(LogisticRegression(), X, weights=weights).scores
+    expected = own_scores(LogisticRegression(), X, sample_weight=weights)
+    np.testing.assert_allclose(plain, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), KNeighborsClassifier())]
+)
+def test_estimators_that_take_no_weights_say_so(estimator):
+    with pytest.raises(ValueError, match="`KNeighborsClassifier` takes no `sample_weight`: use an estimator"):
+        fit(estimator, X, weights=np.ones(len(IN)))
+
+
+def test_unseeded_parts_are_seeded():
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(5))
+    np.testing.assert_array_equal(fit(forest, X).scores, fit(forest, X).scores)
+    assert forest[-1].random_state is None
 
 
 class FailsOnSomeRows(DummyClassifier):
@@ -114,32 +163,36 @@ class FailsOnSomeRows(DummyClassifier):
 
     def predict_proba(self, X):
         p = super().predict_proba(X)
-        p[np.asarray(X)[:, 0] > 2] = np.nan
+        p[np.asarray(X)[:, 0] > 1] = np.nan
         return p
 
 
-def test_a_row_that_no_model_could_score_has_no_value():
-    valuation = OutOfBagEntropy(FailsOnSomeRows(), n_bags=5, random_state=0, n_jobs=1).fit(X, Y).valuation_
-    lost = X[:, 0] > 2
+def test_scores_that_an_estimator_does_not_know_are_nan():
+    lost = X[OUT, 0] > 1
+    scores = fit(FailsOnSomeRows(), X).scores
     assert lost.any()
-    assert np.isnan(valuation["y"][lost]).all()
-    assert (valuation.counts["y"][lost] == 0).all()
-    assert np.isfinite(valuation["y"][~lost]).all()
+    assert np.isnan(scores[lost]).all()
+    assert np.isfinite(scores[~lost]).all()
 
 
 class Fails(LogisticRegression):
-    """Cannot learn from a bag without row 0."""
-
     def fit(self, X, y):
-        if X[:, 0].min() > -99:
-            raise FloatingPointError("it diverged")
-        return super().fit(X, y)
+        raise FloatingPointError("it diverged")
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_failing_fit_is_named(n_jobs):
-    first = X.copy()
-    first[0, 0] = -100
-    valuator = OutOfBagEntropy(Fails(), n_bags=5, random_state=0, n_jobs=n_jobs)
-    with pytest.raises(RuntimeError, match=r"Fails on variable 'y' in bag \d failed: it diverged"):
-        valuator.fit(first, Y)
+def test_errors_are_raised_as_they_are():
+    with pytest.raises(FloatingPointError, match=r"^it diverged$"):
+        fit(Fails(), X)
+
+
+def test_an_engine_from_another_process_knows_what_was_prepared():
+    import pickle
+
+    engine = SklearnEngine(Table.from_input(X))
+    task = Task(LogisticRegression(), learn(Y), IN, 0, OUT)
+    engine.prepare([task])
+    sent = pickle.loads(pickle.dumps(engine))
+    np.testing.assert_array_equal(sent.fit(task).scores, engine.fit(task).scores)
+    other = Task(LogisticRegression(), learn(Y, excluded=frozenset({0})), IN, 0, OUT)
+    with pytest.raises(ValueError, match="without what LogisticRegression takes: call `prepare`"):
+        sent.fit(other)

@@ -4,22 +4,38 @@ import threading
 
 import numpy as np
 
-from fado._frames import column_from
-from fado.engine._boosting import bin_columns, subset
-from fado.engine._threads import binning, fitting
+from fado.engine.lightgbm._bins import bin_columns, subset
+from fado.engine.lightgbm._threads import binning, fitting
+from fado.tabular import column_from
 
 # A table is binned by several threads, then subsets of it are made while other fits run: where the number of
 # threads grows under a fit, a busy machine crashes within some of these rounds.
 CROWDED = """
 import numpy as np
 from lightgbm import LGBMClassifier
-from fado import OutOfBagEntropy
+from fado.engine import LightGBMEngine, Task
+from fado.execution import ThreadExecutor
+from fado.tabular import Table, column_from, variable_from
 rng = np.random.default_rng(0)
-X, y, z = rng.normal(size=(2000, 8)), rng.integers(0, 3, 2000), rng.integers(0, 2, 2000)
+table = Table.from_input(rng.normal(size=(2000, 8)))
+variables = [variable_from(column_from("y", rng.integers(0, classes, 2000))) for classes in (3, 2)]
 model = LGBMClassifier(n_estimators=10, num_leaves=15)
-valuator = OutOfBagEntropy(model, n_bags=10, random_state=0, n_jobs=4)
-values = [valuator.fit(X, y, sensitive_features=z).valuation_.values.to_numpy() for _ in range(12)]
-assert all(np.array_equal(values[0], other) for other in values[1:])
+everything = np.arange(2000, dtype=np.int32)
+tasks = [
+    Task(model, variable, everything[everything % 10 != bag], bag, everything[everything % 10 == bag])
+    for variable in variables
+    for bag in range(10)
+]
+def fit(task, engine, stop):
+    fitted = engine.fit(task, stop)
+    assert np.abs(fitted.score(task.scored) - fitted.scores).max() < 1e-12
+    return fitted.scores
+def fit_all():
+    engine = LightGBMEngine(table, workers=4)
+    engine.prepare(tasks[:10])  # the others' bins are the same
+    return np.concatenate([scores.ravel() for scores in ThreadExecutor(4).run(fit, tasks, engine)])
+first = fit_all()
+assert all(np.array_equal(first, fit_all()) for _ in range(11))
 print("the same every time")
 """
 

@@ -2,90 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from fado._frames import Column, Table, one_hot
-from fado._variables import Variable
+from fado.engine._base import FloatArray, Labels, Model, Rows, Task, Watch
+from fado.engine._constant import fit_constant
+from fado.engine._layout import Form, Layout, form_for, is_lightgbm
+from fado.engine._target import check_target, replace_target
+from fado.tabular import Table, Variable
 
-__all__ = ["features_for", "fit_and_predict"]
+__all__ = ["SklearnEngine", "SklearnModel"]
 
-FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
-
-_LIGHTGBM = {"n_jobs": 1, "verbosity": -1}  # unless the user has set them
+_QUIET = {"n_jobs": 1, "verbosity": -1}  # LightGBM, unless the user has set them
 
 
-def features_for(estimator: Any, table: Table, variable: Variable, target: Variable) -> Any:
-    """Lay out what an estimator sees when it learns a variable.
+class SklearnEngine:
+    """The table in the forms that estimators take, and the fits on them; see `fado.engine.Engine`.
 
-    A pipeline gets the user's own columns, since it may pick them by name. A LightGBM estimator gets
-    categorical columns. Any other estimator gets numbers, with one indicator per level of a string or
-    categorical column. The target follows as further columns where the variable's models see it.
+    Fits run side by side in processes. Pickled, the engine carries the forms that were prepared; the table
+    itself only if there are none.
+
+    Parameters
+    ----------
+    table : Table
+        The features.
+    target : Variable, optional
+        The target, if models of protected attributes are to see it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from fado.engine import Task
+    >>> from fado.tabular import Table, Variable
+    >>> engine = SklearnEngine(Table.from_input(np.array([[0.0], [1.0], [2.0]])))
+    >>> doubled = Variable("doubled", "continuous", np.array([0.0, 2.0, np.nan]))
+    >>> model = engine.fit(Task(LinearRegression(), doubled, np.array([0, 1], dtype=np.int32), seed=0))
+    >>> model.score(np.array([2])).round(6)
+    array([4.])
     """
-    kept = [j for j in range(table.n_columns) if j not in variable.excluded]
-    extra = _target_columns(target) if variable.sees_target else {}
-    if table.is_sparse:
-        return _sparse(table.source[:, kept], extra)
-    if _picks_columns(estimator):
-        return _with_target(table.to_pandas().iloc[:, kept], extra)
-    columns = [table.columns[j] for j in kept]
-    if _is_lightgbm(estimator):
-        return _categorical(columns, extra)
-    return _numbers(columns, extra)
+
+    in_threads: ClassVar[bool] = False
+
+    def __init__(self, table: Table, target: Variable | None = None) -> None:
+        self._table: Table | None = table
+        self._target = target
+        self._layouts: dict[tuple[Form, frozenset[int], bool], Layout] = {}
+        self._sparse = table.is_sparse
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_table": None if self._layouts else self._table}
+
+    @staticmethod
+    def supports(estimator: Any, table: Table) -> bool:
+        """Take any estimator and any table."""
+        return True
+
+    def prepare(self, tasks: Iterable[Task]) -> None:
+        """Lay the table out in every form that the tasks need."""
+        for task in tasks:
+            self._layout(task)
+
+    def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
+        """Learn through the estimator's own `fit`, which can be neither stopped nor watched."""
+        from sklearn.base import clone
+        from threadpoolctl import threadpool_limits
+
+        constant = fit_constant(task, first_class_left_out=False)
+        if constant is not None:
+            return constant
+        layout = self._layout(task)
+        learnt = clone(task.estimator)
+        given = _weights_given(learnt, task.weights)
+        _set_seed(learnt, task.seed)
+        # One thread per fit: fits run side by side, and the number of threads may change the last digits.
+        with threadpool_limits(1):
+            learnt.fit(_take(layout.features, task.rows), task.variable.labels[task.rows], **given)
+        return SklearnModel(learnt, task, layout, self._target)
+
+    def _layout(self, task: Task) -> Layout:
+        """Give the form that a task's estimator takes, laid out once for all that share it."""
+        variable = task.variable
+        check_target(variable, self._target)
+        form = form_for(task.estimator, sparse=self._sparse)
+        key = form, variable.excluded, variable.sees_target
+        if key not in self._layouts:
+            if self._table is None:
+                raise ValueError(
+                    f"The engine came from another process without what {type(task.estimator).__name__} "
+                    "takes: call `prepare` with all tasks before."
+                )
+            target = self._target if variable.sees_target else None
+            self._layouts[key] = Layout(form, self._table, variable.excluded, target)
+        return self._layouts[key]
 
 
-def fit_and_predict(
-    estimator: Any,
-    features: Any,
-    variable: Variable,
-    in_bag: Rows,
-    out_of_bag: Rows | None,
-    seed: int,
-) -> FloatArray:
-    """Clone an estimator, learn a variable from some rows, predict it for others.
+class SklearnModel:
+    """A fitted estimator, and how to lay out rows for it; see `fado.engine.Model`.
 
     Parameters
     ----------
     estimator : estimator
-        Unfitted. Where its `random_state` is None, `seed` takes its place.
-    features : array, sparse matrix or DataFrame
-        From `features_for`.
-    variable : Variable
-        What to learn.
-    in_bag : ndarray
-        Positions of the rows to learn from.
-    out_of_bag : ndarray or None
-        Positions of the rows to predict; None predicts the rows learnt from.
-    seed : int
-        Of this fit alone.
-
-    Returns
-    -------
-    ndarray of shape (n, K) or (n,)
-        Probabilities of all classes, or predicted numbers.
+        Fitted.
+    task : Task
+        What was learnt, and the rows to score at once.
+    layout : Layout
+        What the estimator sees.
+    target : Variable or None
+        The target of the engine's table.
     """
-    from sklearn.base import clone
-    from threadpoolctl import threadpool_limits
 
-    model = _seeded(clone(estimator), seed)
-    seen = in_bag if out_of_bag is None else out_of_bag
-    # One thread per fit: fits run side by side, and the number of threads may change the last digits.
-    with threadpool_limits(1):
-        model.fit(_rows(features, in_bag), variable.labels[in_bag])
-        if variable.kind == "continuous":
-            return np.asarray(model.predict(_rows(features, seen)), dtype=np.float64)
-        predicted = np.asarray(model.predict_proba(_rows(features, seen)), dtype=np.float64)
-    spread = np.zeros((len(predicted), len(variable.classes)))
-    spread[:, np.asarray(model.classes_, dtype=np.intp)] = predicted
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return spread / spread.sum(axis=1, keepdims=True)
+    gains = None
+    n_trees = None
+
+    def __init__(self, estimator: Any, task: Task, layout: Layout, target: Variable | None) -> None:
+        self.estimator = estimator
+        self._variable = task.variable
+        self._layout = layout
+        self._target = target
+        self.scores = self.score(task.rows if task.scored is None else task.scored, task.scored_target)
+
+    def score(self, rows: Rows | Table, target: Labels | None = None) -> FloatArray:
+        """Score rows through the estimator's `predict_proba` or `predict`."""
+        from threadpoolctl import threadpool_limits
+
+        if isinstance(rows, Table):
+            theirs = replace_target(self._target, target, rows.n_rows, self._variable)
+            features = self._layout.lay_out(rows, theirs)
+        else:
+            features = _take(self._layout.features, rows)
+        with threadpool_limits(1):
+            if self._variable.kind == "continuous":
+                return np.asarray(self.estimator.predict(features), dtype=np.float64)
+            predicted = np.asarray(self.estimator.predict_proba(features), dtype=np.float64)
+        spread = np.zeros((len(predicted), len(self._variable.classes)))
+        spread[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = predicted
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return spread / spread.sum(axis=1, keepdims=True)
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
+    """Give the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    if weights is None:
+        return {}
+    prefix, last = "", estimator
+    while isinstance(last, Pipeline):
+        name, last = last.steps[-1]
+        prefix += f"{name}__"
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"`{type(last).__name__}` takes no `sample_weight`: use an estimator that does, or draw rows "
+            "instead of weighing them."
+        )
+    return {f"{prefix}sample_weight": weights}
+
+
+def _set_seed(model: Any, seed: int) -> None:
     """Seed whatever draws at random and was left unseeded; keep LightGBM quiet and to one thread."""
     parameters = model.get_params(deep=True)
     chosen: dict[str, Any] = {
@@ -93,70 +171,10 @@ def _seeded(model: Any, seed: int) -> Any:
         for name, value in parameters.items()
         if (name == "random_state" or name.endswith("__random_state")) and value is None
     }
-    if _is_lightgbm(model):
-        chosen |= {name: value for name, value in _LIGHTGBM.items() if parameters.get(name) is None}
-    return model.set_params(**chosen)
+    if is_lightgbm(model):
+        chosen |= {name: value for name, value in _QUIET.items() if parameters.get(name) is None}
+    model.set_params(**chosen)
 
 
-def _is_lightgbm(estimator: Any) -> bool:
-    return type(estimator).__module__.startswith("lightgbm.")
-
-
-def _picks_columns(estimator: Any) -> bool:
-    """Tell whether an estimator is, or wraps, a pipeline, which may pick its columns by name."""
-    from sklearn.pipeline import Pipeline
-
-    return isinstance(estimator, Pipeline) or any(
-        isinstance(value, Pipeline) for value in estimator.get_params(deep=True).values()
-    )
-
-
-def _rows(features: Any, rows: Rows) -> Any:
+def _take(features: Any, rows: Rows) -> Any:
     return features.iloc[rows] if hasattr(features, "iloc") else features[rows]
-
-
-def _target_columns(target: Variable) -> dict[str, FloatArray]:
-    """Turn the target into numeric columns: itself, or one indicator per class of three or more."""
-    labels = target.labels.astype(np.float64)
-    if len(target.classes) <= 2:
-        return {target.name: labels}
-    return {
-        f"{target.name}={name}": (labels == code).astype(float) for code, name in enumerate(target.classes)
-    }
-
-
-def _sparse(matrix: Any, extra: dict[str, FloatArray]) -> Any:
-    import scipy.sparse
-
-    joined = scipy.sparse.hstack([matrix, *(values[:, None] for values in extra.values())])
-    return scipy.sparse.csr_matrix(joined)  # LightGBM warns about every other form
-
-
-def _with_target(frame: Any, extra: dict[str, FloatArray]) -> Any:
-    import pandas as pd
-
-    taken = set(map(str, frame.columns))
-    free = {name if name not in taken else f"{name} (target)": values for name, values in extra.items()}
-    frame = frame.reset_index(drop=True)
-    return pd.concat([frame, pd.DataFrame(free)], axis=1) if free else frame
-
-
-def _categorical(columns: Sequence[Column], extra: dict[str, FloatArray]) -> Any:
-    import pandas as pd
-
-    made: dict[str, Any] = {}
-    for j, column in enumerate(columns):
-        if column.levels is None:
-            made[f"f{j}"] = column.numbers()
-        else:
-            made[f"f{j}"] = pd.Categorical.from_codes(
-                column.codes(), categories=pd.RangeIndex(len(column.levels))
-            )
-    for j, values in enumerate(extra.values()):
-        made[f"target{j}"] = values
-    return pd.DataFrame(made)
-
-
-def _numbers(columns: Sequence[Column], extra: dict[str, FloatArray]) -> FloatArray:
-    blocks = [one_hot(columns)] if columns else []
-    return np.column_stack([*blocks, *extra.values()])

@@ -1,0 +1,155 @@
+"""What a scikit-learn estimator sees: the table laid out in the form that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from fado.engine._base import FloatArray
+from fado.engine._schema import Schema
+from fado.tabular import Column, Table, Variable, one_hot
+
+__all__ = ["Form", "Layout", "form_for", "is_lightgbm"]
+
+Form = Literal["sparse", "frame", "categories", "numbers"]
+
+_MOST_INDICATORS = 32  # per column
+
+
+def form_for(estimator: Any, *, sparse: bool) -> Form:
+    """Choose what an estimator sees.
+
+    A pipeline gets the user's own columns, since it may pick them by name. A LightGBM estimator gets
+    categorical columns. Any other estimator gets numbers, with one indicator per level of a string or
+    categorical column. A sparse matrix stays one.
+    """
+    if sparse:
+        return "sparse"
+    if _picks_columns(estimator):
+        return "frame"
+    return "categories" if is_lightgbm(estimator) else "numbers"
+
+
+def is_lightgbm(estimator: Any) -> bool:
+    """Tell whether an estimator is one of LightGBM's own."""
+    return type(estimator).__module__.startswith("lightgbm.")
+
+
+def _picks_columns(estimator: Any) -> bool:
+    """Tell whether an estimator is, or wraps, a pipeline, which may pick its columns by name."""
+    from sklearn.pipeline import Pipeline
+
+    return isinstance(estimator, Pipeline) or any(
+        isinstance(value, Pipeline) for value in estimator.get_params(deep=True).values()
+    )
+
+
+class Layout:
+    """One form of a table for the models of some variables, and how to lay out another table likewise.
+
+    Parameters
+    ----------
+    form : {"sparse", "frame", "categories", "numbers"}
+        From `form_for`.
+    table : Table
+        The table that models learn from.
+    excluded : frozenset of int
+        Positions of the columns that the models must not see.
+    target : Variable or None
+        The target, if the models see it; it follows as further columns.
+
+    Attributes
+    ----------
+    features : array, sparse matrix or DataFrame
+        The table, laid out.
+    """
+
+    def __init__(self, form: Form, table: Table, excluded: frozenset[int], target: Variable | None) -> None:
+        self._form = form
+        self._kept = [j for j in range(table.n_columns) if j not in excluded]
+        self._names = table.to_pandas().columns[self._kept] if form == "frame" else None
+        self._schema = Schema.of(table, read=self._kept if form in ("categories", "numbers") else ())
+        if form == "numbers":
+            shown = [
+                levels and _frequent_levels(table.column(j)) for j, levels in enumerate(self._schema.levels)
+            ]
+            self._schema = replace(self._schema, levels=tuple(shown))
+        self.features = self.lay_out(table, target)
+
+    def lay_out(self, table: Table, target: Variable | None) -> Any:
+        """Lay out a table with the same columns, and the target of its rows if the models see it."""
+        places = self._schema.find(table, self._kept)
+        extra = _target_columns(target) if target is not None else {}
+        if table.is_sparse is not (self._form == "sparse"):
+            raise ValueError(
+                "Models of a sparse matrix score sparse matrices only, and others none: convert."
+            )
+        if self._form == "sparse":
+            return _sparse(table.source[:, self._kept], extra)
+        if self._form == "frame":
+            frame: Any = table.to_pandas()
+            chosen = frame.iloc[:, [places[j] for j in self._kept]]
+            return _with_target(chosen.set_axis(self._names, axis=1), extra)
+        columns = [self._schema.column(table, j, places[j]) for j in self._kept]
+        return _categories(columns, extra) if self._form == "categories" else _numbers(columns, extra)
+
+
+def _frequent_levels(column: Column) -> tuple[str, ...]:
+    """Give the levels of a column, the most frequent if there are many: the others have no indicator."""
+    levels = column.levels or ()
+    if len(levels) <= _MOST_INDICATORS:
+        return levels
+    codes = column.codes()
+    frequency = np.bincount(codes[codes >= 0], minlength=len(levels))
+    kept = np.sort(np.argsort(-frequency, kind="stable")[:_MOST_INDICATORS])
+    return tuple(levels[code] for code in kept)
+
+
+def _target_columns(target: Variable) -> dict[str, FloatArray]:
+    """Turn the target into numeric columns: itself, or one indicator per class of three or more."""
+    labels = target.labels.astype(np.float64)
+    if len(target.classes) <= 2:
+        return {target.name: labels}
+    return {
+        f"{target.name}={name}": (labels == code).astype(float) for code, name in enumerate(target.classes)
+    }
+
+
+def _sparse(matrix: Any, extra: dict[str, FloatArray]) -> Any:
+    import scipy.sparse
+
+    joined = scipy.sparse.hstack([matrix, *(values[:, None] for values in extra.values())])
+    return scipy.sparse.csr_matrix(joined)  # LightGBM warns about every other form
+
+
+def _with_target(frame: Any, extra: dict[str, FloatArray]) -> Any:
+    import pandas as pd
+
+    taken = set(map(str, frame.columns))
+    free = {name if name not in taken else f"{name} (target)": values for name, values in extra.items()}
+    frame = frame.reset_index(drop=True)
+    return pd.concat([frame, pd.DataFrame(free)], axis=1) if free else frame
+
+
+def _categories(columns: Sequence[Column], extra: dict[str, FloatArray]) -> Any:
+    import pandas as pd
+
+    made: dict[str, Any] = {}
+    for j, column in enumerate(columns):
+        if column.levels is None:
+            made[f"f{j}"] = column.numbers()
+        else:
+            made[f"f{j}"] = pd.Categorical.from_codes(
+                column.codes(), categories=pd.RangeIndex(len(column.levels))
+            )
+    for j, values in enumerate(extra.values()):
+        made[f"target{j}"] = values
+    return pd.DataFrame(made)
+
+
+def _numbers(columns: Sequence[Column], extra: dict[str, FloatArray]) -> FloatArray:
+    blocks = [one_hot(columns)] if columns else []
+    return np.column_stack([*blocks, *extra.values()])

@@ -1,0 +1,88 @@
+"""The columns that LightGBM sees: the table's and, last, the target, each at its place."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from fado.engine._base import Labels, Rows
+from fado.engine._schema import Schema
+from fado.engine._target import check_target, replace_target
+from fado.tabular import Column, Table, Variable
+
+__all__ = ["Features"]
+
+
+class Features:
+    """A table's columns and the target, in an order, and which of them a variable's models see.
+
+    Parameters
+    ----------
+    table : Table
+        The features.
+    target : Variable or None
+        The target, if models of protected attributes are to see it.
+    by_content : bool
+        Order the columns by what they hold, so that their places and names change nothing.
+
+    Attributes
+    ----------
+    columns : list of Column
+        The table's, then the target.
+    order : tuple of int
+        Positions in `columns`.
+    n_columns : int
+        How many columns the table has.
+    """
+
+    def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:
+        self._schema = Schema.of(table)
+        self._target = target
+        self.n_columns = table.n_columns
+        self.columns = list(table.columns) + ([_as_column(target)] if target is not None else [])
+        order = list(range(len(self.columns)))
+        if by_content:
+            digests = [column.digest() for column in self.columns]
+            order.sort(key=lambda j: digests[j])
+        self.order = tuple(order)
+
+    def sees(self, variable: Variable, j: int) -> bool:
+        """Tell whether a variable's models may split on a column."""
+        check_target(variable, self._target)
+        return j not in variable.excluded if j < self.n_columns else variable.sees_target
+
+    def find(self, table: Table, variable: Variable) -> list[int | None]:
+        """Find the columns in another table, refusing it if one that a variable's models see is not there."""
+        return self._schema.find(table, [j for j in range(self.n_columns) if self.sees(variable, j)])
+
+    def of_table(self, table: Table, target: Labels | None, variable: Variable) -> list[Column]:
+        """Give the columns of another table like `columns`; those that the models do not see may be missing.
+
+        Parameters
+        ----------
+        table : Table
+            The other table.
+        target : ndarray or None
+            The target's labels of its rows.
+        variable : Variable
+            What is learnt.
+        """
+        places = self.find(table, variable)
+        columns = [self._schema.column(table, j, place) for j, place in enumerate(places)]
+        if self._target is not None:
+            theirs = replace_target(self._target, target, table.n_rows, variable)
+            columns.append(_as_column(theirs) if theirs is not None else self._unseen_target(table.n_rows))
+        return columns
+
+    def of_rows(self, rows: Rows) -> list[Column]:
+        """Give the columns at some row positions."""
+        return [column.take(rows) for column in self.columns]
+
+    def _unseen_target(self, n_rows: int) -> Column:
+        target = self.columns[-1]
+        return Column(target.name, pa.chunked_array([pa.nulls(n_rows, target.data.type)]), target.levels)
+
+
+def _as_column(target: Variable) -> Column:
+    """Turn the target into a feature column for the models of protected attributes."""
+    levels = tuple(map(str, target.classes)) if len(target.classes) > 2 else None
+    return Column(target.name, pa.chunked_array([pa.array(target.labels)]), levels)

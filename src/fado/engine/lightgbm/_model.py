@@ -1,0 +1,70 @@
+"""A grown booster, and how to lay out rows for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fado.engine._base import FloatArray, Labels, Rows
+from fado.engine.lightgbm._boosting import Classes
+from fado.engine.lightgbm._features import Features
+from fado.engine.lightgbm._threads import fitting
+from fado.tabular import Table, Variable
+
+if TYPE_CHECKING:
+    import lightgbm
+
+__all__ = ["LightGBMModel"]
+
+
+class LightGBMModel:
+    """What LightGBM learnt; see `fado.engine.Model`.
+
+    Made within `fado.engine.lightgbm._threads.fitting`.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        Grown.
+    scores : ndarray
+        Of the rows that the task asked for.
+    variable : Variable
+        What was learnt.
+    classes : Classes
+        Those that occurred.
+    features : Features
+        The columns of the engine's table.
+    layout : tuple of int
+        Which of them the booster sees, in its order.
+    """
+
+    def __init__(
+        self,
+        booster: lightgbm.Booster,
+        scores: FloatArray,
+        variable: Variable,
+        classes: Classes,
+        features: Features,
+        layout: tuple[int, ...],
+    ) -> None:
+        self.scores = scores
+        self.gains = np.zeros(features.n_columns + 1)
+        self.gains[list(layout)] = booster.feature_importance("gain")
+        self.n_trees = booster.current_iteration()
+        self._booster = booster
+        self._variable = variable
+        self._classes = classes
+        self._features = features
+        self._layout = layout
+
+    def score(self, rows: Rows | Table, target: Labels | None = None) -> FloatArray:
+        """Score rows by what they hold, not by their bins."""
+        if isinstance(rows, Table):
+            columns = self._features.of_table(rows, target, self._variable)
+        else:
+            columns = self._features.of_rows(rows)
+        numbers = np.column_stack([columns[j].numbers() for j in self._layout])
+        with fitting():
+            predicted = np.asarray(self._booster.predict(numbers, num_threads=1), dtype=np.float64)
+        return self._classes.spread(predicted)

@@ -1,0 +1,157 @@
+"""Tasks on a `dask.distributed` cluster.
+
+Every worker is sent what the tasks share once, when it joins. A worker that is lost costs the tasks it was
+at: Dask gives them to another, and gives up on a task that has taken several workers with it.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Generic, Self
+
+import distributed
+
+from fado._versions import library_versions
+from fado.execution._base import Function, LostTask, Result, Task
+
+__all__ = ["DaskExecutor"]
+
+_AHEAD = 3  # tasks given out per thread of the cluster, so that none waits for the next
+
+
+@dataclass
+class _Delivered:
+    """What a worker's process holds for one run."""
+
+    shared: Any
+    stop: threading.Event = field(default_factory=threading.Event)
+    n_holders: int = 0  # workers of this process
+
+
+_delivered: dict[str, _Delivered] = {}
+_lock = threading.Lock()
+
+
+class _Delivery(distributed.WorkerPlugin):
+    """Brings what tasks share to every worker that is there or comes."""
+
+    def __init__(self, run: str, shared: Any) -> None:
+        self.name = f"fado-{run}"
+        self._run = run
+        self._shared = shared
+
+    def setup(self, worker: Any) -> None:
+        """Keep it; workers of one process share the first that came."""
+        with _lock:
+            delivered = _delivered.setdefault(self._run, _Delivered(self._shared))
+            delivered.n_holders += 1
+
+    def teardown(self, worker: Any) -> None:
+        """Forget it and stop the tasks that use it, unless another worker of this process needs it."""
+        with _lock:
+            delivered = _delivered[self._run]
+            delivered.n_holders -= 1
+            if not delivered.n_holders:
+                delivered.stop.set()
+                del _delivered[self._run]
+
+
+class DaskExecutor:
+    """Runs tasks on a cluster; see `fado.execution.Executor`.
+
+    Tasks are taken in the caller's thread. A task that takes its workers with it gives a `LostTask`.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        Connected to the cluster, whose workers must have the same libraries as this process.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def run(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[Result | LostTask[Task], None, None]:
+        """Give the results in the order of the tasks."""
+        with _Run(self._client, function, tasks, shared) as run:
+            run.submit()
+            while run.pending:
+                result = run.collect(next(iter(run.pending)))
+                run.submit()
+                yield result
+
+    def run_unordered(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[list[Result | LostTask[Task]], None, None]:
+        """Give the results as they come."""
+        with _Run(self._client, function, tasks, shared) as run:
+            arriving: Any = distributed.as_completed(run.submit())  # type: ignore[no-untyped-call]
+            for batch in arriving.batches():
+                results = [run.collect(future.key) for future in batch]
+                arriving.update(run.submit())
+                yield results
+
+
+class _Run(Generic[Task, Result]):
+    """One function for many tasks, from the first delivery until the workers have forgotten it."""
+
+    def __init__(
+        self, client: Any, function: Function[Task, Result], tasks: Iterable[Task], shared: Any
+    ) -> None:
+        self._client = client
+        self._function = function
+        self._remaining = enumerate(tasks)
+        self._name = uuid.uuid4().hex
+        self._delivery = _Delivery(self._name, shared)
+        self.pending: dict[str, tuple[Any, Task]] = {}  # futures and their tasks by key, in order
+
+    def __enter__(self) -> Self:
+        _check_versions(self._client)
+        self._client.register_plugin(self._delivery)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.cancel([future for future, _ in self.pending.values()], force=True)
+        self._client.unregister_worker_plugin(self._delivery.name)
+
+    def submit(self) -> list[Any]:
+        """Give out as many tasks as the cluster should have; fewer workers than before want none."""
+        wanted = _AHEAD * max(1, sum(self._client.nthreads().values()))
+        new = []
+        for number, task in islice(self._remaining, max(0, wanted - len(self.pending))):
+            key = f"fado-{self._name}-{number}"
+            future = self._client.submit(
+                _call, self._name, self._function, task, key=key, pure=False, priority=-number
+            )
+            self.pending[key] = future, task
+            new.append(future)
+        return new
+
+    def collect(self, key: str) -> Result | LostTask[Task]:
+        """Wait for a result, and let the cluster forget it."""
+        future, task = self.pending.pop(key)
+        try:
+            return future.result()
+        except distributed.KilledWorker as error:
+            return LostTask(task, f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
+        finally:
+            future.release()
+
+
+def _call(run: str, function: Function[Task, Result], task: Task) -> Result:
+    """Run one task, on a worker."""
+    with _lock:
+        delivered = _delivered[run]
+    return function(task, delivered.shared, delivered.stop)
+
+
+def _check_versions(client: Any) -> None:
+    here = library_versions()
+    for worker, there in client.run(library_versions).items():
+        if there != here:
+            raise ValueError(f"The Dask worker {worker} has other libraries: {there} there and {here} here.")

@@ -1,0 +1,311 @@
+"""One suite over every executor, and what a Dask cluster adds."""
+
+import os
+import threading
+import time
+from contextlib import closing, contextmanager
+
+import numpy as np
+import pytest
+
+from fado.execution import JoblibExecutor, LostTask, ThreadExecutor, n_workers
+
+# distributed's own clean-up leaves sockets to the collector now and then
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@contextmanager
+def dask_executor(workers, *, processes=False):
+    distributed = pytest.importorskip("distributed")
+    from fado.execution import DaskExecutor
+
+    with (
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=processes,
+            dashboard_address=":0",
+            memory_limit=None,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield DaskExecutor(client)
+
+
+@contextmanager
+def make(kind, workers):
+    if kind == "dask":
+        with dask_executor(workers) as executor:
+            yield executor
+    else:
+        yield {"threads": ThreadExecutor, "joblib": JoblibExecutor}[kind](workers)
+
+
+KINDS = ["threads", "joblib", "dask"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def executor(request):
+    with make(request.param, 2) as made:
+        yield made
+
+
+def run(executor, order, *arguments):
+    """Give a generator of single results, ordered or not."""
+    if order == "ordered":
+        yield from executor.run(*arguments)
+        return
+    with closing(executor.run_unordered(*arguments)) as batches:
+        for batch in batches:
+            yield from batch
+
+
+both = pytest.mark.parametrize("order", ["ordered", "unordered"])
+
+
+def slow_first(task, shared, stop):
+    time.sleep(0.05 if task == 0 else 0.0)
+    return task * 10
+
+
+def test_results_come_in_order_whichever_ends_first(executor):
+    assert list(executor.run(slow_first, range(20))) == [task * 10 for task in range(20)]
+
+
+def test_unordered_results_are_complete(executor):
+    batches = list(executor.run_unordered(slow_first, range(20)))
+    assert all(isinstance(batch, list) and batch for batch in batches)
+    assert sorted(result for batch in batches for result in batch) == [task * 10 for task in range(20)]
+
+
+@both
+def test_no_tasks_give_no_results(executor, order):
+    assert list(run(executor, order, slow_first, [])) == []
+
+
+def nap(task, shared, stop):
+    time.sleep(0.02)
+    return task
+
+
+@both
+def test_tasks_are_taken_a_few_ahead(executor, order):
+    taken = []
+
+    def tasks():
+        for task in range(500):
+            taken.append(task)
+            yield task
+
+    with closing(run(executor, order, nap, tasks())) as results:
+        next(results)
+        assert len(taken) < 50
+
+
+def test_threads_take_tasks_only_as_results_are_asked_for():
+    taken = []
+    tasks = (taken.append(task) or task for task in range(100))
+    with closing(ThreadExecutor(2).run(nap, tasks)) as results:
+        next(results)
+        time.sleep(0.2)
+        assert len(taken) <= 6
+
+
+def fail_at_three(task, shared, stop):
+    if task == 3:
+        raise LookupError("task 3 failed")
+    return task
+
+
+@both
+def test_errors_are_raised_as_they_are(executor, order):
+    with pytest.raises(LookupError, match="task 3 failed"):
+        list(run(executor, order, fail_at_three, range(10)))
+
+
+def leave_a_note(task, shared, stop):
+    (shared / str(task)).touch()
+    stop.wait(0.1)
+    return task
+
+
+@both
+def test_closing_early_cancels_what_has_not_begun(executor, order, tmp_path):
+    with closing(run(executor, order, leave_a_note, range(50), tmp_path)) as results:
+        next(results)
+    time.sleep(0.3)
+    begun = len(list(tmp_path.iterdir()))
+    assert begun <= 10
+    time.sleep(0.3)
+    assert len(list(tmp_path.iterdir())) == begun
+
+
+def wait_for_stop(task, shared, stop):
+    if task == 1:
+        (shared / "begun").touch()
+        stop.wait(60)
+    while not (shared / "begun").exists():
+        time.sleep(0.01)
+    return task
+
+
+@both
+def test_closing_early_ends_what_runs(executor, order, tmp_path):
+    started = time.monotonic()
+    with closing(run(executor, order, wait_for_stop, range(2), tmp_path)) as results:
+        assert next(results) == 0
+    assert list(executor.run(slow_first, range(4))) == [0, 10, 20, 30]  # all workers are free again
+    assert time.monotonic() - started < 30
+
+
+def add_shared(task, shared, stop):
+    return float(shared["numbers"][task])
+
+
+@both
+def test_what_tasks_share_arrives(executor, order):
+    shared = {"numbers": np.arange(300_000) / 2}  # large enough for joblib to map it
+    assert sorted(run(executor, order, add_shared, range(10), shared)) == [task / 2 for task in range(10)]
+
+
+def draw(task, shared, stop):
+    return np.random.default_rng([shared, task]).normal(size=3).tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_the_number_of_workers_changes_nothing(kind, workers):
+    with make(kind, workers) as executor:
+        assert list(executor.run(draw, range(20), 7)) == [draw(task, 7, None) for task in range(20)]
+
+
+def test_an_error_stops_threads_that_run():
+    stopped = threading.Event()
+
+    def fail_or_wait(task, shared, stop):
+        if task == 0:
+            raise ValueError("task 0 failed")
+        if stop.wait(10):
+            stopped.set()
+
+    with pytest.raises(ValueError, match="task 0 failed"):
+        list(ThreadExecutor(2).run(fail_or_wait, range(4)))
+    assert stopped.is_set()
+
+
+def test_joblib_in_threads_is_told_to_stop():
+    from joblib import parallel_config
+
+    stopped = threading.Event()
+
+    def wait(task, shared, stop):
+        if task and stop.wait(30):
+            stopped.set()
+
+    with parallel_config(backend="threading"), closing(JoblibExecutor(2).run(wait, range(10))) as results:
+        next(results)
+    assert stopped.wait(10)
+
+
+def test_number_of_workers():
+    assert n_workers(3) == 3
+    assert n_workers(None) == n_workers(-1) >= 1
+    with pytest.raises(ValueError, match="`n_jobs` must not be 0"):
+        n_workers(0)
+
+
+# --- Dask alone
+
+
+@pytest.fixture(scope="module")
+def processes():
+    dask = pytest.importorskip("dask")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask_executor(2, processes=True) as executor,
+    ):
+        yield executor
+
+
+class Counted:
+    """Leaves a file wherever it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        (self.folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+
+
+def tell_process(task, shared, stop):
+    time.sleep(0.01)
+    return os.getpid()
+
+
+def count_delivered():
+    from fado.execution._dask import _delivered
+
+    return len(_delivered)
+
+
+def test_workers_are_sent_once_what_tasks_share_and_forget_it(processes, tmp_path):
+    pids = set(processes.run(tell_process, range(30), Counted(tmp_path)))
+    arrived = [int(path.name.split("-")[0]) for path in tmp_path.iterdir()]
+    assert len(pids) == 2
+    assert sorted(arrived) == sorted(pids)
+    assert set(processes._client.run(count_delivered).values()) == {0}
+
+
+def kill_at_three(task, shared, stop):
+    if task == 3:
+        os._exit(1)
+    time.sleep(0.05)
+    return task
+
+
+@both
+def test_a_task_that_takes_its_workers_with_it_is_lost(processes, order):
+    """Dask may blame others that waited on the same workers."""
+    results = list(run(processes, order, kill_at_three, range(8)))
+    lost = {result.task: result.reason for result in results if isinstance(result, LostTask)}
+    assert lost[3].startswith("KilledWorker: ")
+    tasks = [result.task if isinstance(result, LostTask) else result for result in results]
+    assert sorted(tasks) == list(range(8))
+    assert order == "unordered" or tasks == list(range(8))
+    assert len(lost) < 8
+    assert list(processes.run(nap, range(4))) == [0, 1, 2, 3]
+
+
+def test_workers_with_other_libraries_are_refused():
+    pytest.importorskip("distributed")
+    from fado.execution import DaskExecutor
+
+    class Elsewhere:
+        def run(self, function):
+            return {"tcp://there": function() | {"lightgbm": "0.1"}}
+
+    for results in (
+        DaskExecutor(Elsewhere()).run(nap, []),
+        DaskExecutor(Elsewhere()).run_unordered(nap, []),
+    ):
+        with pytest.raises(ValueError, match=r"worker tcp://there has other libraries: .*'lightgbm': '0.1'"):
+            next(results)
+
+
+def test_workers_of_one_process_may_go_one_by_one():
+    pytest.importorskip("distributed")
+    from fado.execution._dask import _delivered, _Delivery
+
+    delivery = _Delivery("run", "shared")
+    for _ in range(2):
+        delivery.setup(None)
+    stop = _delivered["run"].stop
+    delivery.teardown(None)
+    assert _delivered["run"].shared == "shared"
+    assert not stop.is_set()
+    delivery.teardown(None)
+    assert "run" not in _delivered
+    assert stop.is_set()
