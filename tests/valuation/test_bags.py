@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fado._variables import Variable
+from fado.tabular import Variable
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
 
 

@@ -69,7 +69,7 @@ def test_a_saved_valuation_loads_to_the_last_bit(valuation, tmp_path, name):
         assert list(before.columns) == list(after.columns)
         np.testing.assert_array_equal(before.to_numpy(), after.to_numpy())
         assert (before.dtypes == after.dtypes).all()
-    assert loaded.metadata == (valuation.metadata if name == "v.parquet" else {})
+    assert loaded.metadata == (valuation.metadata if name == "v.parquet" else {"algorithm": "given"})
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 

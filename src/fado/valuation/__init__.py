@@ -1,7 +1,21 @@
-"""Values for rows: how unsure trained models are of the target and of protected attributes."""
+"""Values for rows: what each is worth for the target and for protected attributes."""
 
-from fado.valuation._in_bag import InBagEntropy
-from fado.valuation._out_of_bag import OutOfBagEntropy
+from fado.valuation._alignment import check_alignment
+from fado.valuation._base import BaseValuator
+from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
 from fado.valuation._result import Valuation
+from fado.valuation._scale import Scale
+from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
 
-__all__ = ["InBagEntropy", "OutOfBagEntropy", "Valuation"]
+__all__ = [
+    "BaseValuator",
+    "InBagEntropy",
+    "OutOfBagEntropy",
+    "Provenance",
+    "Scale",
+    "SplitGains",
+    "TargetNote",
+    "Valuation",
+    "VariableNote",
+    "check_alignment",
+]

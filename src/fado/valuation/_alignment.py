@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._variables import encoded, target_column
-from fado.metrics._inputs import warn_user
+from fado._messages import warn_user
+from fado.tabular import Problem
 
-__all__ = ["TARGET_PATTERN", "target_pattern", "warn_of_other_rows"]
-
-TARGET_PATTERN = "target_pattern"  # its place in a valuation's metadata
+__all__ = ["check_alignment", "target_pattern"]
 
 
 def target_pattern(codes: npt.NDArray[np.int32]) -> str:
@@ -33,20 +31,21 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
     return hashlib.blake2b(by_appearance[codes].data, digest_size=16).hexdigest()
 
 
-def warn_of_other_rows(valuation: Any, y: Any) -> None:
+def check_alignment(valuation: Any, problem: Problem) -> None:
     """Warn if a valuation was made with other labels than those of the rows it is used for.
 
-    Labels of another number are another target, which tells nothing about the rows.
+    Labels of another number are another target, which tells nothing about the rows. Given probabilities, some
+    of the rows, a continuous target and old files have no pattern to compare.
     """
-    about = getattr(valuation, "metadata", {})
-    if TARGET_PATTERN not in about:  # given probabilities, some of the rows, a continuous target, an old file
+    provenance = getattr(valuation, "provenance", None)
+    if provenance is None or provenance.target_pattern is None:
         return
-    codes, labels = encoded(target_column(y, len(valuation)))
-    if len(labels) != len(about["variables"]["y"]["classes"]):
+    codes, labels = problem.sources[0].encode()
+    note = provenance.variables.get("y")
+    if note is None or note.classes is None or len(labels) != len(note.classes):
         return
-    if target_pattern(codes) != about[TARGET_PATTERN]:
+    if target_pattern(codes) != provenance.target_pattern:
         warn_user(
             "`valuation` was made with other labels `y`, or with the rows in another order: pass the "
-            "valuation of these very rows.",
-            UserWarning,
+            "valuation of these very rows."
         )

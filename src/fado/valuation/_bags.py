@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fado._variables import Variable
+from fado.tabular import Variable
 
 __all__ = ["check_bags", "out_of_bag_sets", "strata_of"]
 
 Rows = npt.NDArray[np.int32]
 
 
-def check_bags(n_rows: int, n_bags: int, unseen_fraction: float) -> None:
+def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "rows") -> None:
     """Refuse bags that cannot cover every row, or that leave a side empty."""
     if not 0 < unseen_fraction < 1:
         raise ValueError(f"`unseen_fraction` must be in (0, 1), got {unseen_fraction}.")
@@ -31,8 +31,8 @@ def check_bags(n_rows: int, n_bags: int, unseen_fraction: float) -> None:
     if math.floor(unseen) < 1 or math.ceil(unseen) >= n_rows:
         side = "an out-of-bag set empty" if math.floor(unseen) < 1 else "an in-bag set empty"
         raise ValueError(
-            f"`unseen_fraction={unseen_fraction}` of {n_rows} rows (n_samples = {n_rows}) leaves {side}: use "
-            "more rows or another fraction."
+            f"`unseen_fraction={unseen_fraction}` of {n_rows} {units} (n_samples = {n_rows}) leaves {side}: "
+            f"use more {units} or another fraction."
         )
 
 
@@ -66,6 +66,7 @@ def out_of_bag_sets(
     unseen_fraction: float,
     strata: npt.NDArray[np.int64],
     generator: np.random.Generator,
+    blocks: npt.NDArray[np.int64] | None = None,
 ) -> list[Rows]:
     """Draw the out-of-bag rows of every bag.
 
@@ -73,11 +74,18 @@ def out_of_bag_sets(
     give or take one, and never twice in one bag. Each permutation spreads every stratum evenly, so a bag's
     share of a stratum is the stratum's own share to about one row.
 
+    With `blocks`, rows that belong together are left out together: the same is done with blocks in the place
+    of rows, each in the stratum of its first row.
+
     Returns
     -------
     list of ndarray
         Sorted row positions, one array per bag.
     """
+    if blocks is not None:
+        _, first = np.unique(blocks, return_index=True)
+        units = out_of_bag_sets(len(first), n_bags, unseen_fraction, _renumbered(strata[first]), generator)
+        return [np.flatnonzero(np.isin(blocks, left_out)).astype(np.int32) for left_out in units]
     edges = np.rint(np.arange(n_bags + 1) * (n_rows * unseen_fraction)).astype(np.int64)
     edges[-1] = max(edges[-1], n_rows)  # n_bags * unseen_fraction may be 1 only up to rounding
     stream = _stream(n_rows, strata, generator)

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import version
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._alignment import TARGET_PATTERN
-from fado.valuation._entropy import normalised_entropy
+from fado._versions import library_versions
+from fado.valuation._probabilities import normalised_entropy
+from fado.valuation._provenance import Provenance, VariableNote
+from fado.valuation._scale import EFFECT, ENTROPY, Scale
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Valuation", "library_versions"]
+__all__ = ["PARTS", "Valuation"]
 
 FloatArray = npt.NDArray[np.float64]
+
+PARTS = ("values", "standard_error", "counts", "agreement")
 
 
 class Valuation:
     """One value per row and variable, with what is known of its precision.
 
-    Valuators make it; `from_probabilities` makes one from a model's own scores, `load` reads a saved one.
+    Valuators make it; `from_probabilities` makes one from a model's own scores, `from_values` from values of
+    any other origin, `load` reads a saved one.
 
     Parameters
     ----------
-    values, standard_error, counts, agreement : mapping of str to ndarray
+    values : mapping of str to ndarray
         One array per variable: ``"y"`` first, then the protected attributes.
-    metadata : mapping, optional
-        How the values came about: plain data that JSON can hold.
+    standard_error, counts, agreement : mapping of str to ndarray, optional
+        The same, as far as it is known.
+    scales : mapping of str to Scale, optional
+        What each variable's values mean, and their ends; entropies if nothing is said.
+    provenance : Provenance, optional
+        How the values came about.
+    index : pandas.Index, optional
+        The rows' labels, if the table had any.
 
     Examples
     --------
@@ -49,18 +60,31 @@ class Valuation:
     def __init__(
         self,
         values: Mapping[str, FloatArray],
-        standard_error: Mapping[str, FloatArray],
-        counts: Mapping[str, npt.NDArray[np.integer]],
-        agreement: Mapping[str, FloatArray],
-        metadata: Mapping[str, Any] | None = None,
+        standard_error: Mapping[str, FloatArray] | None = None,
+        counts: Mapping[str, npt.NDArray[np.integer]] | None = None,
+        agreement: Mapping[str, FloatArray] | None = None,
+        *,
+        scales: Mapping[str, Scale] | None = None,
+        provenance: Provenance | None = None,
+        index: Any = None,
     ) -> None:
+        parts = zip(PARTS, (values, standard_error, counts, agreement), strict=True)
         self._arrays: dict[str, dict[str, npt.NDArray[Any]]] = {
-            "values": dict(values),
-            "standard_error": dict(standard_error),
-            "counts": dict(counts),
-            "agreement": dict(agreement),
+            part: dict(arrays) for part, arrays in parts if arrays is not None
         }
-        self.metadata: dict[str, Any] = dict(metadata or {})
+        self.scales: dict[str, Scale] = {name: (scales or {}).get(name, ENTROPY) for name in values}
+        self.provenance = Provenance() if provenance is None else provenance
+        self._index = index
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How the values came about, as plain data that JSON can hold; `provenance` has the same, typed."""
+        return self.provenance.to_dict()
+
+    @property
+    def parts(self) -> list[str]:
+        """What is known: ``"values"``, then as many of the other parts as there are."""
+        return list(self._arrays)
 
     @property
     def variables(self) -> list[str]:
@@ -74,7 +98,7 @@ class Valuation:
 
     @property
     def values(self) -> pd.DataFrame:
-        """How unsure the models are of each variable, per row, in [0, 1]."""
+        """What each row is worth for each variable; `scales` says what the numbers mean."""
         return self._frame("values")
 
     @property
@@ -84,7 +108,7 @@ class Valuation:
 
     @property
     def counts(self) -> pd.DataFrame:
-        """How many fits scored each row."""
+        """How many fits scored each row; 0 where that is not known."""
         return self._frame("counts")
 
     @property
@@ -92,10 +116,16 @@ class Valuation:
         """Mean probability that the fits gave to the row's own label; for numbers 1 - |error| / max."""
         return self._frame("agreement")
 
+    def part(self, part: str, variable: str) -> npt.NDArray[Any]:
+        """Give one part of one variable as an array; NaN, or 0 fits, where it is not known."""
+        if part in self._arrays:
+            return self._arrays[part][variable]
+        return np.zeros(len(self), dtype=np.int32) if part == "counts" else np.full(len(self), np.nan)
+
     def _frame(self, part: str) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(self._arrays[part])
+        return pd.DataFrame({name: self.part(part, name) for name in self.variables}, index=self._index)
 
     @overload
     def __getitem__(self, key: str) -> FloatArray: ...
@@ -127,8 +157,27 @@ class Valuation:
             part: {name: array[rows] for name, array in arrays.items()}
             for part, arrays in self._arrays.items()
         }
-        about = {name: value for name, value in self.metadata.items() if name != TARGET_PATTERN}
-        return Valuation(**parts, metadata=about)
+        return Valuation(
+            **parts,
+            scales=self.scales,
+            provenance=replace(self.provenance, target_pattern=None),
+            index=None if self._index is None else self._index[rows],
+        )
+
+    def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
+        """Give the valuation with the labels of its rows, and a digest of their targets."""
+        changed = self.with_provenance(target_pattern=target_pattern)
+        changed._index = index
+        return changed
+
+    def with_provenance(self, **changes: Any) -> Valuation:
+        """Give the valuation with some entries of its provenance changed."""
+        return Valuation(
+            **self._arrays,
+            scales=self.scales,
+            provenance=replace(self.provenance, **changes),
+            index=self._index,
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -139,11 +188,11 @@ class Valuation:
         return len(self._arrays["values"]["y"])
 
     def __repr__(self) -> str:
-        how = self.metadata.get("algorithm", "given")
+        how = self.provenance.algorithm
         return f"Valuation of {len(self):,} rows ({how})\n{self.summary().to_string()}"
 
     def _repr_html_(self) -> str:
-        how = self.metadata.get("algorithm", "given")
+        how = html.escape(self.provenance.algorithm)
         table = self.summary().to_html(border=0, escape=True, index_names=False)
         return f"<div><p><b>Valuation</b> of {len(self):,} rows ({how})</p>{table}</div>"
 
@@ -151,17 +200,16 @@ class Valuation:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement."""
         import pandas as pd
 
-        kinds = {name: about.get("kind", "") for name, about in self.metadata.get("variables", {}).items()}
         rows = {}
         for name in self.variables:
             value = self[name]
             quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
             rows[name] = {
-                "kind": kinds.get(name, ""),
+                "kind": self.provenance.kind_of(name),
                 "mean": _mean(value),
                 **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
-                "std. error": _mean(self._arrays["standard_error"][name]),
-                "agreement": _mean(self._arrays["agreement"][name]),
+                "std. error": _mean(self.part("standard_error", name)),
+                "agreement": _mean(self.part("agreement", name)),
             }
         return pd.DataFrame.from_dict(rows, orient="index").round(3)
 
@@ -194,11 +242,57 @@ class Valuation:
                 raise ValueError(
                     f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(value)}."
                 )
-        unknown = {name: np.full(n_rows, np.nan) for name in values}
-        counts = {name: np.ones(n_rows, dtype=np.int32) for name in values}
-        about = {name: {"kind": "classes"} for name in values}
-        metadata = {"algorithm": "probabilities", "variables": about, "versions": library_versions()}
-        return cls(values, unknown, counts, unknown, metadata)
+        return cls(
+            values,
+            counts={name: np.ones(n_rows, dtype=np.int32) for name in values},
+            provenance=Provenance(
+                "probabilities",
+                variables={name: VariableNote("classes") for name in values},
+                versions=library_versions(),
+            ),
+        )
+
+    @classmethod
+    def from_values(
+        cls, values: Mapping[str, npt.ArrayLike], *, scales: Mapping[str, Scale] | None = None
+    ) -> Valuation:
+        """Take values that were made elsewhere, of either sign; higher must mean worth more.
+
+        Parameters
+        ----------
+        values : mapping of str to array-like
+            The values for ``"y"``, and for every protected attribute by its name; NaN where a row has none. A
+            pandas Series' index is kept.
+        scales : mapping of str to Scale, optional
+            What they mean, and their ends. A column without one is taken for effects: signed, 0 is neutral,
+            without ends; a utility divides such values by their standard deviation.
+
+        Returns
+        -------
+        Valuation
+            Without standard errors, counts and agreement.
+
+        Examples
+        --------
+        >>> from fado import Valuation
+        >>> valuation = Valuation.from_values({"y": [0.2, -0.1], "age": [0.0, 0.3]})
+        >>> valuation.scales["age"].is_signed
+        True
+        """
+        if "y" not in values:
+            raise ValueError(f"`values` must hold the values for 'y', the target, got {list(values)}.")
+        arrays = {str(name): _as_values(str(name), values[name]) for name in values}
+        ordered = {"y": arrays.pop("y"), **arrays}
+        for name, array in ordered.items():
+            if len(array) != len(ordered["y"]):
+                raise ValueError(
+                    f"`values` of 'y' have {len(ordered['y'])} rows and those of {name!r} have {len(array)}."
+                )
+        return cls(
+            ordered,
+            scales={name: (scales or {}).get(name, EFFECT) for name in ordered},
+            index=getattr(values["y"], "index", None) if hasattr(values["y"], "iloc") else None,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the valuation to a file that appears whole or not at all.
@@ -211,7 +305,7 @@ class Valuation:
         """
         from fado.valuation._saved import write
 
-        write(path, self.variables, self._arrays, self.metadata)
+        write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Valuation:
@@ -224,7 +318,7 @@ class Valuation:
         """
         from fado.valuation._saved import read
 
-        return cls(**read(path))
+        return read(path)
 
 
 def _mean(values: FloatArray) -> float:
@@ -243,11 +337,13 @@ def _probabilities(name: str, given: npt.ArrayLike) -> FloatArray:
     return p
 
 
-def library_versions() -> dict[str, str]:
-    """Name the versions of the libraries that decide a value."""
-    from fado._version import __version__
-
-    return {"fado": __version__} | {name: _installed(name) for name in ("numpy", "lightgbm", "scikit-learn")}
-
-
-_installed = cache(version)  # it searches the file system
+def _as_values(name: str, given: npt.ArrayLike) -> FloatArray:
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`values` of {name!r} must be numbers, got {type(given).__name__}.") from error
+    if array.ndim != 1:
+        raise ValueError(f"`values` of {name!r} must be one-dimensional, got shape {array.shape}.")
+    if np.isinf(array).any():
+        raise ValueError(f"`values` of {name!r} must be finite, or NaN where a row has none.")
+    return array

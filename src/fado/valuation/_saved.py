@@ -1,34 +1,32 @@
-"""Valuations as files: Parquet with its metadata, or plain CSV."""
+"""Valuations as files: Parquet with its description, or plain CSV."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._files import replacing
+from fado.valuation._provenance import Provenance
+from fado.valuation._result import PARTS, Valuation
+from fado.valuation._scale import EFFECT, ENTROPY, Scale
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PARTS", "read", "write"]
+__all__ = ["read", "write"]
 
-FORMAT = 1
-PARTS = ("values", "standard_error", "counts", "agreement")
+FORMAT = 2
+READABLE = (1, FORMAT)  # format 1 holds entropies, and always all parts
 _METADATA_KEY = b"fado.valuation"
 
-Arrays = Mapping[str, Mapping[str, npt.NDArray[Any]]]
 
-
-def write(
-    path: str | os.PathLike[str], variables: Sequence[str], arrays: Arrays, metadata: Mapping[str, Any]
-) -> None:
-    """Write the parts of a valuation, one column per part and variable."""
+def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
+    """Write what is known, one column per part and variable."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -36,11 +34,17 @@ def write(
     ending = _ending(path)
     names: list[str] = []
     columns = []
-    for part in PARTS:
-        for variable in variables:
+    for part in valuation.parts:
+        for variable in valuation.variables:
             names.append(_column_name(part, variable, names))
-            columns.append(pa.array(arrays[part][variable]))
-    about = {"format": FORMAT, "variables": list(variables), "metadata": dict(metadata)}
+            columns.append(pa.array(valuation.part(part, variable)))
+    about = {
+        "format": FORMAT,
+        "variables": valuation.variables,
+        "parts": valuation.parts,
+        "scales": {name: scale.to_dict() for name, scale in valuation.scales.items()},
+        "metadata": valuation.metadata,
+    }
     table = pa.Table.from_arrays(columns, names=names).replace_schema_metadata(
         {_METADATA_KEY: json.dumps(about).encode()}
     )
@@ -51,27 +55,36 @@ def write(
             pyarrow.parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what `write` wrote, as keyword arguments of `Valuation`."""
+def read(path: str | os.PathLike[str]) -> Valuation:
+    """Read what `write` wrote."""
     ending = _ending(path)
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     foreign = f"{str(path)!r} is not a valuation that FADO saved"
     table = _read_csv(path, foreign) if ending == ".csv" else _read_parquet(path, foreign)
     about = _described(table, foreign) if ending == ".parquet" else _guessed(table.column_names)
-    variables = about["variables"]
-    if not variables or variables[0] != "y" or table.num_columns != len(PARTS) * len(variables):
+    variables, parts = about["variables"], about["parts"]
+    if not variables or variables[0] != "y" or table.num_columns != len(parts) * len(variables):
         raise ValueError(f"{foreign}: its columns do not match its description.")
     try:
         arrays = [column.to_numpy().astype(np.float64, copy=False) for column in table.columns]
     except ValueError as error:
         raise ValueError(f"{foreign}: it holds something other than numbers.") from error
-    parts: dict[str, Any] = {
+    read_parts: dict[str, Any] = {
         part: dict(zip(variables, arrays[start : start + len(variables)], strict=True))
-        for part, start in zip(PARTS, range(0, len(arrays), len(variables)), strict=True)
+        for part, start in zip(parts, range(0, len(arrays), len(variables)), strict=True)
     }
-    parts["counts"] = {name: counts.astype(np.int32) for name, counts in parts["counts"].items()}
-    return {**parts, "metadata": about["metadata"]}
+    if "counts" in read_parts:
+        read_parts["counts"] = {name: own.astype(np.int32) for name, own in read_parts["counts"].items()}
+    scales = about["scales"]
+    if scales is None:  # a CSV file does not tell
+        scales = {name: _guessed_scale(own) for name, own in read_parts["values"].items()}
+    return Valuation(**read_parts, scales=scales, provenance=about["provenance"])
+
+
+def _guessed_scale(values: Any) -> Scale:
+    known = values[~np.isnan(values)]
+    return ENTROPY if ((known >= 0) & (known <= 1)).all() else EFFECT
 
 
 def _ending(path: str | os.PathLike[str]) -> str:
@@ -115,20 +128,34 @@ def _first_line(error: Exception) -> str:
 def _described(table: pa.Table, foreign: str) -> dict[str, Any]:
     try:
         about = json.loads((table.schema.metadata or {})[_METADATA_KEY])
-        layout, _, _ = about["format"], about["variables"], about["metadata"]
+        layout, variables, metadata = about["format"], about["variables"], about["metadata"]
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(f"{foreign}: it carries no description of its values.") from error
-    if layout != FORMAT:
+    if layout not in READABLE:
         raise ValueError(f"The valuation was saved in format {layout}; this release reads format {FORMAT}.")
-    return about
+    parts = about.get("parts", list(PARTS))
+    if not isinstance(variables, list) or not isinstance(parts, list) or not set(parts) <= set(PARTS):
+        raise ValueError(f"{foreign}: its columns do not match its description.")
+    try:
+        scales = {name: Scale.from_dict(scale) for name, scale in about.get("scales", {}).items()}
+        provenance = Provenance.from_dict(metadata)
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{foreign}: {error}") from error
+    return {"variables": variables, "parts": parts, "scales": scales, "provenance": provenance}
 
 
 def _guessed(names: Sequence[str]) -> dict[str, Any]:
-    """Read the variables off the columns of a CSV file."""
-    variables = list(names[: len(names) // len(PARTS)])
+    """Read variables and parts off the columns of a CSV file."""
+    parts = ["values", *(part for part in PARTS[1:] if f"y.{part}" in names)]
+    variables = list(names[: len(names) // len(parts)])
     expected: list[str] = []
-    for part in PARTS:
+    for part in parts:
         for variable in variables:
             expected.append(_column_name(part, variable, expected))
     matches = expected == list(names)
-    return {"variables": variables if matches else [], "metadata": {}}
+    return {
+        "variables": variables if matches else [],
+        "parts": parts,
+        "scales": None,
+        "provenance": Provenance(),
+    }

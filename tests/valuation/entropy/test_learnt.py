@@ -13,7 +13,7 @@ Z = np.where(X["c"] + 0.5 * RNG.normal(size=N) > 0, "p", "q")
 
 
 def test_the_columns_that_models_split_on_are_told():
-    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, {"z": Z}).valuation_
+    valuation = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features={"z": Z}).valuation_
     told = valuation.metadata["split_gains"]
     assert told["columns"] == ["a b", "a_b", "c"]
     assert sum(told["shares"]["y"]) == pytest.approx(1)
@@ -25,7 +25,7 @@ def test_the_columns_that_models_split_on_are_told():
 def test_a_column_kept_from_models_has_no_gain():
     shares = [
         OutOfBagEntropy(estimators=estimators, n_bags=5, random_state=0, z_exclude=["c"])
-        .fit(X, Y, {"z": Z})
+        .fit(X, Y, sensitive_features={"z": Z})
         .valuation_.metadata["split_gains"]["shares"]["z"]
         for estimators in (None, drawing_columns())
     ]
@@ -42,14 +42,16 @@ def drawing_columns():
 
 def test_any_number_of_workers_tells_the_same():
     one, two = (
-        OutOfBagEntropy(n_bags=5, random_state=0, n_jobs=jobs).fit(X, Y, {"z": Z}).valuation_.metadata
+        OutOfBagEntropy(n_bags=5, random_state=0, n_jobs=jobs)
+        .fit(X, Y, sensitive_features={"z": Z})
+        .valuation_.metadata
         for jobs in (1, 2)
     )
     assert one == two
 
 
 def test_other_estimators_tell_no_gains():
-    valuation = InBagEntropy(LogisticRegression()).fit(X, Y, {"z": Z}).valuation_
+    valuation = InBagEntropy(LogisticRegression()).fit(X, Y, sensitive_features={"z": Z}).valuation_
     assert "split_gains" not in valuation.metadata
 
 

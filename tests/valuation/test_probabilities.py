@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from fado.valuation._entropy import normalised_entropy, own_label_probability
+from fado.valuation._probabilities import normalised_entropy, own_label_probability
 
 
 def test_binary_values_by_hand():

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fado._variables import Variable
-from fado.valuation._fits import Bag
-from fado.valuation._valuator import EntropyValuator
+from fado.tabular import Variable
+from fado.valuation.entropy._base import EntropyValuator
+from fado.valuation.entropy._fits import Bag
 
 __all__ = ["InBagEntropy"]
 
@@ -78,8 +78,8 @@ class InBagEntropy(EntropyValuator):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def _bags(self, variables: Sequence[Variable], generator: np.random.Generator) -> list[Bag]:
+    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]
 
     def _algorithm(self) -> dict[str, Any]:
-        return {"algorithm": "in-bag"}
+        return {"algorithm": "in-bag", "settings": {"z_sees_target": bool(self.z_sees_target)}}

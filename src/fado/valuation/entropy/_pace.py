@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from fado._variables import Variable
-from fado.engine._lightgbm import WATCHED_EVERY, Prediction
-from fado.valuation._entropy import own_label_probability
+from fado.tabular import Variable
+from fado.valuation._probabilities import own_label_probability
 
-__all__ = ["LossCurve", "bags_that_tell", "paced", "summed"]
+__all__ = ["LossCurve", "bags_that_tell", "choose_pace", "sum_losses"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
+WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
 _ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer tell too little
 _MOST_BAGS = 2  # that are asked, in tables too small to hold as many
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
@@ -52,15 +52,16 @@ class LossCurve:
     Examples
     --------
     >>> import numpy as np
-    >>> from fado._variables import Variable
-    >>> from fado.engine._lightgbm import Prediction
+    >>> from fado.tabular import Variable
     >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
     >>> curve = LossCurve(coin, np.array([0, 1]))
-    >>> curve(Prediction(np.array([0.25, 0.75]), gains=np.zeros(1)))
+    >>> curve(np.array([0.25, 0.75]))
     False
     >>> np.exp(-np.array(curve.losses)).round(4)
     array([0.25  , 0.5625])
     """
+
+    every = WATCHED_EVERY
 
     def __init__(self, variable: Variable, rows: Rows) -> None:
         self._variable = variable
@@ -68,9 +69,9 @@ class LossCurve:
         self._labels = variable.labels[rows][self._known]
         self.losses = [self._loss(self._best_constant())]
 
-    def __call__(self, so_far: Prediction) -> bool:
+    def __call__(self, scores: FloatArray) -> bool:
         """Note the loss after a few more trees; say whether to stop growing."""
-        self.losses.append(self._loss(so_far.predicted[self._known]))
+        self.losses.append(self._loss(scores[self._known]))
         return self.n_trees - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
 
     @property
@@ -101,7 +102,7 @@ def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
     return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
 
 
-def summed(curves: Sequence[Sequence[float]]) -> FloatArray:
+def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
     """Add the `losses` of a variable's fits; one that ended early is taken to rise on as since its lowest.
 
     Fits that grew no tree have nothing to say; if none grew any, the sum is empty.
@@ -111,7 +112,7 @@ def summed(curves: Sequence[Sequence[float]]) -> FloatArray:
     return np.sum([_prolonged(losses, longest) for losses in grown], axis=0) if grown else np.zeros(0)
 
 
-def paced(model: Any, losses: FloatArray) -> Any:
+def choose_pace(model: Any, losses: FloatArray) -> Any:
     """Fit a model's pace to what there is to learn.
 
     A model that has learnt all that helps before its last tree is slowed down: rate times trees stays what it
@@ -123,7 +124,8 @@ def paced(model: Any, losses: FloatArray) -> Any:
     model : LGBMClassifier or LGBMRegressor
         The fast one.
     losses : ndarray
-        Of the fast one for unseen rows, before the first tree and after every `WATCHED_EVERY`; see `summed`.
+        Of the fast one for unseen rows, before the first tree and after every `WATCHED_EVERY`; `sum_losses`
+        gives them.
 
     Returns
     -------
@@ -135,7 +137,7 @@ def paced(model: Any, losses: FloatArray) -> Any:
     >>> import numpy as np
     >>> from lightgbm import LGBMClassifier
     >>> model = LGBMClassifier(n_estimators=40, learning_rate=0.3)
-    >>> slowed = paced(model, np.array([9.0, 6.0, 5.0, 4.5, 4.4, 4.6]))  # lowest after 20 trees
+    >>> slowed = choose_pace(model, np.array([9.0, 6.0, 5.0, 4.5, 4.4, 4.6]))  # lowest after 20 trees
     >>> slowed.n_estimators, slowed.learning_rate
     (30, 0.2)
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fado._variables import Variable
-from fado.valuation._entropy import normalised_entropy, own_label_probability
-from fado.valuation._moments import Moments
+from fado.tabular import Variable
+from fado.valuation._probabilities import normalised_entropy, own_label_probability
+from fado.valuation.entropy._moments import Moments
 
-__all__ = ["FinishedValues", "finished", "largest_known", "row_statistics"]
+__all__ = ["FinishedValues", "finish", "largest_known", "row_statistics"]
 
 FloatArray = npt.NDArray[np.float64]
 FinishedValues = tuple[FloatArray, FloatArray, FloatArray]
@@ -32,7 +32,7 @@ def row_statistics(
     return np.abs(predicted - training_mean), np.abs(predicted - labels)
 
 
-def finished(variable: Variable, moments: Moments) -> FinishedValues:
+def finish(variable: Variable, moments: Moments) -> FinishedValues:
     """Turn averages over fits into values, standard errors and agreement, all in [0, 1]."""
     mean, error, agreement = moments.mean, moments.standard_error, moments.agreement
     if variable.kind == "classes":

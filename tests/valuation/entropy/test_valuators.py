@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fado
 from fado import InBagEntropy, OutOfBagEntropy
-from fado.engine import _parallel
+from fado.execution import ThreadExecutor
 
 N = 1000
 RNG = np.random.default_rng(0)
@@ -191,14 +191,15 @@ def test_any_number_of_workers_gives_identical_values(estimators):
 def test_the_order_in_which_fits_finish_changes_nothing(monkeypatch, table):
     frame, y, z = table
     expected = OutOfBagEntropy(random_state=0, n_jobs=1).fit(frame, y, sensitive_features=z).valuation_.values
-    original = _parallel.in_threads
 
-    def backwards(function, tasks, workers):
-        tasks = list(tasks)
-        done = {id(task): next(original(function, [task], 1)) for task in reversed(tasks)}
-        return (done[id(task)] for task in tasks)
+    class Backwards(ThreadExecutor):
+        def run(self, function, tasks, shared=None):
+            tasks = list(tasks)
+            run_one = super().run
+            done = {id(task): next(run_one(function, [task], shared)) for task in reversed(tasks)}
+            return (done[id(task)] for task in tasks)
 
-    monkeypatch.setattr("fado.valuation._fits.in_threads", backwards)
+    monkeypatch.setattr("fado.valuation.entropy._fits.ThreadExecutor", Backwards)
     shuffled = OutOfBagEntropy(random_state=0, n_jobs=2).fit(frame, y, sensitive_features=z).valuation_.values
     pd.testing.assert_frame_equal(shuffled, expected, check_exact=True)
 
@@ -227,7 +228,8 @@ def test_every_library_gives_identical_values(table, library, estimator):
     valuator = OutOfBagEntropy(estimator, n_bags=5, random_state=0)
     expected = clone(valuator).fit(frame, y, sensitive_features=z).valuation_.values
     got = clone(valuator).fit(other, other_y, sensitive_features=other_z).valuation_.values
-    pd.testing.assert_frame_equal(got, expected, check_exact=True)
+    assert list(got.index) == list(other.index if hasattr(other, "iloc") else range(N))
+    pd.testing.assert_frame_equal(got.reset_index(drop=True), expected, check_exact=True)
 
 
 def test_numpy_gives_the_values_of_pandas():

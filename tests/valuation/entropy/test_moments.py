@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fado.valuation._moments import Moments
+from fado.valuation.entropy._moments import Moments
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))

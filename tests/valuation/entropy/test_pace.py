@@ -7,27 +7,23 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 
 from fado import InBagEntropy, OutOfBagEntropy
-from fado._variables import Variable
-from fado.engine import _boosting, _lightgbm
-from fado.engine._lightgbm import Prediction
-from fado.valuation import _fits, _valuator
-from fado.valuation._pace import LossCurve, bags_that_tell, paced, summed
+from fado.engine import default_estimators
+from fado.engine.lightgbm import _bins, _engine
+from fado.tabular import Table, Variable
+from fado.valuation.entropy import _base, _fits
+from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
 CLEAR = (X["a"] + X["b"] * X["c"] + X["d"] > 0).to_numpy()
 WAVES = (np.sin(4 * X).sum(axis=1) > 0).to_numpy()  # many splits before they are told well
 COIN = RNG.integers(0, 2, size=len(X))
-FAST = _lightgbm.default_estimators(6)[0]
+FAST = default_estimators(6)[0]
 FORTY = LGBMClassifier(n_estimators=40, learning_rate=0.3, colsample_bytree=0.8)
 
 
 def classes(labels, n_classes=2):
     return Variable("y", "classes", np.asarray(labels), tuple(range(n_classes)))
-
-
-def said(predicted):
-    return Prediction(np.array(predicted), gains=np.zeros(1))
 
 
 def test_noise_is_learnt_slowly_and_a_clear_rule_fast():
@@ -54,7 +50,7 @@ def test_every_bag_is_valued_by_the_paced_model(labels, pace, monkeypatch):
     trees, rate = wanted.metadata["trees"]["y"], wanted.metadata["learning_rates"]["y"]
     assert (trees, rate) == pace
     named = clone(FAST).set_params(n_estimators=trees, learning_rate=rate)
-    monkeypatch.setattr(_valuator, "default_estimators", lambda n_columns: [named])
+    monkeypatch.setattr(_base, "default_estimators", lambda n_columns: [named])
     monkeypatch.setattr(_fits, "bags_that_tell", lambda variable, bags: 0)
     again = OutOfBagEntropy(random_state=0).fit(X, labels).valuation_
     np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
@@ -70,7 +66,7 @@ def test_estimators_of_the_user_and_in_bag_models_keep_their_pace(valuator, monk
 
 
 def test_a_tree_sees_all_of_few_columns_and_a_share_of_many():
-    shares = [_lightgbm.default_estimators(n)[0].colsample_bytree for n in (1, 3, 6, 20, 1000)]
+    shares = [default_estimators(n)[0].colsample_bytree for n in (1, 3, 6, 20, 1000)]
     assert shares[:2] == [1.0, 1.0]
     assert shares[2:] == sorted(shares[2:], reverse=True)
     assert 0.55 < shares[-1] < 0.56
@@ -79,20 +75,20 @@ def test_a_tree_sees_all_of_few_columns_and_a_share_of_many():
 def test_numbers_are_judged_by_squared_error_of_known_ones():
     z = Variable("z", "continuous", np.array([1.0, np.nan, 3.0, 9.0]))
     curve = LossCurve(z, np.array([0, 1, 2]))
-    assert not curve(said([1.0, 7.0, 2.0]))
+    assert not curve(np.array([1.0, 7.0, 2.0]))
     assert curve.losses == [2.0, 1.0]
 
 
 def test_a_class_that_the_bag_lacks_does_not_decide():
     curve = LossCurve(classes([0, 1, 2], 3), np.arange(3))
-    curve(said([[0.5, 0.5, 0.0]] * 3))
+    curve(np.array([[0.5, 0.5, 0.0]] * 3))
     assert np.isfinite(curve.losses).all()
 
 
 def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
-    assert not curve(said([0.1, 0.9]))
-    assert [curve(said([0.2, 0.8])) for _ in range(3)] == [False, False, True]
+    assert not curve(np.array([0.1, 0.9]))
+    assert [curve(np.array([0.2, 0.8])) for _ in range(3)] == [False, False, True]
     assert curve.n_trees == 20
 
 
@@ -104,7 +100,7 @@ def losses_with_the_lowest_after(n_trees, most=40):
 
 @pytest.mark.parametrize("best", [10, 15, 20, 25, 30])
 def test_a_slowed_model_learns_as_much_with_more_trees(best):
-    slowed = paced(FORTY, losses_with_the_lowest_after(best))
+    slowed = choose_pace(FORTY, losses_with_the_lowest_after(best))
     assert best < slowed.n_estimators <= FORTY.n_estimators
     learnt = slowed.n_estimators * slowed.learning_rate
     assert learnt == pytest.approx(best * FORTY.learning_rate, rel=1e-2)
@@ -112,28 +108,28 @@ def test_a_slowed_model_learns_as_much_with_more_trees(best):
 
 
 def test_a_model_that_learns_nearly_to_its_last_tree_keeps_its_pace():
-    assert paced(FORTY, losses_with_the_lowest_after(40)) is FORTY
-    assert paced(FORTY, losses_with_the_lowest_after(35)) is FORTY
-    assert paced(FORTY, np.array([1.0])) is FORTY  # no tree was grown
-    assert paced(FORTY, np.zeros(0)) is FORTY
+    assert choose_pace(FORTY, losses_with_the_lowest_after(40)) is FORTY
+    assert choose_pace(FORTY, losses_with_the_lowest_after(35)) is FORTY
+    assert choose_pace(FORTY, np.array([1.0])) is FORTY  # no tree was grown
+    assert choose_pace(FORTY, np.zeros(0)) is FORTY
 
 
 def test_a_model_that_has_far_too_few_trees_gets_twice_as_many():
-    assert paced(FORTY, np.linspace(2, 1, 9)).n_estimators == 2 * FORTY.n_estimators
-    assert paced(FORTY, np.linspace(2, 1, 8)).n_estimators <= FORTY.n_estimators  # it was stopped
+    assert choose_pace(FORTY, np.linspace(2, 1, 9)).n_estimators == 2 * FORTY.n_estimators
+    assert choose_pace(FORTY, np.linspace(2, 1, 8)).n_estimators <= FORTY.n_estimators  # it was stopped
 
 
 def test_what_never_helps_is_learnt_most_slowly():
-    slowest = paced(FORTY, np.array([1.0, 1.1, 1.2, 1.3]))
+    slowest = choose_pace(FORTY, np.array([1.0, 1.1, 1.2, 1.3]))
     assert slowest.n_estimators * slowest.learning_rate == pytest.approx(10 * FORTY.learning_rate, rel=1e-2)
     few = clone(FORTY).set_params(n_estimators=6)
-    assert paced(few, np.array([1.0, 1.1])) is few
+    assert choose_pace(few, np.array([1.0, 1.1])) is few
 
 
 def test_a_curve_that_ends_early_is_taken_to_rise_on():
     early = [10.0, 5.0, 5.0, 4.0, 4.5, 5.0]
-    assert summed([early, [1.0] * 7, [1.0]]).tolist() == [11.0, 6.0, 6.0, 5.0, 5.5, 6.0, 6.5]
-    assert summed([[1.0]]).size == 0
+    assert sum_losses([early, [1.0] * 7, [1.0]]).tolist() == [11.0, 6.0, 6.0, 5.0, 5.5, 6.0, 6.5]
+    assert sum_losses([[1.0]]).size == 0
 
 
 def test_what_only_two_columns_together_tell_is_waited_for():
@@ -164,16 +160,14 @@ def test_how_lightgbm_counts_changes_no_bit(parameters, monkeypatch):
     estimator = None if parameters is None else LGBMClassifier(n_estimators=15, **parameters)
     values = []
     for many in (True, False):
-        monkeypatch.setattr(_lightgbm, "many_usual_values", lambda columns, many=many: many)
+        monkeypatch.setattr(_engine, "many_usual_values", lambda columns, many=many: many)
         values.append(OutOfBagEntropy(estimator, n_bags=5, random_state=0).fit(table, CLEAR).valuation_["y"])
     np.testing.assert_array_equal(*values)
 
 
 def test_zeros_and_a_level_in_most_rows_are_usual():
-    from fado._frames import Table
-
     zeros = Table.from_input(np.where(RNG.random((500, 4)) < 0.3, 0.0, RNG.normal(size=(500, 4))))
     one_level = Table.from_input(pd.DataFrame({"a": ["u"] * 80 + ["v"] * 20, "b": RNG.normal(size=100)}))
-    assert _boosting.many_usual_values(zeros.columns)
-    assert _boosting.many_usual_values(one_level.columns)
-    assert not _boosting.many_usual_values(Table.from_input(X).columns)
+    assert _bins.many_usual_values(zeros.columns)
+    assert _bins.many_usual_values(one_level.columns)
+    assert not _bins.many_usual_values(Table.from_input(X).columns)

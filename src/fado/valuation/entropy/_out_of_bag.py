@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fado._variables import Variable
+from fado.tabular import Problem, Variable
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
-from fado.valuation._fits import Bag
-from fado.valuation._valuator import EntropyValuator
+from fado.valuation.entropy._base import EntropyValuator
+from fado.valuation.entropy._fits import Bag
 
 __all__ = ["OutOfBagEntropy"]
 
@@ -95,20 +95,29 @@ class OutOfBagEntropy(EntropyValuator):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def _check(self, n_rows: int) -> None:
-        check_bags(n_rows, self.n_bags, self.unseen_fraction)
+    def _check(self, problem: Problem) -> None:
+        n_units, units = problem.n_rows, "rows"
+        if problem.blocks is not None:
+            n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
+        check_bags(n_units, self.n_bags, self.unseen_fraction, units)
 
-    def _bags(self, variables: Sequence[Variable], generator: np.random.Generator) -> list[Bag]:
+    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         n_rows = len(variables[0].labels)
         strata = strata_of(variables, self.unseen_fraction)
-        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator)
-        return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(self.bags_)]
+        unseen = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator, blocks)
+        return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(unseen)]
+
+    def _keep_bags(self, bags: Sequence[Bag]) -> None:
+        self.bags_ = [bag.scored for bag in bags]
 
     def _algorithm(self) -> dict[str, Any]:
         return {
             "algorithm": "out-of-bag",
-            "n_bags": int(self.n_bags),
-            "unseen_fraction": float(self.unseen_fraction),
+            "settings": {
+                "n_bags": int(self.n_bags),
+                "unseen_fraction": float(self.unseen_fraction),
+                "z_sees_target": bool(self.z_sees_target),
+            },
         }
 
 

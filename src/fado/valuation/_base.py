@@ -1,0 +1,135 @@
+"""The contract of valuators: read the problem, seed, value, say where the values came from."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from fado.tabular import Problem, note_features, read_problem
+from fado.valuation._alignment import target_pattern
+from fado.valuation._result import Valuation
+
+__all__ = ["BaseValuator"]
+
+
+class BaseValuator(BaseEstimator, metaclass=ABCMeta):
+    """Base of the valuators: a subclass gives a value to every row of a problem that has been read.
+
+    It needs the parameter `random_state`. Wherever a valuator is asked for, any other object with `fit` and
+    `valuation_` will do as well.
+
+    Attributes
+    ----------
+    valuation_ : Valuation
+        The values.
+    seed_ : int
+        The seed; as `random_state` it gives the same values again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.valuation import BaseValuator, Valuation
+    >>> class RandomValues(BaseValuator):
+    ...     def __init__(self, random_state=None):
+    ...         self.random_state = random_state
+    ...     def _value(self, problem, judge, seed):
+    ...         generator = np.random.default_rng(seed)
+    ...         return Valuation.from_values(
+    ...             {variable.name: generator.normal(size=problem.n_rows) for variable in problem.variables}
+    ...         )
+    >>> X, y, sex = np.zeros((4, 1)), [0, 1, 0, 1], ["f", "f", "m", "m"]
+    >>> RandomValues(random_state=0).fit(X, y, sensitive_features={"sex": sex}).valuation_["sex"].round(2)
+    array([-0.54,  0.36,  1.3 ,  0.95])
+    """
+
+    __metadata_request__fit: ClassVar = {
+        "sensitive_features": True,
+        "sample_weight": True,
+        "groups": True,
+        "judge": True,
+    }
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        judge: Any = None,
+    ) -> Any:
+        """Value every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features. Strings, categories and missing values are fine.
+        y : array-like of shape (n_rows,)
+            The target.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            The protected attributes. Without any, the target alone is valued.
+        sample_weight : array-like of shape (n_rows,), optional
+            What each row counts in the models' fits, such as survey weights.
+        groups : array-like of shape (n_rows,), optional
+            Which rows belong together, as a person's or a month's: they are in or out of a bag together.
+        judge : tuple of (X, y, sensitive_features), optional
+            Rows to measure effects on. Valuators that measure none take and ignore it, so that one can stand
+            for the other.
+
+        Returns
+        -------
+        self
+            With `valuation_` and `seed_`.
+        """
+        problem = read_problem(
+            X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
+        )
+        return self.fit_problem(problem, None if judge is None else _read_judge(judge))
+
+    def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Any:
+        """Value every row of a problem that has been read."""
+        problem = problem.with_kinds(getattr(self, "kinds", None))
+        note_features(self, problem.table)
+        seed = seed_from(self.random_state)
+        valuation = self._value(problem, judge, seed)
+        pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
+        self.seed_ = seed
+        self.valuation_ = valuation.with_rows(problem.table.index, pattern)
+        return self
+
+    @abstractmethod
+    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
+        """Value every row."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def seed_from(random_state: Any) -> int:
+    """Turn a `random_state` into one whole number that can be written down."""
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"`random_state` must not be negative, got {random_state}.")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _read_judge(judge: Any) -> Problem:
+    if not isinstance(judge, tuple | list) or len(judge) != 3:
+        raise ValueError("`judge` must be a tuple of three, (X, y, sensitive_features).")
+    X, y, sensitive_features = judge
+    return read_problem(X, y, sensitive_features)

@@ -1,0 +1,198 @@
+"""How values came about: a typed record that a file can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Provenance", "SplitGains", "TargetNote", "VariableNote"]
+
+
+@dataclass(frozen=True)
+class VariableNote:
+    """What a variable was taken for: its kind, and its classes if they were told."""
+
+    kind: str
+    classes: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class SplitGains:
+    """Each variable's shares of the models' split gains: per feature column and, last, of the target."""
+
+    columns: tuple[str, ...]
+    shares: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class TargetNote:
+    """The target that values in a file were made for: its column's name, and a digest of its labels."""
+
+    target: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How values came about.
+
+    Parameters
+    ----------
+    algorithm : str
+        "out-of-bag", "in-bag", "probabilities", "given", or what another valuator calls itself.
+    settings : mapping
+        The valuator's settings that decide a value, such as ``n_bags``: plain data by name.
+    seed : int, optional
+        As `random_state` it gives the same values again.
+    estimators : tuple of str
+        The models, as they print.
+    variables : mapping of str to VariableNote
+        What each variable was taken for.
+    excluded_columns : mapping of str to tuple of str, optional
+        Per protected attribute, the features kept from its models.
+    versions : mapping of str to str
+        The libraries that decide a value.
+    largest_error : mapping of str to float
+        Of continuous variables, in their own units: it turns agreement back into errors.
+    split_gains : SplitGains, optional
+        What the models split on.
+    trees, learning_rates : mapping, optional
+        Per variable, what the default models came to.
+    target_pattern : str, optional
+        A digest of which rows share a label of the target.
+    made_for : TargetNote, optional
+        Which target the values in a file were made for.
+    """
+
+    algorithm: str = "given"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    estimators: tuple[str, ...] | None = None
+    variables: Mapping[str, VariableNote] = field(default_factory=dict)
+    excluded_columns: Mapping[str, tuple[str, ...]] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    largest_error: Mapping[str, float] | None = None
+    split_gains: SplitGains | None = None
+    trees: Mapping[str, int] | None = None
+    learning_rates: Mapping[str, float] | None = None
+    target_pattern: str | None = None
+    made_for: TargetNote | None = None
+
+    def kind_of(self, variable: str) -> str:
+        """Give the kind of a variable; empty if it is not known."""
+        note = self.variables.get(variable)
+        return "" if note is None else note.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain data that JSON can hold; what is not known is left out."""
+        told: dict[str, Any] = {"algorithm": self.algorithm, **self.settings, "seed": self.seed}
+        if self.estimators is not None:
+            told["estimators"] = list(self.estimators)
+        told["variables"] = {
+            name: {"kind": note.kind} | ({} if note.classes is None else {"classes": list(note.classes)})
+            for name, note in self.variables.items()
+        }
+        if self.excluded_columns is not None:
+            told["excluded_columns"] = {name: list(own) for name, own in self.excluded_columns.items()}
+        told["versions"] = dict(self.versions)
+        for name in ("largest_error", "trees", "learning_rates"):
+            own = getattr(self, name)
+            told[name] = None if own is None else dict(own)
+        if self.split_gains is not None:
+            shares = {name: list(own) for name, own in self.split_gains.shares.items()}
+            told["split_gains"] = {"columns": list(self.split_gains.columns), "shares": shares}
+        told["target_pattern"] = self.target_pattern
+        if self.made_for is not None:
+            told["made_for"] = {"target": self.made_for.target, "digest": self.made_for.digest}
+        empty = {"variables", "versions"}
+        return {
+            name: value for name, value in told.items() if value is not None and (value or name not in empty)
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Provenance:
+        """Read what `to_dict` gave; what it does not know of are settings.
+
+        Raises
+        ------
+        ValueError
+            If an entry is not what it must be; the message names it.
+        """
+        entries = _Entries(content)
+        gains, note = entries.mapping("split_gains"), entries.mapping("made_for")
+        return cls(
+            algorithm=entries.text("algorithm") or "given",
+            seed=entries.whole("seed"),
+            estimators=None if (own := entries.texts("estimators")) is None else tuple(own),
+            variables={
+                str(name): VariableNote(
+                    (inner := _Entries(about)).text("kind") or "",
+                    None if (classes := inner.plain("classes", list)) is None else tuple(classes),
+                )
+                for name, about in (entries.mapping("variables") or {}).items()
+            },
+            excluded_columns=None
+            if (excluded := entries.mapping("excluded_columns")) is None
+            else {
+                str(name): tuple(_Entries({"columns": own}).texts("columns") or ())
+                for name, own in excluded.items()
+            },
+            versions={str(name): str(own) for name, own in (entries.mapping("versions") or {}).items()},
+            largest_error=entries.numbers("largest_error"),
+            split_gains=None if gains is None else _read_gains(_Entries(gains)),
+            trees=entries.numbers("trees"),
+            learning_rates=entries.numbers("learning_rates"),
+            target_pattern=entries.text("target_pattern"),
+            made_for=None
+            if note is None
+            else TargetNote(_Entries(note).text("target") or "", _Entries(note).text("digest") or ""),
+            settings=entries.rest(),
+        )
+
+
+class _Entries:
+    """Plain data by name, read entry by entry; what nobody asked for is the rest."""
+
+    def __init__(self, content: Any) -> None:
+        if not isinstance(content, Mapping):
+            raise ValueError(f"What is told of the values must be a mapping, got {content!r}.")
+        self._content = {str(name): value for name, value in content.items()}
+        self._read: set[str] = set()
+
+    def plain(self, name: str, kind: type | tuple[type, ...]) -> Any:
+        self._read.add(name)
+        value = self._content.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise ValueError(f"`{name}` of the values' description is broken, got {value!r}.")
+        return value
+
+    def text(self, name: str) -> str | None:
+        return self.plain(name, str)
+
+    def whole(self, name: str) -> int | None:
+        return self.plain(name, int)
+
+    def mapping(self, name: str) -> Mapping[str, Any] | None:
+        return self.plain(name, Mapping)
+
+    def texts(self, name: str) -> list[str] | None:
+        found = self.plain(name, list)
+        return None if found is None else [str(entry) for entry in found]
+
+    def numbers(self, name: str) -> dict[str, Any] | None:
+        found = self.mapping(name)
+        if found is None:
+            return None
+        return {str(key): _Entries({name: value}).plain(name, (int, float)) for key, value in found.items()}
+
+    def rest(self) -> dict[str, Any]:
+        return {name: value for name, value in self._content.items() if name not in self._read}
+
+
+def _read_gains(entries: _Entries) -> SplitGains:
+    shares = entries.mapping("shares") or {}
+    return SplitGains(
+        columns=tuple(entries.texts("columns") or ()),
+        shares={name: tuple(_Entries({"shares": own}).plain("shares", list)) for name, own in shares.items()},
+    )

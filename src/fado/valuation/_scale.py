@@ -1,0 +1,59 @@
+"""What the numbers of a column of values mean, and between which ends they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["CLOSENESS", "EFFECT", "ENTROPY", "Scale"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a column of values; a higher value always means that the row is worth more.
+
+    Parameters
+    ----------
+    meaning : str
+        What a value says, in a few words.
+    low, high : float or None
+        The ends; None where there is none.
+    neutral : float or None
+        The value of a row that neither helps nor harms; None where there is no such point.
+    """
+
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+    neutral: float | None = 0.0
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether values lie in [0, 1], so that they can be combined as they are."""
+        return (self.low, self.high) == (0.0, 1.0)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values may be negative."""
+        return self.low is None or self.low < 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain data that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Scale:
+        """Read what `to_dict` gave, refusing anything else."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("meaning"), str):
+            raise ValueError(f"A scale must be a mapping with a `meaning`, got {content!r}.")
+        ends = {name: content.get(name) for name in ("low", "high", "neutral")}
+        for name, end in ends.items():
+            if end is not None and (isinstance(end, bool) or not isinstance(end, int | float)):
+                raise ValueError(f"A scale's `{name}` must be a number or null, got {end!r}.")
+        return cls(content["meaning"], **ends)
+
+
+ENTROPY = Scale("entropy of the predicted classes: how unsure models are", 0.0, 1.0, None)
+CLOSENESS = Scale("closeness of the prediction to the mean: how little models know", 0.0, 1.0, None)
+EFFECT = Scale("effect of the row's weight on a metric, in the metric's own unit")

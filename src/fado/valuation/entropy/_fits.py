@@ -1,0 +1,212 @@
+"""Every estimator learns every variable in every bag: plan the fits, run them, reduce what they say."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier, is_regressor
+
+from fado.engine import Engine, LightGBMEngine, SklearnEngine, Task, Watch
+from fado.execution import JoblibExecutor, ThreadExecutor
+from fado.tabular import Table, Variable
+from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses
+from fado.valuation.entropy._statistics import row_statistics
+
+__all__ = ["Bag", "Outcome", "plan_fits", "run_fits"]
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """The rows that a fit learns from and the rows it scores; None scores those it learnt from."""
+
+    number: int
+    in_bag: Rows
+    out_of_bag: Rows | None
+
+    @property
+    def scored(self) -> Rows:
+        """The rows that the fit scores."""
+        return self.in_bag if self.out_of_bag is None else self.out_of_bag
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One estimator learns one variable in one bag."""
+
+    estimator: Any
+    variable: Variable
+    bag: Bag
+    seed: int
+    paced: Any = None  # the same estimator, if it is a default model whose pace was chosen
+
+    def learnable(self) -> Rows:
+        """Give the in-bag rows whose label is known."""
+        rows = self.bag.in_bag
+        return rows if self.variable.kind == "classes" else rows[self.variable.known[rows]]
+
+    def scored_beyond(self, learnt: Rows) -> Rows | None:
+        """Give the rows to score; None if they are those that were learnt from."""
+        scored = self.bag.scored
+        return None if self.bag.out_of_bag is None and len(learnt) == len(scored) else scored
+
+    def task(self, sample_weight: FloatArray | None) -> Task:
+        """Say it as engines take it."""
+        rows = self.learnable()
+        weights = None if sample_weight is None else sample_weight[rows]
+        return Task(self.estimator, self.variable, rows, self.seed, self.scored_beyond(rows), weights)
+
+    def __str__(self) -> str:
+        return f"{type(self.estimator).__name__} on variable {self.variable.name!r} in bag {self.bag.number}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fit says of the rows it scored."""
+
+    variable: str
+    rows: Rows
+    values: FloatArray
+    agreement: FloatArray
+    gains: FloatArray | None = None
+    estimator: Any = None  # what a default model came to
+
+
+def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
+    """Choose the estimators that can learn a variable: classifiers for classes, regressors for numbers."""
+    fitting = is_classifier if variable.kind == "classes" else is_regressor
+    serving = [estimator for estimator in estimators if fitting(estimator)]
+    if not serving:
+        needed = "classifier" if variable.kind == "classes" else "regressor"
+        kind = "class" if variable.kind == "classes" else "continuous"
+        raise ValueError(
+            f"`estimators` holds no {needed} for the {kind} variable {variable.name!r}: add one."
+        )
+    for estimator in serving:
+        if variable.kind == "classes" and not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no `predict_proba`, from which values come: use another "
+                "classifier, or wrap it in `sklearn.calibration.CalibratedClassifierCV`."
+            )
+    return serving
+
+
+def plan_fits(
+    estimators: Sequence[Any], variables: Sequence[Variable], bags: Sequence[Bag], seed: int
+) -> list[Fit]:
+    """List every fit, each with a seed of its own that depends on nothing but its place in the list."""
+    serving = [
+        (variable, estimator) for variable in variables for estimator in _serving(estimators, variable)
+    ]
+    wanted = [(estimator, variable, bag) for variable, estimator in serving for bag in bags]
+    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(wanted))
+    return [Fit(*which, int(own) % 2**31) for which, own in zip(wanted, seeds, strict=True)]
+
+
+def run_fits(
+    fits: Sequence[Fit],
+    table: Table,
+    target: Variable,
+    sample_weight: FloatArray | None,
+    workers: int,
+    *,
+    defaults: bool,
+) -> Iterator[Outcome]:
+    """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order.
+
+    The default models are paced first: a stage of its own, whose result the fits are handed.
+    """
+    estimators = {id(fit.estimator): fit.estimator for fit in fits}
+    honoured = {key for key, own in estimators.items() if LightGBMEngine.supports(own, table)}
+    native = [fit for fit in fits if id(fit.estimator) in honoured]
+    generic = [fit for fit in fits if id(fit.estimator) not in honoured]
+    if native:
+        native.sort(key=lambda fit: fit.bag.number)
+        seen = target if any(fit.variable.sees_target for fit in native) else None
+        engine = LightGBMEngine(table, seen, workers, by_content=defaults)
+        bench = _Bench(engine, sample_weight)
+        engine.prepare([fit.task(None) for fit in native])
+        executor = ThreadExecutor(workers)
+        if defaults and native[0].bag.out_of_bag is not None:
+            native, done = _pace(native, bench, executor)
+            yield from done
+        yield from executor.run(_run_fit, native, bench)
+    if generic:
+        bench = _Bench(SklearnEngine(table, target), sample_weight)
+        bench.engine.prepare([fit.task(None) for fit in generic])
+        yield from JoblibExecutor(workers).run(_run_fit, generic, bench)
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What every fit needs."""
+
+    engine: Engine
+    sample_weight: FloatArray | None
+
+
+def _run_fit(fit: Fit, bench: _Bench, stop: threading.Event | None) -> Outcome:
+    return _learn(fit, bench, stop, None)
+
+
+def _run_watched(task: tuple[Fit, LossCurve], bench: _Bench, stop: threading.Event | None) -> Outcome:
+    fit, curve = task
+    return _learn(fit, bench, stop, curve)
+
+
+def _learn(fit: Fit, bench: _Bench, stop: threading.Event | None, watch: Watch | None) -> Outcome:
+    """Run a fit and reduce what its model says to what is averaged; an error names the fit."""
+    try:
+        model = bench.engine.fit(fit.task(bench.sample_weight), stop, watch)
+    except Exception as error:
+        raise RuntimeError(f"{fit} failed: {error}") from error
+    variable, scored = fit.variable, fit.bag.scored
+    if len(model.scores) != len(scored):
+        raise RuntimeError(f"{fit} gave {len(model.scores)} predictions for {len(scored)} rows.")
+    training_mean = float("nan")
+    if variable.kind == "continuous":
+        rows = fit.learnable()
+        weights = None if bench.sample_weight is None else bench.sample_weight[rows]
+        training_mean = float(np.average(variable.labels[rows], weights=weights))
+    values, agreement = row_statistics(variable, scored, model.scores, training_mean)
+    return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced)
+
+
+def _pace(fits: Sequence[Fit], bench: _Bench, executor: ThreadExecutor) -> tuple[list[Fit], list[Outcome]]:
+    """Let the first bags' unseen rows say how fast a variable's models should learn.
+
+    Returns
+    -------
+    fits : list of Fit
+        Those to be run, each with the estimator that was chosen.
+    outcomes : list of Outcome
+        Of the first fits that need no other run, since their pace was right.
+    """
+    unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
+    variables = {fit.variable.name: fit.variable for fit in fits}
+    telling = {name: bags_that_tell(variable, unseen) for name, variable in variables.items()}
+    first = [fit for fit in fits if fit.bag.number < telling[fit.variable.name]]
+    curves = [LossCurve(fit.variable, fit.bag.scored) for fit in first]
+    outcomes = list(executor.run(_run_watched, list(zip(first, curves, strict=True)), bench))
+    chosen = {}
+    for name, estimator in {fit.variable.name: fit.estimator for fit in fits}.items():
+        own = [curve.losses for fit, curve in zip(first, curves, strict=True) if fit.variable.name == name]
+        chosen[name] = choose_pace(estimator, sum_losses(own))
+    done = {}
+    for fit, curve, outcome in zip(first, curves, outcomes, strict=True):
+        estimator = chosen[fit.variable.name]
+        if estimator is fit.estimator and curve.n_trees == estimator.n_estimators:
+            done[fit.variable.name, fit.bag.number] = replace(outcome, estimator=estimator)
+    rest = [
+        replace(fit, estimator=chosen[fit.variable.name], paced=chosen[fit.variable.name])
+        for fit in fits
+        if (fit.variable.name, fit.bag.number) not in done
+    ]
+    return rest, list(done.values())

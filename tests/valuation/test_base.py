@@ -1,0 +1,135 @@
+"""The contract of valuators: any of them, also a user's own, serves wherever one is asked for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
+
+from fado import (
+    InBagEntropy,
+    LinearUtility,
+    OutOfBagEntropy,
+    ReweighedEstimator,
+    UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
+    Valuation,
+    explore,
+)
+from fado.valuation import BaseValuator
+
+RNG = np.random.default_rng(0)
+N = 300
+X = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N)}, index=RNG.permutation(N) + 1000)
+SEX = pd.Series(RNG.choice(["f", "m"], size=N), name="sex", index=X.index)
+Y = (X["a"] + (SEX == "m") + RNG.normal(size=N) > 1).astype(int)
+
+
+class SignedValues(BaseValuator):
+    """Gives signed values that depend on the seed alone."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def _value(self, problem, judge, seed):
+        self.judged_ = None if judge is None else judge.n_rows
+        generator = np.random.default_rng(seed)
+        names = [variable.name for variable in problem.variables]
+        return Valuation.from_values({name: generator.normal(size=problem.n_rows) for name in names})
+
+
+class Stranger(BaseEstimator):
+    """Shares nothing with our valuators but `fit` and `valuation_`."""
+
+    def fit(self, X, y, *, sensitive_features=None):
+        self.valuation_ = Valuation.from_values({"y": np.arange(len(X)), "sex": np.arange(len(X))[::-1]})
+        return self
+
+
+@pytest.mark.parametrize(
+    "valuator", [SignedValues(), Stranger(), InBagEntropy()], ids=lambda v: type(v).__name__
+)
+def test_it_serves_samplers_and_reweighers(valuator):
+    sampler = UtilityAwarePrevalenceSampler(valuator=valuator, random_state=0)
+    rows = sampler.fit(X, Y, sensitive_features=SEX).sample_indices_
+    again = UtilityAwarePrevalenceSampler(random_state=0)
+    again.fit(X, Y, sensitive_features=SEX, valuation=sampler.valuation_)
+    np.testing.assert_array_equal(rows, again.sample_indices_)
+    assert 0 < len(rows) < N
+    weights = UtilityAwareReweigher(valuator=valuator, random_state=0).fit(X, Y, sensitive_features=SEX)
+    assert weights.sample_weight_.mean() == pytest.approx(1)
+    assert weights.sample_weight_.min() == 0
+
+
+def test_the_least_of_signed_utilities_go_first():
+    values = np.where(Y == 1, 0.0, RNG.normal(size=N))
+    valuation = Valuation.from_values({"y": values, "sex": np.zeros(N)})
+    sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1.0), random_state=0)
+    kept = sampler.fit(X, Y, sensitive_features=SEX, valuation=valuation).sample_indices_
+    gone = np.setdiff1d(np.arange(N), kept)
+    group = SEX.iloc[gone].unique()
+    assert len(group) == 1
+    stayed = np.intersect1d(kept, np.flatnonzero((group[0] == SEX) & (Y == 0)))
+    assert values[gone].max() < values[stayed].min()
+
+
+def test_explore_draws_signed_values_around_their_neutral_point():
+    valuation = SignedValues(random_state=1).fit(X, Y, sensitive_features=SEX).valuation_
+    seen = explore(X, Y, sensitive_features=SEX, valuation=valuation).to_dict()
+    attribute = seen["attributes"][0]
+    scale = attribute["values"]["scales"]["v_z"]
+    assert scale["neutral"] == 0
+    assert scale["low"] == -scale["high"] < -1
+    assert sum(sum(cell["histogram"]) for cell in attribute["values"]["v_z"]) == N
+    assert list(attribute["alpha"]["utilities"]) == ["linear"]  # the others refuse signed values
+    assert attribute["plane"]["corners"][0]["name"] == "high for both"
+    assert sum(corner["rows"] for corner in attribute["plane"]["corners"]) == N
+    assert "high for both" in explore(X, Y, sensitive_features=SEX, valuation=valuation).html()
+
+
+def test_the_index_of_a_pandas_table_is_kept():
+    valuation = SignedValues(random_state=1).fit(X, Y, sensitive_features=SEX).valuation_
+    frame = X.copy()
+    frame["v_y"] = valuation.values["y"]
+    np.testing.assert_array_equal(frame["v_y"], valuation["y"])
+    assert list(valuation.take([5, 2]).values.index) == list(X.index[[5, 2]])
+
+
+def test_judged_rows_are_read_and_handed_on():
+    judge = (X[:50], Y[:50], SEX[:50])
+    valuator = SignedValues(random_state=1).fit(X, Y, sensitive_features=SEX, judge=judge)
+    assert valuator.judged_ == 50
+    with pytest.raises(ValueError, match=r"`judge` must be a tuple of three, \(X, y, sensitive_features\)"):
+        valuator.fit(X, Y, judge=(X, Y))
+    plain = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features=SEX)
+    judged = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features=SEX, judge=judge)
+    pd.testing.assert_frame_equal(plain.valuation_.values, judged.valuation_.values)
+
+
+def test_everything_that_fit_takes_is_requested():
+    with config_context(enable_metadata_routing=True):
+        requests = OutOfBagEntropy().get_metadata_routing().fit.requests
+    assert requests == dict.fromkeys(["sensitive_features", "sample_weight", "groups", "judge"], True)
+
+
+def test_a_search_reaches_the_utility_of_a_reweigher():
+    valuation = InBagEntropy(random_state=0).fit(X, Y, sensitive_features=SEX).valuation_
+    model = ReweighedEstimator(DecisionTreeClassifier(max_depth=2), UtilityAwareReweigher(LinearUtility(0.5)))
+    search = GridSearchCV(model, {"reweigher__utility__alpha": [0.0, 1.0]}, cv=3)
+    search.fit(X, Y, sensitive_features=SEX, valuation=valuation)
+    alphas = [entry["reweigher__utility__alpha"] for entry in search.cv_results_["params"]]
+    assert alphas == [0.0, 1.0]
+    assert search.best_estimator_.reweigher_.utility.alpha == search.best_params_["reweigher__utility__alpha"]
+
+
+def test_reweighers_seed_what_they_draw():
+    first, again, other = (
+        UtilityAwareReweigher(valuator=SignedValues(), random_state=seed)
+        .fit(X, Y, sensitive_features=SEX)
+        .sample_weight_
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
