@@ -3,10 +3,14 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from fado import CobbDouglasUtility, DifferenceUtility, LinearUtility, Valuation
+from fado.utility import register_utility, utility_class, utility_names
+from fado.valuation import Scale
 
 UTILITIES = [LinearUtility, DifferenceUtility, CobbDouglasUtility]
+UNIT = Scale("how unsure", 0.0, 1.0, None)
 
 
 def valuation(**values):
@@ -119,15 +123,43 @@ def test_utilities_compare_by_what_they_are():
     assert len({LinearUtility(alpha=0.5), LinearUtility(alpha=0.5), DifferenceUtility(alpha=0.5)}) == 2
 
 
-def test_utilities_cannot_be_changed():
-    betas = {"age": 0.5}
-    utility = LinearUtility(alpha=0.5, betas=betas)
-    betas["age"] = 9.0
-    assert utility.betas == {"age": 0.5}
-    with pytest.raises(AttributeError):
-        utility.alpha = 0.1
-    with pytest.raises(TypeError):
-        utility.betas["age"] = 0.1
+def test_parameters_are_read_and_set_as_scikit_learn_does():
+    utility = LinearUtility(alpha=0.5, betas={"age": 0.5})
+    assert utility.get_params() == {"alpha": 0.5, "betas": {"age": 0.5}}
+    assert clone(utility) == utility
+    assert utility.set_params(alpha=0.25, betas=None) == LinearUtility(alpha=0.25)
+    utility.set_params(alpha=1.5)
+    with pytest.raises(ValueError, match=r"`alpha` must be in \[0, 1\], got 1.5"):
+        utility(Valuation.from_probabilities([0.5], {"age": [0.5]}))
+
+
+def test_signed_values_are_divided_by_their_spread_or_refused():
+    signed = Valuation.from_values({"y": [2.0, -2.0], "age": [0.1, 0.3]})
+    np.testing.assert_allclose(LinearUtility(alpha=0.5)(signed), [0.5 + 0.5, -0.5 + 1.5])
+    mixed = Valuation.from_values({"y": [0.5, 1.0], "age": [0.1, 0.3]}, scales={"y": UNIT})
+    np.testing.assert_allclose(LinearUtility(alpha=1.0)(mixed), [0.5, 1.0])
+    for kind in (DifferenceUtility, CobbDouglasUtility):
+        with pytest.raises(ValueError, match=r"needs values that are never negative.*'y' are signed"):
+            kind(alpha=0.5)(signed)
+
+
+def test_a_share_for_some_attributes_alone():
+    assert LinearUtility(alpha=0.4).over(["age", "sex"]) == LinearUtility(0.4, {"age": 0.3, "sex": 0.3})
+
+
+@pytest.mark.parametrize(("alpha", "n_protected", "same"), [(1.0, 2, True), (0.0, 1, True), (0.0, 2, False)])
+def test_utilities_that_are_one_value_are_the_linear_one(alpha, n_protected, same):
+    utility = CobbDouglasUtility(alpha=alpha)
+    assert utility.simplest(n_protected) == (LinearUtility(alpha=alpha) if same else utility)
+
+
+def test_registered_names():
+    assert utility_names()[:3] == ("linear", "difference", "cobb-douglas")
+    assert [utility_class(name) for name in utility_names()[:3]] == list(UTILITIES)
+    with pytest.raises(ValueError, match=r"`utility` must be 'linear' or .* got 'cubic'"):
+        utility_class("cubic")
+    with pytest.raises(ValueError, match="There is a utility called 'linear' already, LinearUtility"):
+        register_utility("linear")(DifferenceUtility)
 
 
 @pytest.mark.parametrize("kind", UTILITIES)

@@ -1,0 +1,146 @@
+"""What all utilities share: parameters, default weights, scales."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from fado._validation import check_share
+
+__all__ = ["BaseUtility", "FloatArray", "Terms"]
+
+FloatArray = npt.NDArray[np.float64]
+Terms = Sequence[tuple[float, FloatArray]]
+
+
+class BaseUtility(BaseEstimator):
+    """Base of the utilities: a subclass says how weighted values combine.
+
+    Parameters
+    ----------
+    alpha : float, default=0.5
+        Weight of the value for performance, in [0, 1].
+    betas : mapping of str to float, optional
+        Weight of the value for every protected attribute; those not named count nothing. None shares
+        ``1 - alpha`` equally among all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado import Valuation
+    >>> from fado.utility import BaseUtility
+    >>> class LeastUtility(BaseUtility):
+    ...     def _combine(self, performance, fairness):
+    ...         return np.min([values for weight, values in (performance, *fairness) if weight], axis=0)
+    >>> LeastUtility()(Valuation.from_probabilities([0.5, 0.5], {"sex": [0.5, 1.0]}))
+    array([1., 0.])
+    """
+
+    ends: ClassVar[tuple[float, float]] = (0.0, 1.0)  # what it can be, of values on [0, 1]
+    takes_signed: ClassVar[bool] = True  # whether values may be of either sign
+
+    def __init__(self, alpha: float = 0.5, betas: Mapping[str, float] | None = None) -> None:
+        self.alpha = alpha
+        self.betas = betas
+        self._check()
+
+    def _check(self) -> None:
+        check_share("alpha", self.alpha)
+        if self.betas is not None:
+            _check_betas(self.betas)
+
+    def __call__(self, valuation: Any) -> FloatArray:
+        """Give the utility of every row.
+
+        Values on another scale than [0, 1] are divided by their standard deviation first.
+
+        Parameters
+        ----------
+        valuation : Valuation
+            Or anything that has its `protected` and its ``valuation[name]``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            NaN where a row lacks a value that counts.
+        """
+        self._check()
+        betas = self._betas_of(list(valuation.protected))
+        v_y = self._values(valuation, "y")
+        return self._combine(
+            (float(self.alpha), v_y), [(beta, self._values(valuation, name)) for name, beta in betas.items()]
+        )
+
+    @abstractmethod
+    def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
+        """Combine the weighted value of the target with those of the protected attributes."""
+
+    def over(self, names: Sequence[str]) -> BaseUtility:
+        """Give this utility with ``1 - alpha`` shared equally among some protected attributes."""
+        return type(self)(**{**self.get_params(deep=False), "betas": shared_betas(self.alpha, names)})
+
+    def simplest(self, n_protected: int) -> BaseUtility:
+        """Give the plainest utility that ranks and weighs every table's rows alike; here itself."""
+        return self
+
+    def _values(self, valuation: Any, name: str) -> FloatArray:
+        values = np.asarray(valuation[name], dtype=np.float64)
+        scale = getattr(valuation, "scales", {}).get(name)
+        if scale is None or scale.is_unit:
+            return values
+        if not self.takes_signed and scale.is_signed:
+            raise ValueError(
+                f"{type(self).__name__} needs values that are never negative, and those of {name!r} are "
+                f"signed ({scale.meaning}): use LinearUtility."
+            )
+        spread = float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
+        return values / spread if spread > 0 else values
+
+    def _betas_of(self, protected: list[str]) -> dict[str, float]:
+        if self.betas is not None:
+            for name in self.betas:
+                if name not in protected:
+                    raise ValueError(
+                        f"`betas` names {name!r}, which is none of the valuation's protected attributes "
+                        f"{protected}."
+                    )
+            return {str(name): float(beta) for name, beta in self.betas.items()}
+        if not protected and self.alpha < 1:
+            raise ValueError(
+                f"The valuation has no protected attribute for alpha={self.alpha} to leave a share to: value "
+                "the rows with `sensitive_features`, or set `alpha=1`."
+            )
+        return shared_betas(self.alpha, protected)
+
+    def __repr__(self) -> str:
+        shown = [f"alpha={float(self.alpha)}"]
+        if self.betas is not None:
+            shown.append(f"betas={ {name: float(beta) for name, beta in self.betas.items()} }")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        betas = None if self.betas is None else frozenset(self.betas.items())
+        return hash((type(self), self.alpha, betas))
+
+
+def shared_betas(alpha: float, names: Sequence[str]) -> dict[str, float]:
+    """Share ``1 - alpha`` equally among protected attributes."""
+    return {name: (1 - alpha) / len(names) for name in names}
+
+
+def _check_betas(betas: Mapping[str, float]) -> None:
+    if not isinstance(betas, Mapping):
+        raise TypeError(f"`betas` must map protected attributes to numbers, got {betas!r}.")
+    for name, beta in betas.items():
+        if not isinstance(beta, Real) or not math.isfinite(beta) or beta < 0:
+            raise ValueError(f"`betas[{name!r}]` must be a number of at least 0, got {beta!r}.")
