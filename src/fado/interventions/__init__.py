@@ -1,13 +1,40 @@
 """Interventions: what changes a training set or its weights before a model is trained."""
 
+import fado.interventions._catalogue  # noqa: F401  # registers what follows
+from fado.interventions._base import BaseIntervention
 from fado.interventions._estimator import ReweighedEstimator
-from fado.interventions._prevalence import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
+from fado.interventions._prevalence import (
+    PrevalenceSampling,
+    RandomPrevalenceSampler,
+    UtilityAwarePrevalenceSampler,
+)
+from fado.interventions._registry import (
+    Entry,
+    Setting,
+    intervention_entries,
+    intervention_named,
+    register_intervention,
+)
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
+from fado.interventions._training_set import TrainingSet
+from fado.interventions._untouched import NoIntervention
+from fado.interventions._weights import mean_one, minmax
 
 __all__ = [
+    "BaseIntervention",
+    "Entry",
+    "NoIntervention",
+    "PrevalenceSampling",
     "RandomPrevalenceSampler",
     "ReweighedEstimator",
     "Reweigher",
+    "Setting",
+    "TrainingSet",
     "UtilityAwarePrevalenceSampler",
     "UtilityAwareReweigher",
+    "intervention_entries",
+    "intervention_named",
+    "mean_one",
+    "minmax",
+    "register_intervention",
 ]

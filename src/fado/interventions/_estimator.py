@@ -11,9 +11,16 @@ import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from fado.tabular import weights_of
 
 __all__ = ["ReweighedEstimator"]
 
@@ -48,7 +55,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing, so that a search or
-    a pipeline passes them on without further ado. Cross-validation cuts a Series, a DataFrame, an array or a
+    a pipeline passes them on without further ado. Cross-validation cuts a Series, a
+    DataFrame, an array or a
     `Valuation` to the rows of each fold, but not a dict; names of columns of X need no cutting.
 
     Examples
@@ -96,7 +104,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         valuation : Valuation, optional
             The values of these rows, for the reweigher.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights that multiply the reweigher's.
+            Weights that multiply the reweigher's. A reweigher that requests them, by
+            ``set_fit_request(sample_weight=True)``, also computes its own weights under them.
         **fit_params
             Passed to the estimator's `fit`; by its requests if metadata routing is on.
 
@@ -111,9 +120,10 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
             )
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        reweigher = clone(self.reweigher).fit(
-            X, y, sensitive_features=sensitive_features, valuation=valuation
-        )
+        told = {"sensitive_features": sensitive_features, "valuation": valuation}
+        if sample_weight is not None and _requests_weights(self.reweigher):
+            told["sample_weight"] = sample_weight
+        reweigher = clone(self.reweigher).fit(X, y, **told)
         weights = _product(reweigher.sample_weight_, sample_weight)
         self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
         self.reweigher_ = reweigher
@@ -180,17 +190,16 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
+def _requests_weights(reweigher: Any) -> bool:
+    """Tell whether a reweigher asks, in scikit-learn's manner, for the rows' own weights."""
+    return get_routing_for_object(reweigher).fit.requests.get("sample_weight") is True
+
+
 def _product(weights: FloatArray, sample_weight: Any) -> FloatArray:
     """Multiply the reweigher's weights by incoming ones, refusing what no model should be trained with."""
-    if sample_weight is None:
+    incoming = weights_of(sample_weight, len(weights))
+    if incoming is None:
         return weights
-    incoming = np.asarray(sample_weight, dtype=np.float64)
-    if incoming.shape != weights.shape:
-        raise ValueError(
-            f"`sample_weight` must have one weight per row, shape {weights.shape}, got {incoming.shape}."
-        )
-    if not np.isfinite(incoming).all() or (incoming < 0).any():
-        raise ValueError("`sample_weight` must be finite and not negative in every row.")
     with np.errstate(over="ignore"):
         product = weights * incoming
     if not np.isfinite(product).all() or not product.any():

@@ -9,36 +9,111 @@ import numpy as np
 import numpy.typing as npt
 from imblearn.base import BaseSampler
 from imblearn.utils import check_target_type
-from sklearn.utils import check_random_state
 
+from fado._messages import list_names, warn_user
 from fado._validation import check_share
-from fado.interventions._groups import Groups, groups_of
-from fado.interventions._inputs import Labels, labels_of, read_features
-from fado.interventions._rows import take_rows
-from fado.interventions._values import row_utilities, valued
-from fado.metrics._groups import list_names
-from fado.metrics._inputs import warn_user
+from fado.interventions._base import BaseIntervention
+from fado.interventions._training_set import TrainingSet
+from fado.tabular import Groups, Labels, Problem, take_rows
 
-__all__ = ["RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
+__all__ = ["PrevalenceSampling", "RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
 
+Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
 
-class _PrevalenceSampler(BaseSampler):
+class PrevalenceSampling:
+    """Which negatives go, for one order of the rows after another.
+
+    How many negatives each group loses does not depend on their utilities, unless rows have weights.
+
+    Parameters
+    ----------
+    positive : ndarray of bool
+        The rows of the positive label.
+    groups : Groups
+        The rows' groups, two or more.
+    strength : float
+        How far a group's rate moves from its own (0) to the highest (1).
+    sample_weight : ndarray, optional
+        What each row counts in the rates.
+    """
+
+    def __init__(
+        self, positive: Bools, groups: Groups, strength: float = 1.0, sample_weight: FloatArray | None = None
+    ) -> None:
+        self._groups = groups
+        self._weights = sample_weight
+        self.positives, self.negatives = (
+            np.bincount(
+                groups.codes[rows],
+                None if sample_weight is None else sample_weight[rows],
+                minlength=len(groups),
+            )
+            for rows in (positive, ~positive)
+        )
+        if sample_weight is None:
+            kept = _negatives_to_keep(self.positives.tolist(), self.negatives.tolist(), strength)
+            self._kept = np.array(kept, dtype=np.float64)
+        else:
+            self._kept = _weight_to_keep(self.positives, self.negatives, strength)
+        self._negatives = {
+            int(group): np.flatnonzero(~positive & (groups.codes == group))
+            for group in np.flatnonzero(self.shrinking)
+        }
+
+    @property
+    def shrinking(self) -> Bools:
+        """Mark the groups that lose negatives."""
+        return self._kept < self.negatives
+
+    def dropped(self, utilities: FloatArray | None, shuffled: Rows) -> Bools:
+        """Mark the rows that go: per group the negatives of least utility.
+
+        Ties fall by the rows' places in `shuffled`; without utilities it alone is the order.
+        """
+        gone: Bools = np.zeros(len(self._groups.codes), dtype=bool)
+        for group, rows in self._negatives.items():
+            order = shuffled[rows] if utilities is None else utilities[rows]
+            if self._weights is None:
+                n_dropped = int(self.negatives[group] - self._kept[group])
+                gone[rows[_least(order, n_dropped, shuffled[rows])]] = True
+            else:
+                ordered = rows[np.lexsort([shuffled[rows], order])]
+                left = self.negatives[group] - np.cumsum(self._weights[ordered])  # after each row has gone
+                gone[ordered[: _closest(np.r_[self.negatives[group], left], self._kept[group])]] = True
+        return gone
+
+    @property
+    def droppable(self) -> Bools:
+        """Mark the rows of which some go."""
+        marked: Bools = np.zeros(len(self._groups.codes), dtype=bool)
+        for rows in self._negatives.values():
+            marked[rows] = True
+        return marked
+
+
+class _PrevalenceSampler(BaseIntervention, BaseSampler):
     """Base of the samplers: subclasses give every row a utility, and the least useful negatives go first."""
 
     _sampling_type = "clean-sampling"
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
     __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, valuation: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        valuation: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """Choose the rows to keep, without taking them: the same as `fit_resample` otherwise.
 
         Parameters
         ----------
-        X, y, sensitive_features, valuation
+        X, y, sensitive_features, valuation, sample_weight
             As for `fit_resample`.
 
         Returns
@@ -46,34 +121,21 @@ class _PrevalenceSampler(BaseSampler):
         self
             With `sample_indices_`.
         """
-        strength = check_share("strength", self.strength)
-        table = read_features(self, X, sensitive_features)
-        if getattr(y, "ndim", 1) == 2:  # one column, or one indicator column per class
-            y = check_target_type(y)
-        labels = labels_of(y, table.n_rows)
-        if len(labels.classes) < 2:
-            raise ValueError(
-                f"`y` has only one class ({labels.classes[0]!r}): there are no positive rates to match."
-            )
-        groups = groups_of(sensitive_features, table)
-        if len(groups) == 1:
-            warn_user(
-                f"There is only one group ({groups.names[0]}) and so no other rate to match: every row is "
-                "kept. Pass protected attributes as `sensitive_features`.",
-                UserWarning,
-            )
-            n_dropped, positive = np.zeros(1, dtype=np.int64), np.ones(table.n_rows, dtype=bool)
-        else:
-            positive = _positive(labels, self.pos_label)
-            n_dropped = _negatives_to_drop(positive, groups, strength)
-        utilities = self._utilities(X, y, sensitive_features, valuation, bool(n_dropped.any()))
-        shuffled = check_random_state(self.random_state).permutation(table.n_rows)
-        self.sample_indices_ = _kept_rows(positive, groups, n_dropped, utilities, shuffled)
-        counts = np.bincount(labels.codes[self.sample_indices_], minlength=len(labels.classes))
-        self.sampling_strategy_ = dict(zip(labels.classes, counts.tolist(), strict=True))
+        super().fit(
+            X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
+        )
+        self.sample_indices_ = self.training_set_.rows
         return self
 
-    def fit_resample(self, X: Any, y: Any, *, sensitive_features: Any = None, valuation: Any = None) -> Any:
+    def fit_resample(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        valuation: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """Drop negatives of the groups with a lower positive rate than the highest.
 
         Parameters
@@ -89,30 +151,75 @@ class _PrevalenceSampler(BaseSampler):
         valuation : Valuation, optional
             The values of these rows. `UtilityAwarePrevalenceSampler` makes it on the way if it is needed;
             `RandomPrevalenceSampler` takes and ignores it, so that one can stand for the other.
+        sample_weight : array-like of shape (n_rows,), optional
+            What each row counts in the positive rates, such as survey weights.
 
         Returns
         -------
         X_resampled, y_resampled
             The rows kept, in their order, each as what it was passed as.
         """
-        return self._fit_resample(X, y, sensitive_features=sensitive_features, valuation=valuation)
+        return self._fit_resample(
+            X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
+        )
 
     def _fit_resample(self, X: Any, y: Any, **params: Any) -> Any:
         rows = self.fit(X, y, **params).sample_indices_
         return take_rows(X, rows), take_rows(y, rows)
 
-    def _utilities(
-        self, X: Any, y: Any, sensitive_features: Any, valuation: Any, needed: bool
-    ) -> FloatArray | None:
-        """Give every row's utility; None drops negatives at random."""
-        return None
+    def _choose(
+        self,
+        labels: Labels,
+        groups: Groups,
+        utilities: FloatArray | None,
+        sample_weight: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> TrainingSet:
+        n_rows = len(labels.codes)
+        shuffled = generator.permutation(n_rows)
+        sampling = self._sampling(labels, groups, sample_weight)
+        kept = np.arange(n_rows)
+        if sampling is None:
+            warn_user(
+                f"There is only one group ({groups.names[0]}) and so no other rate to match: every row is "
+                "kept. Pass protected attributes as `sensitive_features`."
+            )
+        else:
+            if self.strength > 0:
+                _warn_of_extremes(groups.names, sampling)
+            kept = np.flatnonzero(~sampling.dropped(utilities, shuffled))
+        counts = np.bincount(labels.codes[kept], minlength=len(labels.classes))
+        self.sampling_strategy_ = dict(zip(labels.classes, counts.tolist(), strict=True))
+        return TrainingSet(kept)
+
+    def _sampling(
+        self, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> PrevalenceSampling | None:
+        """Say how many negatives go; None if there is only one group."""
+        if len(labels.classes) < 2:
+            raise ValueError(
+                f"`y` has only one class ({labels.classes[0]!r}): there are no positive rates to match."
+            )
+        if len(groups) == 1:
+            return None
+        if len(labels.classes) != 2:
+            shown = ", ".join(map(repr, labels.classes[:5])) + (", ..." if len(labels.classes) > 5 else "")
+            raise ValueError(
+                f"`y` must hold two labels for a positive rate, got {len(labels.classes)} ({shown}): pass "
+                "one class against the others, for example `y == label`."
+            )
+        return PrevalenceSampling(labels.is_positive, groups, self.strength, sample_weight)
+
+    def _check_settings(self) -> None:
+        check_share("strength", self.strength)
+
+    def _target(self, y: Any) -> Any:
+        # one column, or one indicator column per class
+        return check_target_type(y) if getattr(y, "ndim", 1) == 2 else y
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.sampler_tags.sample_indices = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
         return tags
 
 
@@ -126,7 +233,7 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     ----------
     utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
         What a row is worth. None is ``LinearUtility(alpha=0.5)``.
-    valuator : OutOfBagEntropy or InBagEntropy, optional
+    valuator : valuator, optional
         Values the rows if no valuation is passed and rows are to be dropped. None is ``OutOfBagEntropy()``.
         Without a seed of its own it uses `random_state`.
     strength : float, default=1.0
@@ -170,6 +277,8 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     array([0, 1, 2, 4])
     """
 
+    uses_values = True
+
     def __init__(
         self,
         utility: Any = None,
@@ -185,13 +294,13 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _utilities(
-        self, X: Any, y: Any, sensitive_features: Any, valuation: Any, needed: bool
-    ) -> FloatArray | None:
-        if valuation is None and needed:
-            valuation = valued(self.valuator, X, y, sensitive_features, self.random_state)
+    def _utilities(self, problem: Problem, valuation: Any, given: dict[str, Any]) -> FloatArray | None:
         self.valuation_ = valuation
-        return None if valuation is None else row_utilities(self.utility, valuation, y, len(y))
+        if valuation is None:
+            sampling = self._sampling(problem.labels, problem.groups, problem.sample_weight)
+            if sampling is None or not sampling.shrinking.any():
+                return None  # no row is to go, so that none needs a value
+        return super()._utilities(problem, valuation, given)
 
 
 class RandomPrevalenceSampler(_PrevalenceSampler):
@@ -241,80 +350,46 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
         self.random_state = random_state
 
 
-def _positive(labels: Labels, pos_label: Any) -> npt.NDArray[np.bool_]:
-    """Mark the rows of the positive label."""
-    classes = labels.classes
-    if len(classes) != 2:
-        shown = ", ".join(map(repr, classes[:5])) + (", ..." if len(classes) > 5 else "")
-        raise ValueError(
-            f"`y` must hold two labels for a positive rate, got {len(classes)} ({shown}): pass one class "
-            "against the others, for example `y == label`."
-        )
-    if pos_label is None:
-        return labels.codes == 1
-    if pos_label not in classes:
-        raise ValueError(
-            f"`pos_label` must be one of the labels {classes[0]!r} and {classes[1]!r}, got {pos_label!r}."
-        )
-    return labels.codes == classes.index(pos_label)
+def _negatives_to_keep(positives: list[int], negatives: list[int], strength: float) -> list[int]:
+    """Give per group how many negatives stay; in fractions, so that halves are halves."""
+    rates = [Fraction(p, p + n) for p, n in zip(positives, negatives, strict=True)]
+    kept = []
+    for p, n, own in zip(positives, negatives, rates, strict=True):
+        target = own + Fraction(strength) * (max(rates) - own)
+        kept.append(min(n, round(p * (1 - target) / target)) if p else n)
+    return kept
 
 
-def _negatives_to_drop(positive: npt.NDArray[np.bool_], groups: Groups, strength: float) -> Integers:
-    """Give per group how many negatives go."""
-    positives = np.bincount(groups.codes[positive], minlength=len(groups)).tolist()
-    negatives = np.bincount(groups.codes[~positive], minlength=len(groups)).tolist()
-    highest = max(Fraction(p, p + n) for p, n in zip(positives, negatives, strict=True))
-    if strength > 0:
-        _warn_of_extremes(groups.names, positives, negatives)
-    dropped = [
-        n - _negatives_to_keep(p, n, highest, strength) if p else 0
-        for p, n in zip(positives, negatives, strict=True)
-    ]
-    return np.array(dropped, dtype=np.int64)
+def _weight_to_keep(positives: npt.NDArray[Any], negatives: npt.NDArray[Any], strength: float) -> FloatArray:
+    """Give per group what its negatives may weigh; a group that weighs nothing stays as it is."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = positives / (positives + negatives)
+        target = own + strength * (np.nanmax(own) - own)
+        kept = positives * (1 - target) / target
+    return np.where(positives > 0, np.minimum(kept, negatives), negatives)
 
 
-def _negatives_to_keep(positives: int, negatives: int, highest: Fraction, strength: float) -> int:
-    """Give how many negatives bring a group to its target rate; in fractions, so that halves are halves."""
-    own = Fraction(positives, positives + negatives)
-    target = own + Fraction(strength) * (highest - own)
-    return min(negatives, round(positives * (1 - target) / target))
+def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
+    """Find so many entries with the least keys; ties fall by `shuffled`."""
+    limit = np.partition(keys, count - 1)[count - 1]
+    below, tied = np.flatnonzero(keys < limit), np.flatnonzero(keys == limit)
+    return np.r_[below, tied[np.argsort(shuffled[tied], kind="stable")[: count - len(below)]]]
 
 
-def _warn_of_extremes(names: tuple[str, ...], positives: list[int], negatives: list[int]) -> None:
-    none = [name for name, count in zip(names, positives, strict=True) if not count]
-    only = [name for name, count in zip(names, negatives, strict=True) if not count]
+def _closest(left: FloatArray, wanted: float) -> int:
+    """Find after how many rows that which is left comes closest to what is wanted."""
+    return int(np.argmin(np.abs(left - wanted)))
+
+
+def _warn_of_extremes(names: tuple[str, ...], sampling: PrevalenceSampling) -> None:
+    none = [name for name, count in zip(names, sampling.positives, strict=True) if not count]
+    only = [name for name, count in zip(names, sampling.negatives, strict=True) if not count]
     if none:
         warn_user(
-            f"No positives in group {list_names(none)}: no rate can be matched there, its rows are all kept.",
-            UserWarning,
+            f"No positives in group {list_names(none)}: no rate can be matched there, its rows are all kept."
         )
     if only:
         warn_user(
             f"No negatives in group {list_names(only)}: the other groups lose theirs to match a rate of 1. "
-            "Merge it with another group, or lower `strength`.",
-            UserWarning,
+            "Merge it with another group, or lower `strength`."
         )
-
-
-def _kept_rows(
-    positive: npt.NDArray[np.bool_],
-    groups: Groups,
-    n_dropped: Integers,
-    utilities: FloatArray | None,
-    shuffled: Rows,
-) -> Rows:
-    """Give the rows that stay when each group drops so many negatives, least utility first.
-
-    Ties in utility fall by the rows' places in `shuffled`.
-    """
-    negatives = np.flatnonzero(~positive)
-    keys: list[npt.NDArray[Any]] = [shuffled[negatives], groups.codes[negatives]]
-    if utilities is not None:
-        keys.insert(1, utilities[negatives])
-    ordered = negatives[np.lexsort(keys)]  # by group, then utility, then the shuffle
-    group = groups.codes[ordered]
-    sizes = np.bincount(group, minlength=len(groups))
-    place = np.arange(len(ordered)) - (np.cumsum(sizes) - sizes)[group]
-    kept = np.ones(len(positive), dtype=bool)
-    kept[ordered[place < n_dropped[group]]] = False
-    return np.flatnonzero(kept)

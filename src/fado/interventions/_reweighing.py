@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from fado._messages import list_names, warn_user
 from fado._validation import check_choice, check_share
-from fado._variables import protected_columns, target_column
-from fado.interventions._groups import Groups, groups_of
-from fado.interventions._inputs import Labels, labels_of, read_features
-from fado.interventions._values import row_utilities, valued
+from fado.interventions._base import BaseIntervention
+from fado.interventions._training_set import TrainingSet
+from fado.interventions._utilities import row_utilities, value_rows
 from fado.interventions._weights import corrected_logs, kamiran_calders, mean_one, minmax
-from fado.metrics._groups import list_names
-from fado.metrics._inputs import warn_user
+from fado.tabular import Groups, Labels, Problem
 from fado.utility import LinearUtility
 
 __all__ = ["Reweigher", "UtilityAwareReweigher"]
@@ -26,22 +24,51 @@ __all__ = ["Reweigher", "UtilityAwareReweigher"]
 FloatArray = npt.NDArray[np.float64]
 
 
-class _Reweigher(BaseEstimator):
-    """What the reweighers share: how scikit-learn sees them."""
+class _BaseReweigher(BaseIntervention):
+    """What the reweighers share: every row stays, and its weight has a name of its own."""
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
+    changes = "weights"
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        valuation: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Weigh the rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features. Only a valuator looks at what they hold.
+        y : array-like of shape (n_rows,)
+            The target; of classes, where label and group are to be independent.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+            The protected attributes; several are crossed, and missing values are a group of their own.
+            Without any (which scikit-learn's conventions demand to be possible) there is a warning.
+        valuation : Valuation, optional
+            The values of these rows; made on the way if they are needed and there are none. `Reweigher`
+            takes and ignores it, so that one can stand for the other.
+        sample_weight : array-like of shape (n_rows,), optional
+            What each row counts in the groups' rates, such as survey weights. A model is trained with the
+            product of these and `sample_weight_`, as `ReweighedEstimator` does.
+
+        Returns
+        -------
+        self
+            With `sample_weight_`.
+        """
+        super().fit(
+            X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
+        )
+        self.sample_weight_ = self.training_set_.weights
+        return self
 
 
-class Reweigher(_Reweigher):
+class Reweigher(_BaseReweigher):
     """Weigh rows so that label and group are independent (RW, Kamiran and Calders).
 
     A row of group z and label y weighs ``P(z) P(y) / P(z, y)``: in the weighted rows every group has the same
@@ -76,35 +103,20 @@ class Reweigher(_Reweigher):
     array([2.   , 0.667, 0.667, 0.667, 0.667, 0.667, 0.667, 2.   ])
     """
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, valuation: Any = None) -> Reweigher:
-        """Weigh the rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, of any kind.
-        y : array-like of shape (n_rows,)
-            The target, of two or more labels.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; several are crossed. Missing values are a group of their own. Without
-            any (which scikit-learn's conventions demand to be possible) every weight is 1, with a warning.
-        valuation : Valuation, optional
-            Not used; taken so that this can stand where `UtilityAwareReweigher` does.
-
-        Returns
-        -------
-        self
-            With `sample_weight_`.
-        """
-        table = read_features(self, X, sensitive_features)
-        labels = labels_of(y, table.n_rows)
-        groups = groups_of(sensitive_features, table)
+    def _choose(
+        self,
+        labels: Labels,
+        groups: Groups,
+        utilities: FloatArray | None,
+        sample_weight: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> TrainingSet:
         _warn_of_what_no_weight_can_mend(groups, labels)
-        self.sample_weight_ = kamiran_calders(groups.codes, labels.codes)
-        return self
+        weights = kamiran_calders(groups.codes, labels.codes, sample_weight)
+        return TrainingSet(np.arange(len(weights)), weights)
 
 
-class UtilityAwareReweigher(_Reweigher):
+class UtilityAwareReweigher(_BaseReweigher):
     """Weigh rows by their utility (UAR), and as far as is wanted for equal positive rates.
 
     The weight of a row is ``w = floor + (1 - floor) * minmax(U)``, times its cell's Kamiran-Calders factor
@@ -116,7 +128,7 @@ class UtilityAwareReweigher(_Reweigher):
     ----------
     utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
         What a row is worth. None is ``LinearUtility(alpha=0.5)``.
-    valuator : OutOfBagEntropy or InBagEntropy, optional
+    valuator : valuator, optional
         Values the rows if no valuation is passed. None is ``OutOfBagEntropy()``.
     scaling : {"minmax", "none"}, default="minmax"
         Whether utilities are scaled to [0, 1], or are weights as they are. All-equal utilities give equal
@@ -130,6 +142,8 @@ class UtilityAwareReweigher(_Reweigher):
     floor : float, default=0.0
         Weight of the row of least utility, in [0, 1]; that of most utility weighs 1. Other than 0 it needs
         ``scaling="minmax"``.
+    random_state : int, RandomState or None, default=None
+        Seed of a valuator that has none of its own.
 
     Attributes
     ----------
@@ -160,6 +174,8 @@ class UtilityAwareReweigher(_Reweigher):
     array([1. , 0. , 0.5, 1. ])
     """
 
+    uses_values = True
+
     def __init__(
         self,
         utility: Any = None,
@@ -170,6 +186,7 @@ class UtilityAwareReweigher(_Reweigher):
         negative: str = "raise",
         prevalence_correction: float = 0.0,
         floor: float = 0.0,
+        random_state: Any = None,
     ) -> None:
         self.utility = utility
         self.valuator = valuator
@@ -178,60 +195,44 @@ class UtilityAwareReweigher(_Reweigher):
         self.negative = negative
         self.prevalence_correction = prevalence_correction
         self.floor = floor
+        self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, valuation: Any = None
-    ) -> UtilityAwareReweigher:
-        """Weigh the rows.
+    @property
+    def _counts_cells(self) -> bool:
+        return self.prevalence_correction > 0
 
-        Parameters
-        ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Only a valuator looks at what they hold.
-        y : array-like of shape (n_rows,)
-            The target; of classes, if there is a correction.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; for a correction several are crossed, and missing values are a group of
-            their own. Not needed with a valuation and without a correction. Without attributes and valuation
-            (which scikit-learn's conventions demand to be possible) rows are weighed by their value for
-            performance alone, with a warning.
-        valuation : Valuation, optional
-            The values of these rows; made on the way if there is none.
+    def _utilities(self, problem: Problem, valuation: Any, given: dict[str, Any]) -> FloatArray | None:
+        if valuation is not None or problem.protected:
+            return super()._utilities(problem, valuation, given)
+        warn_user(
+            "There are no protected attributes to value: rows are weighed by their value for performance "
+            "alone. Pass them as `sensitive_features`."
+        )
+        self.valuation_ = value_rows(self.valuator, problem, given, self.random_state)
+        return row_utilities(LinearUtility(alpha=1.0), self.valuation_, problem)
 
-        Returns
-        -------
-        self
-            With `sample_weight_`.
-        """
-        power = self._checked_correction()
-        table = read_features(self, X, sensitive_features)
-        if power > 0:
-            labels, groups = labels_of(y, table.n_rows), groups_of(sensitive_features, table)
+    def _choose(
+        self,
+        labels: Labels,
+        groups: Groups,
+        utilities: FloatArray | None,
+        sample_weight: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> TrainingSet:
+        if utilities is None:
+            raise ValueError("Rows cannot be weighed by their utility without utilities.")
+        weights = self._base_weights(utilities)
+        if self.prevalence_correction > 0:
             _warn_of_what_no_weight_can_mend(groups, labels)
-        else:
-            target_column(y, table.n_rows)
-            protected_columns(sensitive_features, table)
-        utility = self.utility
-        if valuation is None:
-            if sensitive_features is None:
-                warn_user(
-                    "There are no protected attributes to value: rows are weighed by their value for "
-                    "performance alone. Pass them as `sensitive_features`.",
-                    UserWarning,
-                )
-                utility = LinearUtility(alpha=1.0)
-            valuation = valued(self.valuator, X, y, sensitive_features)
-        self.valuation_ = valuation
-        weights = self._base_weights(row_utilities(utility, valuation, y, table.n_rows))
-        if power > 0:
             _warn_of_weightless_cells(weights / weights.max(), groups, labels)
-            logs = corrected_logs(weights, groups.codes, labels.codes, power)
+            logs = corrected_logs(
+                weights, groups.codes, labels.codes, float(self.prevalence_correction), sample_weight
+            )
             weights = np.exp(logs - logs.max()) if self.normalize else _exp(logs)
-        self.sample_weight_ = mean_one(weights) if self.normalize else weights
-        return self
+        weights = mean_one(weights) if self.normalize else weights
+        return TrainingSet(np.arange(len(weights)), weights)
 
-    def _checked_correction(self) -> float:
-        """Check the settings, before anything is computed."""
+    def _check_settings(self) -> None:
         check_choice("scaling", self.scaling, ("minmax", "none"))
         check_choice("negative", self.negative, ("raise", "clip"))
         if check_share("floor", self.floor) > 0 and self.scaling == "none":
@@ -241,7 +242,6 @@ class UtilityAwareReweigher(_Reweigher):
         power = self.prevalence_correction
         if not isinstance(power, Real) or not math.isfinite(power) or power < 0:
             raise ValueError(f"`prevalence_correction` must be a number of at least 0, got {power!r}.")
-        return float(power)
 
     def _base_weights(self, utilities: FloatArray) -> FloatArray:
         """Turn utilities into weights, before the correction."""
@@ -267,14 +267,12 @@ def _warn_of_what_no_weight_can_mend(groups: Groups, labels: Labels) -> None:
     if len(groups) == 1:
         warn_user(
             f"There is only one group ({groups.names[0]}) and so no other rate to equalise: its rows all get "
-            "the factor 1. Pass protected attributes as `sensitive_features`.",
-            UserWarning,
+            "the factor 1. Pass protected attributes as `sensitive_features`."
         )
     for label, names in _marked(_rows_per_cell(groups, labels) == 0, groups, labels):
         warn_user(
             f"No rows with label {label} in group {names}: no weights can equalise the rate of that label "
-            "there.",
-            UserWarning,
+            "there."
         )
 
 
@@ -283,8 +281,7 @@ def _warn_of_weightless_cells(weights: FloatArray, groups: Groups, labels: Label
     for label, names in _marked((rows > 0) & (heavy == 0), groups, labels):
         warn_user(
             f"All rows with label {label} in group {names} have the weight 0, which no correction can raise: "
-            "set `floor` above 0 to equalise the rate of that label there.",
-            UserWarning,
+            "set `floor` above 0 to equalise the rate of that label there."
         )
 
 

@@ -28,8 +28,8 @@ def mean_one(weights: FloatArray) -> FloatArray:
     return weights / weights.mean()
 
 
-def kamiran_calders(groups: Codes, labels: Codes) -> FloatArray:
-    """Give every row the weight P(z) P(y) / P(z, y) of its cell.
+def kamiran_calders(groups: Codes, labels: Codes, sample_weight: FloatArray | None = None) -> FloatArray:
+    """Give every row the weight P(z) P(y) / P(z, y) of its cell; 1 where the cell weighs nothing.
 
     Examples
     --------
@@ -38,21 +38,30 @@ def kamiran_calders(groups: Codes, labels: Codes) -> FloatArray:
     array([0.88888889, 0.88888889, 0.88888889, 1.33333333, 1.33333333,
            0.66666667])
     """
-    z, y, cell, total = _totals(np.ones(len(labels)), groups, labels)
-    return z * y / (total * cell)
+    counted = np.ones(len(labels)) if sample_weight is None else sample_weight
+    z, y, cell, total = _totals(counted, groups, labels)
+    return np.divide(z * y, total * cell, out=np.ones(len(labels)), where=cell > 0)
 
 
-def corrected_logs(weights: FloatArray, groups: Codes, labels: Codes, power: float) -> FloatArray:
+def corrected_logs(
+    weights: FloatArray,
+    groups: Codes,
+    labels: Codes,
+    power: float,
+    sample_weight: FloatArray | None = None,
+) -> FloatArray:
     """Multiply weights by their cells' Kamiran-Calders factors, computed under these weights, to a power.
 
-    Power 1 makes the weighted rates of every label equal over groups. Weights of 0 stay 0. The result is
-    given as logarithms, as a factor may lie beyond all floats where its product with a weight does not.
+    Power 1 makes the weighted rates of every label equal over groups. Weights of 0 stay 0. With
+    `sample_weight` the factors are those of the products of both. The result is given
+    as logarithms, as a factor may lie beyond all floats where its product with a weight does not.
     """
     scale = weights.max()
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights / scale)
-        z, y, cell, total = (np.log(part) for part in _totals(weights / scale, groups, labels))
-    positive = np.isfinite(log_weights)
+        counted = weights / scale if sample_weight is None else weights / scale * sample_weight
+        z, y, cell, total = (np.log(part) for part in _totals(counted, groups, labels))
+    positive = np.isfinite(log_weights) & np.isfinite(cell)
     log_factors = np.subtract(z + y - total, cell, out=np.zeros(len(weights)), where=positive)
     return log_weights + power * log_factors + np.log(scale)
 

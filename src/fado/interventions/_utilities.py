@@ -8,27 +8,39 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from fado.tabular import Problem
 from fado.utility import LinearUtility
-from fado.valuation import OutOfBagEntropy
-from fado.valuation._alignment import warn_of_other_rows
+from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
-__all__ = ["row_utilities", "valued"]
+__all__ = ["row_utilities", "value_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def valued(valuator: Any, X: Any, y: Any, sensitive_features: Any, random_state: Any = None) -> Any:
+def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_state: Any) -> Any:
     """Value the rows with a clone of the valuator, `OutOfBagEntropy` if there is none.
 
-    A valuator without a seed of its own uses `random_state`.
+    Parameters
+    ----------
+    valuator : valuator or None
+        Of this package, which takes the problem as it was read; or any other with `fit` and `valuation_`.
+    problem : Problem
+        What was read.
+    given : dict
+        What the user passed: ``X``, ``y`` and keywords, for a valuator of another kind.
+    random_state : int, RandomState or None
+        For a valuator without a seed of its own.
     """
     valuator = OutOfBagEntropy() if valuator is None else clone(valuator)
     if random_state is not None and valuator.get_params(deep=False).get("random_state", 0) is None:
         valuator.set_params(random_state=random_state)
-    return valuator.fit(X, y, sensitive_features=sensitive_features).valuation_
+    if isinstance(valuator, BaseValuator):
+        return valuator.fit_problem(problem).valuation_
+    told = {name: value for name, value in given.items() if name in ("X", "y") or value is not None}
+    return valuator.fit(told.pop("X"), told.pop("y"), **told).valuation_
 
 
-def row_utilities(utility: Any, valuation: Any, y: Any, n_rows: int) -> FloatArray:
+def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
     """Give the utility of every row, `LinearUtility` if none is chosen; every row must have one."""
     utility = LinearUtility() if utility is None else utility
     if not callable(utility):
@@ -41,12 +53,13 @@ def row_utilities(utility: Any, valuation: Any, y: Any, n_rows: int) -> FloatArr
             f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
             "`valuation_`, or make one with `Valuation.from_probabilities`."
         )
+    n_rows = problem.n_rows
     utilities = np.asarray(utility(valuation), dtype=np.float64)
     if utilities.shape != (n_rows,):
         raise ValueError(
             f"`valuation` has {len(utilities)} rows and X has {n_rows}: pass the valuation of the same rows."
         )
-    warn_of_other_rows(valuation, y)
+    check_alignment(valuation, problem)
     unknown = np.flatnonzero(~np.isfinite(utilities))
     if len(unknown):
         raise ValueError(

@@ -1,0 +1,40 @@
+"""What an intervention leaves: rows, their weights, and the parents of rows to make."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["TrainingSet"]
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows of a table by position, and what becomes of them.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The rows kept, ascending.
+    weights : ndarray of float, optional
+        Their weights; None stands for equal weights.
+    parents : ndarray of int, optional
+        One entry per row to make: the row that it is made from. None makes no rows.
+    """
+
+    rows: npt.NDArray[np.integer]
+    weights: npt.NDArray[np.floating] | None = None
+    parents: npt.NDArray[np.integer] | None = None
+
+    def digest(self) -> str:
+        """Give a name that only equal training sets share."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.rows, dtype=np.int32).data)
+        if self.weights is not None:
+            digest.update(np.ascontiguousarray(self.weights, dtype=np.float32).data)
+        if self.parents is not None:
+            digest.update(b"parents")
+            digest.update(np.ascontiguousarray(self.parents, dtype=np.int32).data)
+        return digest.hexdigest()[:32]

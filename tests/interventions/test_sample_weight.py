@@ -1,0 +1,88 @@
+"""Survey weights count in the rates that interventions equalise."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+
+from fado import (
+    LinearUtility,
+    RandomPrevalenceSampler,
+    ReweighedEstimator,
+    Reweigher,
+    UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
+    Valuation,
+)
+
+RNG = np.random.default_rng(0)
+N = 600
+X = RNG.normal(size=(N, 2))
+SEX = RNG.choice(["f", "m"], size=N)
+Y = (X[:, 0] + (SEX == "m") > 0.8).astype(int)
+WEIGHTS = RNG.integers(1, 4, size=N).astype(float)
+VALUES = Valuation.from_probabilities(RNG.random(N), {"sex": RNG.random(N)})
+
+
+def rates(weights):
+    return [np.average(Y[sex == SEX], weights=weights[sex == SEX]) for sex in ("f", "m")]
+
+
+def test_reweighing_makes_the_weighted_rates_equal():
+    factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=WEIGHTS).sample_weight_
+    assert rates(factors * WEIGHTS) == pytest.approx([np.average(Y, weights=WEIGHTS)] * 2)
+    assert np.ptp(rates(factors)) > 1e-4  # without them the rates would not be
+
+
+def test_whole_weights_are_rows_that_stand_so_often():
+    rows = np.repeat(np.arange(N), WEIGHTS.astype(int))
+    repeated = Reweigher().fit(X[rows], Y[rows], sensitive_features=SEX[rows]).sample_weight_
+    weighted = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=WEIGHTS).sample_weight_
+    np.testing.assert_allclose(weighted[rows], repeated)
+
+
+def test_the_correction_makes_the_weighted_rates_equal():
+    reweigher = UtilityAwareReweigher(LinearUtility(0.5), floor=0.2, prevalence_correction=1.0)
+    reweigher.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=WEIGHTS)
+    f, m = rates(reweigher.sample_weight_ * WEIGHTS)
+    assert f == pytest.approx(m)
+
+
+@pytest.mark.parametrize(
+    "sampler", [RandomPrevalenceSampler(random_state=0), UtilityAwarePrevalenceSampler(random_state=0)]
+)
+def test_sampling_matches_the_weighted_rates_to_one_row(sampler):
+    sampler.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=WEIGHTS)
+    kept = np.isin(np.arange(N), sampler.sample_indices_)
+    f, m = rates(WEIGHTS * kept)
+    lightest = (WEIGHTS * kept)[SEX == "f"].sum()
+    assert abs(f - m) <= m * WEIGHTS.max() / lightest
+    assert kept[Y == 1].all()
+    assert kept[SEX == "m"].all()
+    assert not kept.all()
+
+
+def test_equal_weights_drop_the_same_rows():
+    plain = UtilityAwarePrevalenceSampler(random_state=0, strength=0.5)
+    plain.fit(X, Y, sensitive_features=SEX, valuation=VALUES)
+    weighted = UtilityAwarePrevalenceSampler(random_state=0, strength=0.5)
+    weighted.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=np.full(N, 2.0))
+    np.testing.assert_array_equal(plain.sample_indices_, weighted.sample_indices_)
+
+
+def test_a_cell_that_weighs_nothing_keeps_the_factor_one():
+    weights = np.where((SEX == "f") & (Y == 1), 0.0, 1.0)
+    factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=weights).sample_weight_
+    assert (factors[weights == 0] == 1).all()
+    assert np.isfinite(factors).all()
+
+
+def test_a_reweigher_in_an_estimator_sees_the_weights_if_it_requests_them():
+    with config_context(enable_metadata_routing=True):
+        asking = Reweigher().set_fit_request(sample_weight=True)
+    for reweigher, counted in ((Reweigher(), None), (asking, WEIGHTS)):
+        model = ReweighedEstimator(LogisticRegression(), reweigher)
+        model.fit(X, Y, sensitive_features=SEX, sample_weight=WEIGHTS)
+        factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=counted).sample_weight_
+        expected = LogisticRegression().fit(X, Y, sample_weight=factors * WEIGHTS)
+        np.testing.assert_array_equal(model.estimator_.coef_, expected.coef_)
