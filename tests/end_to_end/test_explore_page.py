@@ -13,6 +13,7 @@ from fado import (
     Valuation,
     explore,
 )
+from fado.reporting import explore_page
 
 KINDS = {"linear": LinearUtility, "difference": DifferenceUtility, "cobb-douglas": CobbDouglasUtility}
 RIGHT, LEFT = ("ArrowRight", 39), ("ArrowLeft", 37)
@@ -188,6 +189,55 @@ def test_no_sideways_scrolling_at_any_width(browser, address, width, scheme):
     dark = browser.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(246, 246, 243)"
     assert dark == (scheme == "dark")
     browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+LINES = """
+(box) => [...document.querySelectorAll(`${box} svg .neutral`)].map((line) => {
+  const width = line.ownerSVGElement.viewBox.baseVal.width, left = Math.min(130, width * 0.3);
+  return (line.x1.baseVal.value - left) / (width - left - 8);
+})
+"""
+TICKS = "(box) => [...document.querySelectorAll(`${box} svg > .soft`)].map((text) => text.textContent)"
+
+
+def test_values_and_utilities_are_drawn_on_the_scales_that_the_summary_gives(case, browser, tmp_path):
+    summary = case.explored().to_dict()
+    for attribute in summary["attributes"]:
+        scales = {
+            "v_y": {"low": -0.001, "high": 0.003, "neutral": 0.0},
+            "v_z": {"low": -4.0, "high": 6.0, "neutral": 6.0},  # not inside: no line
+        }
+        attribute["values"]["scales"] = attribute["plane"]["scales"] = scales
+        attribute["alpha"]["utilities"]["linear"] |= {"low": -8.0, "high": 2.0, "neutral": 0.0}
+        del attribute["alpha"]["utilities"]["cobb-douglas"]
+        attribute["values"]["v_y"][0]["mean"] = 0.00012
+    path = tmp_path / "scales.html"
+    path.write_text(explore_page(summary), encoding="utf-8")
+    browser.open(path.as_uri())
+    assert browser.troubles() == []
+    assert browser.evaluate(f"({LINES})('[data-values=v_y]')") == pytest.approx([0.25])
+    assert browser.evaluate(f"({LINES})('[data-values=v_z]')") == []
+    assert browser.evaluate(f"({LINES})('#alpha')") == pytest.approx([0.8])
+    shown = browser.evaluate(f"({TICKS})('[data-values=v_y]')")
+    assert [text for text in shown if "rows" not in text][:5] == ["-0.001", "0", "0.001", "0.002", "0.003"]
+    assert "0.000120" in browser.evaluate("document.querySelector('[data-values=v_y]').textContent")
+    shown = browser.evaluate(f"({TICKS})('#alpha')")
+    assert [text for text in shown if "mean" not in text][:5] == ["-8", "-5.5", "-3", "-0.5", "2"]
+    plane = browser.evaluate("document.querySelector('#plane').innerText")
+    assert "The dashed lines at 0 (v_y) and 1 (v_z) part the corners." in plane
+    assert browser.evaluate(f"({TICKS})('#plane')") == ["-0.001", "0", "0.003"]
+    buttons = browser.evaluate("[...document.querySelectorAll('[data-utility]')].map((b) => b.textContent)")
+    assert buttons == ["Linear", "Difference"]
+
+
+def test_a_summary_without_scales_is_drawn_from_0_to_1(browser, address):
+    browser.open(address)
+    assert browser.evaluate(f"({LINES})('main')") == []
+    for box in ("[data-values=v_y]", "[data-values=v_z]"):
+        shown = [text for text in browser.evaluate(f"({TICKS})('{box}')") if "rows" not in text]
+        assert shown[:5] == ["0", "0.25", "0.5", "0.75", "1"]
+    assert browser.evaluate(f"({TICKS})('#plane')") == ["0", "0.5", "1"]
+    assert "The dashed lines at 0.5 part" in browser.evaluate("document.querySelector('#plane').innerText")
 
 
 HOSTILE = [

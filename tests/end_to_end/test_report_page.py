@@ -5,9 +5,9 @@ import pytest
 
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment._config import config_from
-from fado.experiment._frame import RATIOS
+from fado.experiment.config import config_from
 
+RATIOS = ("fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio")
 EVIL = (
     "<img src=x onerror=alert(1)>'\"</script><script>alert(2)</script>{{7*7}}\u2028\u202e${1}"
     "javascript:alert(3)"
@@ -66,6 +66,31 @@ def test_the_page_draws_tells_and_stays_at_home(report, browser):
     assert "{{7*7}}" in text
     assert browser.evaluate("document.images.length") == 0
     assert browser.evaluate("document.scripts.length") == 3
+
+
+def test_a_chart_can_be_saved(report, browser):
+    browser.open(report.absolute().as_uri(), width=1200, height=9000)
+    browser.until("document.querySelectorAll('.chart canvas').length === 6")
+    assert not browser.evaluate("document.body.innerText.includes('Save as')")  # until the menu is opened
+    links = "[...document.querySelectorAll('#chart-0-full .vega-actions a')]"
+    assert browser.evaluate(f"{links}.map((a) => a.textContent)") == ["Save as SVG", "Save as PNG"]
+    browser.evaluate(f"{links}.forEach((a) => a.dispatchEvent(new MouseEvent('mousedown')))")
+    svg, png = browser.until(f"{links}.every((a) => !a.href.endsWith('#')) && {links}.map((a) => a.href)")
+    assert svg.startswith("blob:")
+    assert png.startswith("data:image/png")
+    assert browser.troubles() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_sideways_scrolling_on_a_phone(report, browser, scheme):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.call("Emulation.setEmulatedMedia", features=features)
+    browser.open(report.absolute().as_uri(), width=390)
+    browser.until("document.querySelectorAll('.chart canvas').length === 6")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    dark = browser.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(246, 246, 243)"
+    assert dark == (scheme == "dark")
+    browser.call("Emulation.setEmulatedMedia", features=[])
 
 
 def test_the_page_is_small(report):

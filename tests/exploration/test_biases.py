@@ -5,6 +5,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from fado import Valuation, explore
+from fado.valuation import Provenance
 
 
 def biases_of(seen):
@@ -112,7 +113,7 @@ def test_a_continuous_attribute_has_dependence_measures(small):
         for part in ("values", "standard_error", "counts", "agreement")
     }
     arrays = {part: {k: v.to_numpy() for k, v in by.items()} for part, by in parts.items()}
-    valuation = Valuation(**arrays, metadata={"largest_error": {"wealth": 2.0}})
+    valuation = Valuation(**arrays, provenance=Provenance(largest_error={"wealth": 2.0}))
     found = biases_of(explore(small.X, small.y, sensitive_features={"wealth": wealth}, valuation=valuation))
     assert found["prevalence"]["number"] == pytest.approx(spearmanr(small.y == "yes", wealth).statistic)
     agreement = values.agreement["y"]

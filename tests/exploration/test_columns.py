@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from fado import Valuation, explore
-from fado._variables import Variable
 from fado.exploration._columns import explained
+from fado.tabular import Variable
 
 
 def columns_of(seen, attribute=0):

@@ -104,7 +104,7 @@ def test_what_is_unknown_is_none_and_never_nan(small):
     one_sided = np.where(np.arange(600) < 300, "a", "b")
     y = np.where(np.arange(600) < 300, "no", small.y)  # no positives in one group: no AUC there
     z = {"wealth": wealth, "side": one_sided}
-    valuation = OutOfBagEntropy(n_bags=7, random_state=0).fit(small.X, y, z).valuation_
+    valuation = OutOfBagEntropy(n_bags=7, random_state=0).fit(small.X, y, sensitive_features=z).valuation_
     assert valuation.standard_error["y"].isna().any()
     data = explore(small.X, y, sensitive_features=z, valuation=valuation).to_dict()
     json.dumps(data, allow_nan=False)
@@ -146,7 +146,7 @@ def small_table():
         ({"sensitive_features": None}, "no protected attribute to explore"),
         ({"valuation": Valuation.from_probabilities([0.5], {"z": [0.5]})}, "has 1 rows and X has 30"),
         ({"valuation": Valuation.from_probabilities([0.5] * 30, {"w": [0.5] * 30})}, "no values for 'z'"),
-        ({"pos_label": 7}, "`pos_label` must be one of the labels 0, 1, got 7"),
+        ({"pos_label": 7}, "`pos_label` must be one of the labels 0 and 1, got 7"),
         ({"max_rows": 0}, "`max_rows` must be a positive whole number, got 0"),
     ],
 )

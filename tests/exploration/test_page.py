@@ -1,5 +1,3 @@
-import base64
-import hashlib
 import json
 import re
 
@@ -8,7 +6,6 @@ import pandas as pd
 import pytest
 
 from fado import Valuation, explore
-from fado.exploration._page import page
 
 
 @pytest.fixture(scope="module")
@@ -18,32 +15,6 @@ def text(small):
 
 def embedded(text):
     return re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
-
-
-def test_the_policy_allows_the_page_s_own_style_and_script_alone(text):
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
-    assert policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in policy
-    assert "http" not in policy
-    for tag in ("style", "script"):
-        (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
-        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
-        assert f"{tag}-src 'sha256-{digest}'" in policy
-
-
-def test_the_page_names_nothing_to_load(text):
-    assert set(re.findall(r"https?://[^\s\"'`<)]*", text)) == {"http://www.w3.org/2000/svg"}
-    for word in (
-        "src=",
-        "href=",
-        "@import",
-        "url(",
-        "innerHTML",
-        "insertAdjacentHTML",
-        "eval(",
-        "document.write",
-    ):
-        assert word not in text
 
 
 def test_the_page_holds_the_summary_to_six_digits(small, text):
@@ -57,19 +28,6 @@ def test_the_page_holds_the_summary_to_six_digits(small, text):
         return float(f"{value:.6g}") if isinstance(value, float) else value
 
     assert json.loads(embedded(text)) == rounded(summary)
-
-
-def test_markup_in_data_never_reaches_the_page_as_markup():
-    hostile = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>&amp;'\"{{7*7}}${7}"
-    inside = embedded(page({"about": hostile, "line": "a\u2028b\u2029c\u202ed\0e"}))
-    assert not set("<>&'\u2028\u2029\u202e\0") & set(inside)
-    data = json.loads(inside)
-    assert data["about"] == hostile
-    assert data["line"] == "a\\u2028b\\u2029c\\u202ed\\u0000e"
-
-
-def test_a_dollar_sign_in_data_is_no_placeholder():
-    assert json.loads(embedded(page({"about": "$script $$ ${data}"}))) == {"about": "$script $$ ${data}"}
 
 
 def test_the_page_is_written_whole(tmp_path, small):

@@ -9,29 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._distributions import BINS, binned
-from fado.exploration._groups import Groups
-from fado.exploration._material import Material
-from fado.exploration._pool import SlicePool
-from fado.exploration._sampling import Sampling
+from fado.exploration._groups import ShownGroups
+from fado.exploration._material import Material, Span, span_around
+from fado.exploration._pool import Dropping, SlicePool
 from fado.exploration._slices import SliceFinder
-from fado.interventions._weights import mean_one, minmax
-from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
+from fado.interventions import mean_one, minmax
+from fado.tabular import Groups
+from fado.utility import BaseUtility, utility_class, utility_names
 
-__all__ = ["ALPHAS", "UTILITIES", "alpha_part"]
+__all__ = ["ALPHAS", "alpha_part"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 ALPHAS = tuple(step / 20 for step in range(21))
-UTILITIES: dict[str, tuple[Any, float, float]] = {  # with the ends of what they can be
-    "linear": (LinearUtility, 0.0, 1.0),
-    "difference": (DifferenceUtility, -1.0, 1.0),
-    "cobb-douglas": (CobbDouglasUtility, 0.0, 1.0),
-}
 
 
 def alpha_part(
-    material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: Groups
+    material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: ShownGroups
 ) -> dict[str, Any]:
     """Give for every utility and alpha what the utility, the sampler and the reweigher would do.
 
@@ -57,39 +52,45 @@ def alpha_part(
         "outcome_before": _per_row(parts.outcome_sums(None), groups.sizes),
         "sampling": parts.sampling_counts(),
         "slices": parts.pool.described(groups),
-        "utilities": {
-            utility: {
-                "low": low,
-                "high": high,
-                "settings": [
-                    parts.setting(kind(alpha=alpha, betas=_betas(names, alpha)), low, high)
-                    for alpha in ALPHAS
-                ],
-            }
-            for utility, (kind, low, high) in UTILITIES.items()
-        },
+        "utilities": {utility: parts.settings(utility) for utility in _usable(material, names)},
     }
 
 
-def _betas(names: Sequence[str], alpha: float) -> dict[str, float]:
-    return {name: (1 - alpha) / len(names) for name in names}
+def _usable(material: Material, names: Sequence[str]) -> list[str]:
+    """List the utilities that take the values at hand: some refuse signed ones."""
+    signed = any(material.valuation.scales[name].is_signed for name in ("y", *names))
+    return [name for name in utility_names() if utility_class(name).takes_signed or not signed]
 
 
 class _Parts:
     """What all settings of one scenario share."""
 
     def __init__(
-        self, material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: Groups
+        self, material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: ShownGroups
     ) -> None:
         self._material, self._groups, self._names = material, groups, names
-        positive, several = material.is_positive, len(np.unique(fine.codes)) > 1
-        self._sampling = Sampling(material, positive, fine) if positive is not None and several else None
+        positive = material.is_positive
+        self._sampling: Dropping | None = None
+        if positive is not None and len(fine) > 1:
+            self._sampling = Dropping(positive, fine, material.seed)
         self.pool = SlicePool(material, finder, names, self._sampling)
 
-    def setting(self, utility: Any, low: float, high: float) -> dict[str, Any]:
-        """Give what the page shows for one utility."""
-        utilities = utility(self._material.valuation)
-        bins = binned(utilities, low, high)
+    def settings(self, utility: str) -> dict[str, Any]:
+        """Give what the page shows for one utility at every alpha."""
+        kind, valuation = utility_class(utility), self._material.valuation
+        every = [kind(alpha=alpha).over(self._names)(valuation) for alpha in ALPHAS]
+        span = self._span(kind, every)
+        return {**span.to_dict(), "settings": [self._setting(utilities, span) for utilities in every]}
+
+    def _span(self, kind: type[BaseUtility], every: Sequence[FloatArray]) -> Span:
+        scales = self._material.valuation.scales
+        if all(scales[name].is_unit for name in ("y", *self._names)):
+            return Span(*kind.ends)
+        return span_around(np.concatenate(every), 0.0)
+
+    def _setting(self, utilities: FloatArray, span: Span) -> dict[str, Any]:
+        """Give what the page shows for one utility at one alpha."""
+        bins = binned(utilities, span.low, span.high)
         everyone = np.ones(len(bins), dtype=bool)
         dropped = None if self._sampling is None else self._sampling.dropped(utilities)
         return {

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration import _intervals
-from fado.exploration._groups import FEWEST_MEMBERS, Groups
+from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
 from fado.exploration._intervals import Estimate
 from fado.exploration._material import Attribute, Material
 from fado.exploration._wording import percent, plain_number, quoted
@@ -66,7 +66,7 @@ def _group_size(material: Material, attribute: Attribute) -> dict[str, Any]:
     return sized | _pictured(_bars(groups, shares), "share of rows", "percent")
 
 
-def _stretches(attribute: Attribute) -> Groups:
+def _stretches(attribute: Attribute) -> ShownGroups:
     """Cut a continuous attribute's range, without its outermost 2 % on either side, into four equal parts."""
     numbers = attribute.variable.labels
     low, high = np.nanquantile(numbers, [0.02, 0.98])
@@ -74,7 +74,7 @@ def _stretches(attribute: Attribute) -> Groups:
     codes = np.searchsorted(edges[1:-1], numbers)
     codes = np.where((numbers >= low) & (numbers <= high), codes, -1)
     names = tuple(f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges))
-    return Groups(codes, names)
+    return ShownGroups(codes, names)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Outcome:
     per_group: list[Estimate]
 
 
-def _outcomes(material: Material, groups: Groups) -> list[_Outcome]:
+def _outcomes(material: Material, groups: ShownGroups) -> list[_Outcome]:
     """List the rate of the positive label; without one, of every label; or a continuous target's mean."""
     target = material.target
     if target.kind == "continuous":
@@ -166,13 +166,15 @@ def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
 
 def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
     name, z, groups = "Base bias", attribute.variable, attribute.groups
-    agreement, metadata = material.agreement(z.name), material.valuation.metadata
-    largest_error = metadata.get("largest_error", {}).get(z.name)
+    agreement, provenance = material.agreement(z.name), material.valuation.provenance
+    largest_error = (provenance.largest_error or {}).get(z.name)
     if agreement is None or (attribute.is_continuous and largest_error is None):
         return _bias("base", name, "", "number", None, NO_AGREEMENT) | _pictured([], "", "number")
-    seen = "the features" if metadata.get("z_sees_target") is False else "the features and the target"
+    seen = (
+        "the features" if provenance.settings.get("z_sees_target") is False else "the features and the target"
+    )
     bars = _bars(groups, [_intervals.mean(agreement[groups.members(group)]) for group in range(len(groups))])
-    if attribute.is_continuous:
+    if attribute.is_continuous and largest_error is not None:
         known = z.known
         errors = (1.0 - agreement[known]) * largest_error
         estimate = _intervals.skill(errors, np.abs(z.labels[known] - z.labels[known].mean()))
@@ -217,7 +219,7 @@ def _bias(
     }  # fmt: skip
 
 
-def _bars(groups: Groups, estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
+def _bars(groups: ShownGroups, estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     return [
         {"group": name, "rows": int(size), "number": e.number, "low": e.low, "high": e.high}
         for name, size, e in zip(groups.names, groups.sizes, estimates, strict=True)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._variables import Variable
 from fado.exploration._conditions import BinnedColumn
 from fado.exploration._material import Attribute, Material
 from fado.exploration._wording import percent, quoted
+from fado.tabular import Variable
 
 __all__ = ["columns_part", "explained"]
 
@@ -28,7 +28,7 @@ def columns_part(material: Material, attribute: Attribute, binned: Sequence[Binn
         that the column explains by itself), and the ``columns``, strongest for the attribute first.
     """
     features = [(column, column.feature) for column in binned if column.feature is not None]
-    excluded = set(material.valuation.metadata.get("excluded_columns", {}).get(attribute.name, []))
+    excluded = material.excluded_columns(attribute.name)
     gains_y, gains_z = (_gains(material, name) for name in ("y", attribute.name))
     by_gains = gains_y is not None and gains_z is not None
     rows: list[dict[str, Any]] = []
@@ -44,7 +44,7 @@ def columns_part(material: Material, attribute: Attribute, binned: Sequence[Binn
                 "gain_z": None if gains_z is None else gains_z[position],
             }
         )
-    if material.valuation.metadata.get("z_sees_target", True):
+    if material.valuation.provenance.settings.get("z_sees_target", True):
         rows.append(_target_row(material, attribute, gains_z))
     basis = "gain" if by_gains else "alone"
     rows.sort(key=lambda row: (row["left_out"], -row[f"{basis}_z"], -(row[f"{basis}_y"] or 0.0)))
@@ -93,11 +93,10 @@ def explained(codes: npt.NDArray[np.integer], variable: Variable) -> float:
 
 def _gains(material: Material, variable: str) -> list[float] | None:
     """Give the shares of the split gain, if the values' models told and were fitted to these columns."""
-    told = material.valuation.metadata.get("split_gains")
-    if told is None or list(told["columns"]) != material.table.names:
+    told = material.valuation.provenance.split_gains
+    if told is None or list(told.columns) != material.table.names or variable not in told.shares:
         return None
-    shares: list[float] | None = told["shares"].get(variable)
-    return shares
+    return list(told.shares[variable])
 
 
 def _target_row(material: Material, attribute: Attribute, gains_z: list[float] | None) -> dict[str, Any]:

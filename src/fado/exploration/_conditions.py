@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fado._frames import Column
-from fado._variables import MISSING, Variable, plain_label
 from fado.exploration._material import Material
+from fado.tabular import MISSING, Column, Variable
 
 __all__ = ["BinnedColumn", "Condition", "binned_columns"]
 
@@ -76,7 +75,7 @@ def _bin(column: Column, number: int, feature: int, sample: Rows) -> BinnedColum
         inside[inside] &= distinct[codes[inside]] == numbers[inside]
         codes[~inside] = len(distinct)
         codes[np.isnan(numbers)] = -1
-        names = [str(plain_label(value, column)) for value in distinct]
+        names = [str(column.label_of(value)) for value in distinct]
         return _levels(column.name, codes, names, number, feature, sample)
     return _cuts(column.name, numbers, drawn, number, feature)
 

@@ -37,21 +37,45 @@ def distributions(material: Material, attribute: Attribute) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``labels``, and for ``v_y`` and ``v_z`` one entry per group and label of at least ten rows, with its
-        rows, histogram, quartiles, mean and mean standard error.
+        ``labels``, a ``lead``, the ``scales`` of both values, and for ``v_y`` and ``v_z`` one entry per group
+        and label of at least ten rows, with its rows, histogram, quartiles, mean and mean standard error.
     """
     labels, groups = label_groups(material), attribute.groups
     return {
         "labels": list(labels.names),
         "groups": list(groups.names),
+        "lead": _lead(material, attribute.name),
+        "scales": {"v_y": _scale(material, "y"), "v_z": _scale(material, attribute.name)},
         "v_y": _per_cell(material, "y", attribute, labels),
         "v_z": _per_cell(material, attribute.name, attribute, labels),
     }
 
 
+def _scale(material: Material, variable: str) -> dict[str, Any]:
+    """Say between which ends values are drawn, and what they mean."""
+    scale = material.valuation.scales[variable]
+    title = "how unsure models are of" if scale.is_unit else "what rows are worth for"
+    return {**material.span(variable).to_dict(), "meaning": scale.meaning, "title": title}
+
+
+def _lead(material: Material, attribute: str) -> str:
+    """Say in a few sentences what the values of the target and of an attribute tell."""
+    scales = [material.valuation.scales[name] for name in ("y", attribute)]
+    if all(scale.is_unit for scale in scales):
+        return (
+            "A value says how unsure models are: 0 is certain, 1 knows nothing. A high value for the target "
+            "marks a row that still has something to teach; a high value for the attribute marks a row that "
+            "does not give its group away."
+        )
+    first, second = (scale.meaning for scale in scales)
+    told = first if first == second else f"{first} (target); {second} (attribute)"
+    return f"A higher value means that the row is worth more. What it says: {told}."
+
+
 def _per_cell(material: Material, variable: str, attribute: Attribute, labels: Any) -> list[dict[str, Any]]:
     values, error = material.valuation[variable], material.error(variable)
-    bins = binned(values, 0.0, 1.0)
+    span = material.span(variable)
+    bins = binned(values, span.low, span.high)
     cells = []
     for group, name in enumerate(attribute.groups.names):
         for label, label_name in enumerate(labels.names):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fado._files import replacing
 from fado.exploration._material import read_material
-from fado.exploration._page import page
 from fado.exploration._summary import summarise
+from fado.reporting import explore_chart, explore_page
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Exploration:
 
     def html(self) -> str:
         """Give the page: one self-contained text that loads nothing."""
-        return page(self._summary)
+        return explore_page(self._summary)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, which appears whole or not at all.
@@ -55,7 +55,7 @@ class Exploration:
 
     def chart(
         self, name: str, attribute: str | None = None, *, utility: str = "linear", alpha: float = 0.5
-    ) -> altair.Chart | altair.LayerChart | altair.FacetChart:
+    ) -> altair.Chart | altair.LayerChart | altair.FacetChart | altair.HConcatChart:
         """Draw one chart with Altair.
 
         Parameters
@@ -70,9 +70,7 @@ class Exploration:
         alpha : float, default=0.5
             For "utility": a multiple of 0.05 in [0, 1].
         """
-        from fado.exploration._charts import chart
-
-        return chart(self._summary, name, attribute, utility, alpha)
+        return explore_chart(self._summary, name, attribute, utility, alpha)
 
     def _repr_html_(self) -> str:
         # A frame keeps the notebook's styles out of the page, and the page's scripts out of the notebook.

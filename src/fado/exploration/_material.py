@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._frames import Table
-from fado._variables import Kind, Variable, protected_columns, target_column, variable_from
-from fado.exploration._groups import Groups, fine_groups, shown
-from fado.valuation import OutOfBagEntropy, Valuation
-from fado.valuation._alignment import warn_of_other_rows
+from fado.exploration._groups import ShownGroups, show_groups
+from fado.tabular import Groups, Problem, Table, Variable, group_rows, read_problem
+from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
-__all__ = ["Attribute", "Material", "known_mean", "read_material"]
+__all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "span_around"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -27,7 +25,7 @@ class Attribute:
 
     variable: Variable
     fine: Groups
-    groups: Groups
+    groups: ShownGroups
     position: int | None  # among the feature columns, if it was given by a name
 
     @property
@@ -103,13 +101,50 @@ class Material:
 
     def agreement(self, name: str) -> FloatArray | None:
         """Give the agreement of models and labels; None for values that came without."""
-        agreement = self.valuation.agreement[name].to_numpy()
+        agreement = self.valuation.part("agreement", name)
         return None if np.isnan(agreement).all() else agreement
 
     def error(self, name: str) -> FloatArray | None:
         """Give the values' standard errors; None for values that came without."""
-        error = self.valuation.standard_error[name].to_numpy()
+        error = self.valuation.part("standard_error", name)
         return None if np.isnan(error).all() else error
+
+    def excluded_columns(self, name: str) -> set[str]:
+        """Name the features that were kept from an attribute's models."""
+        return set((self.valuation.provenance.excluded_columns or {}).get(name, ()))
+
+    def span(self, name: str) -> Span:
+        """Say between which ends the values of a variable are drawn."""
+        scale = self.valuation.scales[name]
+        if scale.low is not None and scale.high is not None:
+            return Span(scale.low, scale.high, scale.neutral)
+        return span_around(self.valuation[name], scale.neutral)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The ends of an axis, and its neutral point if there is one."""
+
+    low: float
+    high: float
+    neutral: float | None = None
+
+    @property
+    def middle(self) -> float:
+        """What divides high from low: the neutral point, or the middle."""
+        return (self.low + self.high) / 2 if self.neutral is None else self.neutral
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Give plain data that JSON can hold."""
+        return {"low": self.low, "high": self.high, "neutral": self.neutral}
+
+
+def span_around(values: FloatArray, neutral: float | None) -> Span:
+    """Span all but a few far values evenly around their neutral point; around 0 if there is none."""
+    centre = 0.0 if neutral is None else neutral
+    reach = float(np.quantile(np.abs(values - centre), 0.995)) if len(values) else 0.0
+    reach = reach if reach > 0 else 1.0
+    return Span(centre - reach, centre + reach, neutral)
 
 
 def known_mean(numbers: FloatArray) -> float | None:
@@ -131,41 +166,36 @@ def read_material(
     if sensitive_features is None:
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
     _check_max_rows(max_rows)
+    problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
+    positive = problem.positive  # a label that is none is refused before rows are valued
     if valuation is None:
-        with warnings.catch_warnings():  # valuing the rows tells of what is wrong with the labels
-            warnings.simplefilter("ignore")
-            _positive_code(variable_from(target_column(y, Table.from_input(X).n_rows), kind=None), pos_label)
-        valuation = OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features).valuation_
-    table = Table.from_input(X)
-    protected = protected_columns(sensitive_features, table)
-    _check_valuation(valuation, [column.name for column, _ in protected], table.n_rows)
-    warn_of_other_rows(valuation, y)
-    kinds: dict[str, Kind] = {
-        name: about["kind"] for name, about in valuation.metadata.get("variables", {}).items()
-    }
-    with warnings.catch_warnings():  # valuing the rows has told of missing entries and lonely classes
-        warnings.simplefilter("ignore")
-        target = variable_from(target_column(y, table.n_rows), kind=kinds.get("y"))
-        variables = [variable_from(column, kind=kinds.get(column.name)) for column, _ in protected]
+        valuation = OutOfBagEntropy(random_state=seed).fit_problem(problem).valuation_
+    _check_valuation(valuation, [variable.name for variable in problem.protected], problem.n_rows)
+    check_alignment(valuation, problem)
+    told = {name: note.kind for name, note in valuation.provenance.variables.items() if note.kind}
+    here = {variable.name for variable in problem.variables}
+    problem = problem.with_kinds({name: kind for name, kind in told.items() if name in here})
     rows = np.flatnonzero(valuation.values.notna().all(axis=1).to_numpy())
     if not len(rows):
         raise ValueError("The valuation holds no value for any row: value the rows first.")
-    target = _cut(target, rows)
-    attributes = []
-    for variable, (_, position) in zip(variables, protected, strict=True):
-        fine = fine_groups(_cut(variable, rows))
-        attributes.append(Attribute(_cut(variable, rows), fine, shown(fine), position))
     return Material(
-        table=table,
-        target=target,
+        table=problem.table,
+        target=problem.target.take(rows),
         target_name=str(getattr(y, "name", None) or "y"),
-        positive=_positive_code(target, pos_label),
-        attributes=tuple(attributes),
-        valuation=valuation if len(rows) == table.n_rows else valuation.take(rows),
+        positive=positive if problem.target.kind == "classes" else None,
+        attributes=tuple(_attributes(problem, rows)),
+        valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,
         sample=_sample(len(rows), max_rows, seed),
         seed=seed,
     )
+
+
+def _attributes(problem: Problem, rows: npt.NDArray[np.intp]) -> Iterator[Attribute]:
+    for variable, position in zip(problem.protected, problem.positions, strict=True):
+        cut = variable.take(rows)
+        fine = group_rows([cut], quarters=True)
+        yield Attribute(cut, fine, show_groups(fine.codes, fine.titles), position)
 
 
 def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> None:
@@ -184,22 +214,6 @@ def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> Non
             f"`valuation` holds no values for {missing[0]!r}; it has {valuation.protected}: value the rows "
             "with the same `sensitive_features`."
         )
-
-
-def _cut(variable: Variable, rows: npt.NDArray[np.intp]) -> Variable:
-    return Variable(variable.name, variable.kind, variable.labels[rows], variable.classes)
-
-
-def _positive_code(target: Variable, pos_label: Any) -> int | None:
-    """Find the positive label: the one asked for, or the larger of two."""
-    if pos_label is None:
-        return 1 if target.kind == "classes" and len(target.classes) == 2 else None
-    if target.kind == "continuous":
-        raise ValueError("`pos_label` is for a target of classes, and this one is continuous: leave it out.")
-    if pos_label not in target.classes:
-        shown_classes = ", ".join(map(repr, target.classes[:8]))
-        raise ValueError(f"`pos_label` must be one of the labels {shown_classes}, got {pos_label!r}.")
-    return target.classes.index(pos_label)
 
 
 def _check_max_rows(max_rows: int) -> None:

@@ -12,8 +12,6 @@ from fado.exploration._material import Attribute, Material, known_mean
 
 __all__ = ["plane"]
 
-MIDDLE = 0.5
-
 _CORNERS = (
     # unsure of y, unsure of z, what the corner is called and means
     (True, True, "unsure of both", "Worth most: still to be learnt from, and silent about the group."),
@@ -24,6 +22,13 @@ _CORNERS = (
     (False, False, "sure of both", "Redundant, and gives the group away: the first to go when rows are "
      "dropped."),
 )  # fmt: skip
+_OTHER_CORNERS = (
+    # the same for values that are no entropies
+    (True, True, "high for both", "Worth most: above the middle for the target and for the attribute."),
+    (True, False, "high for the target only", "Good for the target, and not for the attribute."),
+    (False, True, "high for the attribute only", "Good for the attribute, and not for the target."),
+    (False, False, "low for both", "Worth least: the first to go when rows are dropped."),
+)
 
 
 def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
@@ -33,15 +38,20 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
     -------
     dict
         ``counts``, a square table with one row per bin of the attribute's value and one column per bin of
-        the target's; and the four ``corners``, split at 0.5, with their shares, overall and per group, their
-        mean standard errors, and what they mean.
+        the target's; the ``scales`` of both; and the four ``corners``, split in the middle or at the neutral
+        point, with their shares, overall and per group, their mean standard errors, and what they mean.
     """
     v_y, v_z = material.valuation["y"], material.valuation[attribute.name]
-    cells = binned(v_z, 0.0, 1.0) * BINS + binned(v_y, 0.0, 1.0)
+    x, y = material.span("y"), material.span(attribute.name)
+    cells = binned(v_z, y.low, y.high) * BINS + binned(v_y, x.low, x.high)
     counts = np.bincount(cells, minlength=BINS * BINS).reshape(BINS, BINS)
+    unit = all(material.valuation.scales[name].is_unit for name in ("y", attribute.name))
+    corners = _CORNERS if unit else _OTHER_CORNERS
     return {
         "counts": counts.tolist(),
-        "corners": [_corner(material, attribute, *corner) for corner in _CORNERS],
+        "scales": {"v_y": x.to_dict(), "v_z": y.to_dict()},
+        "titles": ["unsure of", "unsure of"] if unit else ["worth for", "worth for"],
+        "corners": [_corner(material, attribute, *corner) for corner in corners],
         "groups": list(attribute.groups.names),
     }
 
@@ -50,7 +60,8 @@ def _corner(
     material: Material, attribute: Attribute, unsure_y: bool, unsure_z: bool, name: str, meaning: str
 ) -> dict[str, Any]:
     v_y, v_z = material.valuation["y"], material.valuation[attribute.name]
-    rows = ((v_y >= MIDDLE) == unsure_y) & ((v_z >= MIDDLE) == unsure_z)
+    middle_y, middle_z = material.span("y").middle, material.span(attribute.name).middle
+    rows = ((v_y >= middle_y) == unsure_y) & ((v_z >= middle_z) == unsure_z)
     n_rows, positive = int(rows.sum()), material.is_positive
     known = n_rows >= FEWEST_MEMBERS
     return {

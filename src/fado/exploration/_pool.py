@@ -8,21 +8,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from sklearn.utils import check_random_state
 
-from fado.exploration._groups import FEWEST_MEMBERS, Groups
+from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
 from fado.exploration._material import Material
-from fado.exploration._sampling import Sampling
 from fado.exploration._search import MOST_OVERLAP, SIGNIFICANCE, Slice, corrected, permutation_z
 from fado.exploration._slices import SliceFinder
-from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
+from fado.interventions import PrevalenceSampling
+from fado.tabular import Groups
+from fado.utility import LinearUtility, utility_class, utility_names
 
-__all__ = ["SlicePool"]
+__all__ = ["Dropping", "SlicePool"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FROM_EACH_SEARCH = 6
 MOST_SHOWN = 4
+
+
+class Dropping:
+    """Which rows utility-aware prevalence sampling drops, for one utility after another.
+
+    Parameters
+    ----------
+    positive : ndarray of bool
+        Which rows have the positive label.
+    fine : Groups
+        The groups whose positive rates are to match.
+    seed : int
+        Of the shuffle by which ties in utility fall.
+    """
+
+    def __init__(self, positive: Bools, fine: Groups, seed: int) -> None:
+        self.positive = positive
+        self._sampling = PrevalenceSampling(positive, fine)
+        self._shuffled = check_random_state(seed).permutation(len(positive))
+        self.droppable = self._sampling.droppable
+
+    def dropped(self, utilities: FloatArray) -> Bools:
+        """Mark the rows that go."""
+        return self._sampling.dropped(utilities, self._shuffled)
 
 
 class SlicePool:
@@ -36,12 +62,12 @@ class SlicePool:
         Of the same rows.
     names : sequence of str
         The protected attributes that utilities weigh.
-    sampling : Sampling or None
+    sampling : Dropping or None
         Says which rows would be dropped, if that is defined.
     """
 
     def __init__(
-        self, material: Material, finder: SliceFinder, names: Sequence[str], sampling: Sampling | None
+        self, material: Material, finder: SliceFinder, names: Sequence[str], sampling: Dropping | None
     ) -> None:
         self._finder, self._names = finder, names
         self._droppable = None if sampling is None else sampling.droppable
@@ -56,7 +82,7 @@ class SlicePool:
         either = self._rows[:, None] + self._rows[None, :] - both
         self._overlap = both / np.maximum(either, 1.0)
 
-    def described(self, groups: Groups) -> list[dict[str, Any]]:
+    def described(self, groups: ShownGroups) -> list[dict[str, Any]]:
         """Describe every slice."""
         return [self._finder.described(one, self._names, groups) for one in self._slices]
 
@@ -109,15 +135,17 @@ class SlicePool:
 
 
 def _searched(
-    material: Material, finder: SliceFinder, names: Sequence[str], sampling: Sampling | None
+    material: Material, finder: SliceFinder, names: Sequence[str], sampling: Dropping | None
 ) -> Iterator[Slice]:
     """Search under utilities from all over the slider."""
     valuation = material.valuation
 
     def utilities(kind: Any, alpha: float) -> FloatArray:
-        return kind(alpha=alpha, betas={name: (1 - alpha) / len(names) for name in names})(valuation)
+        return kind(alpha=alpha).over(names)(valuation)
 
-    middle = [utilities(kind, 0.5) for kind in (LinearUtility, DifferenceUtility, CobbDouglasUtility)]
+    signed = any(valuation.scales[name].is_signed for name in ("y", *names))
+    kinds = [kind for kind in map(utility_class, utility_names()) if kind.takes_signed or not signed]
+    middle = [utilities(kind, 0.5) for kind in kinds]
     ends = [utilities(LinearUtility, alpha) for alpha in (0.0, 1.0)]
     for target in (*middle, *ends):
         for highest in (True, False):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._conditions import BinnedColumn, binned_columns
-from fado.exploration._groups import FEWEST_MEMBERS, Groups
+from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
 from fado.exploration._material import Attribute, Material
 from fado.exploration._search import Slice, SliceSearch, rows_of
 
@@ -55,10 +55,13 @@ class SliceFinder:
     def gives_away(self, attribute: Attribute) -> list[dict[str, Any]]:
         """Describe the slices whose rows give their group away: models are surest of it.
 
-        Only columns that the attribute's models saw can say why.
+        Only columns that the attribute's models saw can say why; and only values that say how unsure models
+        are, not effects.
         """
         material = self._material
-        hidden = set(material.valuation.metadata.get("excluded_columns", {}).get(attribute.name, []))
+        if material.valuation.scales[attribute.name].is_signed:
+            return []
+        hidden = material.excluded_columns(attribute.name)
         without = [
             number
             for number, column in enumerate(self.columns)
@@ -70,7 +73,7 @@ class SliceFinder:
             self.described(one, attribute.name, attribute.groups) | {"p_value": one.p_value} for one in found
         ]
 
-    def described(self, found: Slice, z: str | Sequence[str], groups: Groups) -> dict[str, Any]:
+    def described(self, found: Slice, z: str | Sequence[str], groups: ShownGroups) -> dict[str, Any]:
         """Describe a slice over all rows; what fewer than ten rows would say is None."""
         rows, valuation = self.rows(found), self._material.valuation
         n_rows = int(rows.sum())

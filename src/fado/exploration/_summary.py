@@ -10,11 +10,12 @@ from fado.exploration._alpha import alpha_part
 from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
 from fado.exploration._distributions import distributions
-from fado.exploration._groups import crossed, shown
+from fado.exploration._groups import show_groups
 from fado.exploration._material import Attribute, Material
 from fado.exploration._plane import plane
 from fado.exploration._slices import SliceFinder
 from fado.exploration._suspicious import suspicious_part
+from fado.tabular import group_rows
 
 __all__ = ["summarise"]
 
@@ -71,12 +72,13 @@ def _attribute(
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
     if len(material.attributes) < 2:
         return None
-    fine = crossed([(one.name, one.fine) for one in material.attributes])
-    return alpha_part(material, finder, [one.name for one in material.attributes], fine, shown(fine))
+    fine = group_rows([one.variable for one in material.attributes], quarters=True)
+    shown = show_groups(fine.codes, fine.titles)
+    return alpha_part(material, finder, [one.name for one in material.attributes], fine, shown)
 
 
 def _about(material: Material) -> dict[str, Any]:
-    target, metadata = material.target, material.valuation.metadata
+    target, provenance = material.target, material.valuation.provenance
     positive = None if material.positive is None else str(target.classes[material.positive])
     return {
         "rows": len(material),
@@ -90,8 +92,8 @@ def _about(material: Material) -> dict[str, Any]:
             "positive": positive,
         },
         "outcome": _outcome_name(material),
-        "algorithm": metadata.get("algorithm", "given"),
-        "bags": metadata.get("n_bags"),
+        "algorithm": provenance.algorithm,
+        "bags": provenance.settings.get("n_bags"),
         "seed": material.seed,
         "version": __version__,
     }

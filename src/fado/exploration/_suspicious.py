@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._variables import MISSING
 from fado.exploration import _intervals
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._labels import label_groups
 from fado.exploration._material import Attribute, Material
 from fado.exploration._slices import SliceFinder
 from fado.exploration._wording import percent, quoted
+from fado.tabular import MISSING
 
 __all__ = ["suspicious_part"]
 
@@ -150,7 +150,7 @@ def _slices(
     contradicted: Bools,
     target: FloatArray,
 ) -> list[dict[str, Any]]:
-    agreement = material.valuation.agreement["y"].to_numpy()
+    agreement = material.valuation.part("agreement", "y")
     slices = []
     for one in finder.find(target, highest=True):
         rows = finder.rows(one)

@@ -2,13 +2,14 @@
 
 const summary = JSON.parse(document.getElementById("data").textContent);
 const about = summary.about;
-const state = { summary, attribute: 0, utility: "linear", alpha: 0.5, together: false };
+const utilities = Object.keys(summary.attributes[0].alpha.utilities);
+const state = { summary, utilities, attribute: 0, utility: utilities[0], alpha: 0.5, together: false };
 
 function readFragment() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   const index = summary.attributes.findIndex((one) => one.name === wanted.get("attribute"));
   if (index >= 0) state.attribute = index;
-  if (UTILITIES.some(([key]) => key === wanted.get("utility"))) state.utility = wanted.get("utility");
+  if (utilities.includes(wanted.get("utility"))) state.utility = wanted.get("utility");
   const alpha = Number(wanted.get("alpha"));
   if (wanted.has("alpha") && alpha >= 0 && alpha <= 1) state.alpha = Math.round(alpha * 20) / 20;
   if (wanted.has("together")) state.together = wanted.get("together") === "1" && summary.together !== null;
@@ -37,7 +38,7 @@ function drawSteered() {
   const attribute = summary.attributes[state.attribute];
   state.scene = state.together ? summary.together : attribute.alpha;
   renewControls(state);
-  drawAlpha(state, about);
+  drawAlpha(state, about, attribute);
   drawSlices(state, about, attribute);
 }
 

@@ -30,19 +30,20 @@ function barPlot(box, bars, format, label_) {
 }
 
 // bands: [{name, note, series: [{color, shares: [...], mean, error, solid}]}]
-function ridgePlot(box, bands, low, high, axis) {
+function ridgePlot(box, bands, scale, axis) {
   const height = 54, foot = 34;
   const most = Math.max(...bands.flatMap((b) => b.series.flatMap((s) => s.shares)), 1e-9);
   drawing(box, bands.length * height + foot, axis, (svg, width) => {
     const left = Math.min(130, width * 0.3), right = 8;
-    const x = (v) => left + ((v - low) / (high - low)) * (width - left - right);
+    const { low, high, neutral } = scale;
+    const x = (v) => left + ((v - low) / scale.width) * (width - left - right);
     bands.forEach((band, index) => {
       const base = (index + 1) * height - 6;
       label(svg, { x: 0, y: base - 22 }, band.name, left - 8);
       label(svg, { x: 0, y: base - 7, class: "soft" }, band.note, left - 8);
       put(svg, "line", { x1: left, x2: width - right, y1: base, y2: base, class: "axis" });
       for (const one of band.series) {
-        const step = (high - low) / one.shares.length;
+        const step = scale.width / one.shares.length;
         let path = `M${x(low)},${base}`;
         one.shares.forEach((share, bin) => {
           const top = base - (share / most) * (height - 12);
@@ -58,18 +59,19 @@ function ridgePlot(box, bands, low, high, axis) {
         }
       }
     });
+    if (neutral !== null) put(svg, "line", { x1: x(neutral), x2: x(neutral), y1: 0, y2: bands.length * height, class: "neutral" });
     const floor = bands.length * height + 8;
     const ticks = width < 420 ? 2 : 4;
     for (let tick = 0; tick <= ticks; tick++) {
-      const value = low + ((high - low) * tick) / ticks;
-      put(svg, "text", { x: x(value), y: floor + 6, class: "soft", "text-anchor": tick === 0 ? "start" : tick === ticks ? "end" : "middle" }, String(+value.toFixed(2)));
+      const value = low + (scale.width * tick) / ticks;
+      put(svg, "text", { x: x(value), y: floor + 6, class: "soft", "text-anchor": tick === 0 ? "start" : tick === ticks ? "end" : "middle" }, tickText(value, scale));
     }
     put(svg, "text", { x: (left + width - right) / 2, y: floor + 22, class: "soft", "text-anchor": "middle" }, clipped(axis, width - left));
   });
 }
 
 // counts[z bin][y bin], corners with shares
-function planePlot(box, counts, corners, xAxis, yAxis) {
+function planePlot(box, counts, corners, xScale, yScale, xAxis, yAxis) {
   const size = Math.min(460, Math.max(240, box.clientWidth - 36)) - 30;
   const most = Math.max(...counts.flat(), 1);
   drawing(box, size + 44, "Density of rows over the plane of both values", (svg, width) => {
@@ -81,16 +83,19 @@ function planePlot(box, counts, corners, xAxis, yAxis) {
       square.style.fillOpacity = 0.06 + 0.94 * Math.sqrt(number / most);
     }));
     put(svg, "rect", { x: left, y: 4, width: side, height: side, fill: "none", class: "axis" });
-    put(svg, "line", { x1: left + side / 2, x2: left + side / 2, y1: 4, y2: 4 + side, class: "reference" });
-    put(svg, "line", { x1: left, x2: left + side, y1: 4 + side / 2, y2: 4 + side / 2, class: "reference" });
+    const share = (scale) => (middleOf(scale) - scale.low) / scale.width;
+    const column = left + side * share(xScale), line = 4 + side * (1 - share(yScale));
+    put(svg, "line", { x1: column, x2: column, y1: 4, y2: 4 + side, class: "reference" });
+    put(svg, "line", { x1: left, x2: left + side, y1: line, y2: line, class: "reference" });
     for (const corner of corners) {
       const x = corner.unsure_of_target ? left + side - 8 : left + 8;
       const y = corner.unsure_of_attribute ? 24 : side - 8;
       put(svg, "text", { x, y, class: "bold halo", "text-anchor": corner.unsure_of_target ? "end" : "start" }, percent(corner.share));
     }
     const foot = 4 + side;
-    for (const [at, anchor] of [[0, "start"], [0.5, "middle"], [1, "end"]]) {
-      put(svg, "text", { x: left + at * side, y: foot + 14, class: "soft", "text-anchor": anchor }, String(at));
+    for (const [at, anchor] of [[0, "start"], [share(xScale), "middle"], [1, "end"]]) {
+      if (anchor === "middle" && Math.abs(at - 0.5) > 0.35) continue; // it would touch the end's
+      put(svg, "text", { x: left + at * side, y: foot + 14, class: "soft", "text-anchor": anchor }, tickText(xScale.low + at * xScale.width, xScale));
     }
     label(svg, { x: left + side / 2, y: foot + 30, "text-anchor": "middle" }, xAxis, side);
     label(svg, { x: 0, y: 0, "text-anchor": "middle", transform: `translate(14 ${4 + side / 2}) rotate(-90)` }, yAxis, side);

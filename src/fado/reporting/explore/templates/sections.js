@@ -22,9 +22,10 @@ function drawBiases(attribute) {
 
 function drawValues(attribute, about) {
   const box = part("values"), values = attribute.values;
+  document.getElementById("lead").textContent = values.lead;
   for (const [key, of] of [["v_y", about.target.name], ["v_z", attribute.name]]) {
-    const cells = values[key];
-    const card = el("article", { class: "card", "data-values": key }, el("h3", {}, `${key}: how unsure models are of `, name(of)));
+    const cells = values[key], scale = scaleOf(values, key), write = writerOf(scale);
+    const card = el("article", { class: "card", "data-values": key }, el("h3", {}, `${key}: ${values.scales[key].title} `, name(of)));
     box.append(card);
     card.append(el("div", { class: "small" }, "rows with ", name(about.target.name), ":"), legend(values.labels));
     const bands = values.groups.map((group) => {
@@ -39,30 +40,33 @@ function drawValues(attribute, about) {
         })),
       };
     });
-    ridgePlot(card, bands, 0, 1, `${key} (ticks: means)`);
+    ridgePlot(card, bands, scale, `${key} (ticks: means)`);
     card.append(el("details", {}, el("summary", {}, "Numbers"), table([
       { label: "group", text: true, of: (c) => name(c.group) },
       { label: "label", text: true, of: (c) => name(c.label) },
       { label: "rows", of: (c) => count(c.rows) },
-      { label: "mean", of: (c) => digits(c.mean) },
-      { label: "quartiles", of: (c) => c.quartiles.map(digits).join(" · ") },
-      { label: "std. error", of: (c) => digits(c.standard_error) },
+      { label: "mean", of: (c) => write(c.mean) },
+      { label: "quartiles", of: (c) => c.quartiles.map(write).join(" · ") },
+      { label: "std. error", of: (c) => write(c.standard_error) },
     ], cells)));
   }
 }
 
 function drawPlane(attribute, about) {
   const box = part("plane"), plane = attribute.plane;
+  const [ofTarget, ofAttribute] = ["v_y", "v_z"].map((key) => scaleOf(plane, key));
   const left = el("article", { class: "card" }), right = el("article", { class: "card" });
   box.append(left, right);
-  planePlot(left, plane.counts, plane.corners, `v_y: unsure of ${about.target.name} →`, `v_z: unsure of ${attribute.name} →`);
-  left.append(el("p", { class: "small" }, "Darker: more rows. The dashed lines at 0.5 part the corners."));
+  planePlot(left, plane.counts, plane.corners, ofTarget, ofAttribute, `v_y: ${plane.titles[0]} ${about.target.name} →`, `v_z: ${plane.titles[1]} ${attribute.name} →`);
+  const middles = [ofTarget, ofAttribute].map((scale) => tickText(middleOf(scale), scale));
+  const where = middles[0] === middles[1] ? middles[0] : `${middles[0]} (v_y) and ${middles[1]} (v_z)`;
+  left.append(el("p", { class: "small" }, `Darker: more rows. The dashed lines at ${where} part the corners.`));
   for (const corner of plane.corners) {
     const groups = plane.groups.flatMap((group, index) =>
       [index ? " · " : "", name(group), `: ${percent(corner.share_per_group[index])}`]);
     const facts = [`${count(corner.rows)} rows`];
     if (known(corner.positive_rate)) facts.push(`rate of ${about.target.positive} ${percent(corner.positive_rate)}`);
-    if (known(corner.standard_error_y)) facts.push(`mean standard error ${digits(corner.standard_error_y)} (v_y), ${digits(corner.standard_error_z)} (v_z)`);
+    if (known(corner.standard_error_y)) facts.push(`mean standard error ${writerOf(ofTarget)(corner.standard_error_y)} (v_y), ${writerOf(ofAttribute)(corner.standard_error_z)} (v_z)`);
     right.append(el("div", { class: "corner" }, el("b", {}, percent(corner.share)),
       el("div", {}, el("h3", {}, corner.name), el("p", {}, corner.meaning),
         el("p", { class: "facts" }, facts.join("; ")), el("p", { class: "facts" }, "share of each group: ", groups))));
@@ -139,7 +143,7 @@ function drawSuspicious(attribute, about) {
   }
   for (const [key, title, hint] of lists) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
-      sliceTable(found[key], attribute.groups.map((g) => g.name), about, [
+      sliceTable(found[key], attribute.groups.map((g) => g.name), attribute, about, [
         { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
         ...(found.beyond_doubt ? [{ label: "to be expected", of: (s) => digits(s.expected_agreement) }] : []),
         { label: "contradicted", of: (s) => percent(s.contradicted_share) },
@@ -147,14 +151,15 @@ function drawSuspicious(attribute, about) {
   }
 }
 
-function sliceTable(slices, groups, about, extra) {
+function sliceTable(slices, groups, attribute, about, extra) {
   if (!slices.length) return el("p", { class: "note" }, "No slice stands out beyond chance.");
+  const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
   const columns = [
     { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
     { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, "p_value" in s ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
     ...extra,
-    { label: "mean v_y", of: (s) => digits(s.mean_v_y) },
-    { label: "mean v_z", of: (s) => digits(s.mean_v_z) },
+    { label: "mean v_y", of: (s) => writeY(s.mean_v_y) },
+    { label: "mean v_z", of: (s) => writeZ(s.mean_v_z) },
   ];
   if (about.outcome) {
     const write = writers[about.outcome.format];

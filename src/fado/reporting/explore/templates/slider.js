@@ -1,13 +1,13 @@
 // The parts that move with utility and alpha.
 
-const UTILITIES = [["linear", "Linear"], ["difference", "Difference"], ["cobb-douglas", "Cobb-Douglas"]];
+const TITLES = { linear: "Linear", difference: "Difference", "cobb-douglas": "Cobb-Douglas" };
 
 function drawControls(state, change) {
   const box = document.getElementById("controls");
   box.replaceChildren();
   const kinds = el("div", { role: "group", "aria-label": "Utility" }, el("span", {}, "Utility"));
-  for (const [key, title] of UTILITIES) {
-    const button = el("button", { type: "button", "aria-pressed": String(state.utility === key), "data-utility": key }, title);
+  for (const key of state.utilities) {
+    const button = el("button", { type: "button", "aria-pressed": String(state.utility === key), "data-utility": key }, TITLES[key] || key);
     button.addEventListener("click", () => change({ utility: key }));
     kinds.append(button);
   }
@@ -45,12 +45,14 @@ function formula(state, names) {
   });
   if (state.utility === "linear") return `U = ${a} v_y + ${fair.join(" + ")}`;
   if (state.utility === "difference") return `U = ${a} v_y − ${fair.join(" − ")}`;
-  return `U = v_y^${a} · ${fair.join(" · ")}`;
+  if (state.utility === "cobb-douglas") return `U = v_y^${a} · ${fair.join(" · ")}`;
+  return `U: ${state.utility}, alpha ${a}`;
 }
 
-function drawAlpha(state, about) {
+function drawAlpha(state, about, attribute) {
   const scene = state.scene, kind = scene.utilities[state.utility], setting = kind.settings[Math.round(state.alpha * 20)];
   const box = part("alpha");
+  const scale = scaleOf(kind);
   const write = about.outcome ? writers[about.outcome.format] : null;
   box.append(el("p", { class: "formula" }, name(formula(state, scene.attributes))));
 
@@ -59,12 +61,12 @@ function drawAlpha(state, about) {
   const gone = setting.dropped;
   ridgePlot(top, scene.groups.map((group, i) => ({
     name: group,
-    note: `mean ${digits(setting.mean[i])}`,
+    note: `mean ${writerOf(scale)(setting.mean[i])}`,
     series: [
       { color: `--c${i % 12}`, shares: setting.histogram[i].map((n) => n / scene.rows[i]), mean: setting.mean[i] },
       ...(gone ? [{ color: `--c${i % 12}`, shares: gone.histogram[i].map((n) => n / scene.rows[i]), solid: true }] : []),
     ],
-  })), kind.low, kind.high, gone ? "utility (solid: rows that sampling would drop)" : "utility");
+  })), scale, gone ? "utility (solid: rows that sampling would drop)" : "utility");
 
   const sampling = el("article", { class: "card below", "data-table": "sampling" }, el("h3", {}, "Utility-aware prevalence sampling"));
   const weights = el("article", { class: "card below", "data-table": "weights" }, el("h3", {}, "Utility-aware reweighing"));
@@ -73,6 +75,7 @@ function drawAlpha(state, about) {
   const rows = scene.groups.map((group, i) => ({ group, i }));
   if (scene.sampling) {
     const s = scene.sampling;
+    const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
     sampling.append(el("p", { class: "small" }, "Every group below the highest positive rate loses negatives, least utility first, until the rates match."));
     sampling.append(table([
       { label: "group", text: true, of: (r) => name(r.group) },
@@ -81,8 +84,8 @@ function drawAlpha(state, about) {
       { label: "kept", of: (r) => count(s.kept[r.i]) },
       { label: "rate before", of: (r) => percent(s.rate_before[r.i]) },
       { label: "rate after", of: (r) => percent(s.rate_after[r.i]), strong: true },
-      { label: "dropped: mean v_y", of: (r) => digits(gone.mean_v_y[r.i]) },
-      { label: "dropped: mean v_z", of: (r) => digits(gone.mean_v_z[r.i]) },
+      { label: "dropped: mean v_y", of: (r) => writeY(gone.mean_v_y[r.i]) },
+      { label: "dropped: mean v_z", of: (r) => writeZ(gone.mean_v_z[r.i]) },
     ], rows));
   } else {
     sampling.append(el("p", { class: "note" }, about.target.kind === "continuous"
@@ -107,19 +110,20 @@ function drawAlpha(state, about) {
 
 function drawSlices(state, about, attribute) {
   const scene = state.scene, box = part("slices");
-  const ranked = scene.utilities[state.utility].settings[Math.round(state.alpha * 20)].slices;
+  const kind = scene.utilities[state.utility], ranked = kind.settings[Math.round(state.alpha * 20)].slices;
+  const score = { label: "mean utility", of: (s) => writerOf(scaleOf(kind))(s.score), strong: true };
   const chosen = (pairs) => pairs.map(([number, score]) => ({ ...scene.slices[number], score }));
   box.append(el("p", { class: "lead" }, `Conditions on the original columns whose rows stand out beyond chance: at most three, at least 1 % of the rows, p-values corrected for all that could have been asked${about.rows_searched < about.rows ? `; searched in ${count(about.rows_searched)} rows drawn at random, counted in all` : ""}. The first ones follow the slider.`));
   const parts = [
-    ["highest", "Worth most", "Highest mean utility first.", { label: "mean utility", of: (s) => digits(s.score), strong: true }],
-    ["lowest", "Worth least", "Lowest mean utility first.", { label: "mean utility", of: (s) => digits(s.score), strong: true }],
+    ["highest", "Worth most", "Highest mean utility first.", score],
+    ["lowest", "Worth least", "Lowest mean utility first.", score],
   ];
   if (scene.sampling) parts.push(["dropped", "Dropped most", "Of the negatives in groups that lose some, the share that sampling would drop.", { label: "dropped", of: (s) => percent(s.score), strong: true }]);
   for (const [key, title, hint, column] of parts) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
-      sliceTable(chosen(ranked[key]), scene.groups, about, [column])));
+      sliceTable(chosen(ranked[key]), scene.groups, attribute, about, [column])));
   }
   box.append(el("article", { class: "card below", "data-slices": "gives-away" }, el("h3", {}, "Give their group away"),
     el("p", { class: "small" }, "Rows whose ", name(attribute.name), " models are surest of, clearest first; only columns that these models saw. Does not move with the slider."),
-    sliceTable(attribute.gives_away, attribute.groups.map((g) => g.name), about, [])));
+    sliceTable(attribute.gives_away, attribute.groups.map((g) => g.name), attribute, about, [])));
 }

@@ -1,0 +1,110 @@
+"""The page: one self-contained text, from templates and plain data.
+
+Whatever the data contain reaches the page as JSON inside a data block, with every character escaped that
+could end the block or that JavaScript treats as a line's end; the page's script only ever sets it as text.
+The content security policy allows the page's own style and scripts, by their hashes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from string import Template
+from typing import Any
+
+__all__ = ["render_page"]
+
+DIGITS = 6
+
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&'\u2028\u2029"}
+_INVISIBLE = {
+    "Cc",
+    "Cf",
+    "Co",
+    "Cs",
+    "Zl",
+    "Zp",
+}  # control, formatting (marks of direction), surrogates, line ends
+
+
+def render_page(
+    folder: Traversable, *, title: str, scripts: Sequence[str], data: Any, library: str | None = None
+) -> str:
+    """Render a folder of templates and the data as one page that makes no request.
+
+    Parameters
+    ----------
+    folder : Traversable
+        The page's own templates: ``body.html``, ``page.css`` and its scripts. The frame of the page, the base
+        of its style and ``dom.js``, which stands before its scripts, are what all pages share.
+    title : str
+        The page's title; of ours, not of the data.
+    scripts : sequence of str
+        Names of the page's scripts, in the order in which they run.
+    data : plain data
+        All that comes from the data, as JSON can hold it.
+    library : str, optional
+        The text of somebody else's script, which runs before the page's own and keeps its names to itself.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    shared = files("fado.reporting") / "templates"
+    style = _read(shared, "base.css") + _read(folder, "page.css")
+    script = "\n".join([_read(shared, "dom.js"), *(_read(folder, name) for name in scripts)])
+    bodies = [script] if library is None else [_enclosed(library), script]
+    return Template(_read(shared, "page.html")).substitute(
+        title=title,
+        style=style,
+        style_hash=_hash(style),
+        script_hashes=" ".join(f"'{_hash(body)}'" for body in bodies),
+        body=_read(folder, "body.html"),
+        data=_as_json(data),
+        scripts="\n".join(f"<script>{body}</script>" for body in bodies),
+    )
+
+
+def _read(folder: Traversable, name: str) -> str:
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _enclosed(library: str) -> str:
+    """Keep a library's names to itself, and its text from ending the script that it stands in."""
+    harmless = re.sub("</(?=script)", r"<\\/", library, flags=re.IGNORECASE)
+    return f"(() => {{{harmless}\n}})();"
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _as_json(data: Any) -> str:
+    text = json.dumps(_compact(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(_ESCAPES)
+
+
+def _compact(value: Any) -> Any:
+    """Round numbers to what a page can show, and make characters visible that change those around them."""
+    if isinstance(value, dict):
+        return {_compact(key): _compact(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_compact(entry) for entry in value]
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, str):
+        return "".join(map(_visible, value))
+    return value
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) in _INVISIBLE:
+        return f"\\u{ord(character):04x}"
+    return character

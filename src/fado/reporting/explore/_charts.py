@@ -1,0 +1,230 @@
+"""The page's single pictures as Altair charts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fado.reporting._altair import load_altair
+
+__all__ = ["explore_chart"]
+
+BIASES = ("group_size", "prevalence", "separability", "base")
+
+
+class _Scale(NamedTuple):
+    """What values or utilities can be."""
+
+    low: float
+    high: float
+    neutral: float | None
+
+    def edges(self, bins: int) -> list[float]:
+        """Give the edges of equally wide bins."""
+        return [self.low + (self.high - self.low) * edge / bins for edge in range(bins + 1)]
+
+
+def explore_chart(
+    summary: dict[str, Any], name: str, attribute: str | None, utility: str, alpha: float
+) -> Any:
+    """Draw one chart of a summary.
+
+    Parameters
+    ----------
+    summary : dict
+        All that the page shows, as `fado.Exploration.to_dict` gives it.
+    name : str
+        "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
+        "suspicious".
+    attribute : str or None
+        A protected attribute; None is the first.
+    utility : str
+        For "utility": one of the summary's.
+    alpha : float
+        For "utility": a multiple of 0.05 in [0, 1].
+
+    Returns
+    -------
+    altair.Chart, altair.LayerChart, altair.FacetChart or altair.HConcatChart
+    """
+    altair = load_altair()
+
+    entry = _attribute(summary, attribute)
+    if name in BIASES:
+        return _bias(altair, entry, name)
+    drawn = {
+        "values": lambda: _values(altair, entry),
+        "plane": lambda: _plane(altair, entry, summary["about"]["target"]["name"]),
+        "utility": lambda: _utility(altair, entry, utility, alpha),
+        "columns": lambda: _columns(altair, entry, summary["about"]["target"]["name"]),
+        "suspicious": lambda: _suspicious(altair, entry),
+    }
+    if name not in drawn:
+        raise ValueError(f"`name` must be one of {[*BIASES, *drawn]}, got {name!r}.")
+    return drawn[name]()
+
+
+def _attribute(summary: dict[str, Any], name: str | None) -> dict[str, Any]:
+    entries = {entry["name"]: entry for entry in summary["attributes"]}
+    if name is None:
+        return next(iter(entries.values()))
+    if name not in entries:
+        raise ValueError(f"`attribute` must be one of {list(entries)}, got {name!r}.")
+    return entries[name]
+
+
+def _bias(altair: Any, entry: dict[str, Any], name: str) -> Any:
+    bias = next(bias for bias in entry["biases"] if bias["id"] == name)
+    form = ".1%" if bias["bars_format"] == "percent" else ".3f"
+    return _bars(altair, bias["bars"], bias["bars_are"], form, f"{bias['name']}: {bias['sentence']}")
+
+
+def _suspicious(altair: Any, entry: dict[str, Any]) -> Any:
+    found = entry["suspicious"]
+    if found is None:
+        raise ValueError("The values came without the models' agreement with the labels: nothing to draw.")
+    bars = [group | {"number": group["share"]} for group in found["groups"]]
+    return _bars(altair, bars, "contradicted labels", ".1%", found["sentence"])
+
+
+def _bars(altair: Any, bars: list[dict[str, Any]], what: str, form: str, title: str) -> Any:
+    frame = pd.DataFrame(bars, columns=["group", "rows", "number", "low", "high"])
+    base = altair.Chart(frame, title=altair.Title(title, anchor="start", fontSize=12)).encode(
+        y=altair.Y("group:N", sort=None, title=None)
+    )
+    columns = base.mark_bar(opacity=0.6).encode(
+        x=altair.X("number:Q", title=what, axis=altair.Axis(format=form)),
+        tooltip=["group:N", "rows:Q", altair.Tooltip("number:Q", format=form)],
+    )
+    return columns + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+
+
+def _values(altair: Any, entry: dict[str, Any]) -> Any:
+    return altair.hconcat(*(_values_of(altair, entry["values"], variable) for variable in ("v_y", "v_z")))
+
+
+def _values_of(altair: Any, values: dict[str, Any], variable: str) -> Any:
+    scale = _scale(values, variable)
+    rows = [
+        {"group": cell["group"], "label": cell["label"], variable: middle, "share": number / cell["rows"]}
+        for cell in values[variable]
+        for middle, number in _histogram(cell["histogram"], scale)
+    ]
+    return _steps(altair, rows, variable, scale, color=altair.Color("label:N"), opacity=0.35, width=280)
+
+
+def _plane(altair: Any, entry: dict[str, Any], target: str) -> Any:
+    part = entry["plane"]
+    of_y, of_z = _scale(part, "v_y"), _scale(part, "v_z")
+    ys, zs = of_y.edges(len(part["counts"][0])), of_z.edges(len(part["counts"]))
+    rows = [
+        {"v_y": ys[y], "v_y_end": ys[y + 1], "v_z": zs[z], "v_z_end": zs[z + 1], "rows": number}
+        for z, line in enumerate(part["counts"])
+        for y, number in enumerate(line)
+    ]
+    density = (
+        altair.Chart(pd.DataFrame(rows))
+        .mark_rect()
+        .encode(
+            x=altair.X("v_y:Q", scale=_domain(altair, of_y), title=f"v_y: {part['titles'][0]} {target}"),
+            x2="v_y_end:Q",
+            y=altair.Y(
+                "v_z:Q", scale=_domain(altair, of_z), title=f"v_z: {part['titles'][1]} {entry['name']}"
+            ),
+            y2="v_z_end:Q",
+            color=altair.Color("rows:Q", scale=altair.Scale(type="sqrt", scheme="blues")),
+        )
+        .properties(width=320, height=320)
+    )
+    lines = [
+        altair.Chart(pd.DataFrame({field: [scale.neutral]})).mark_rule(color="grey").encode(**{axis: field})
+        for axis, field, scale in (("x", "v_y", of_y), ("y", "v_z", of_z))
+        if scale.neutral is not None
+    ]
+    return altair.layer(density, *lines) if lines else density
+
+
+def _utility(altair: Any, entry: dict[str, Any], utility: str, alpha: float) -> Any:
+    scene = entry["alpha"]
+    if utility not in scene["utilities"]:
+        raise ValueError(f"`utility` must be one of {list(scene['utilities'])}, got {utility!r}.")
+    settings = [
+        setting
+        for known, setting in zip(scene["alphas"], scene["utilities"][utility]["settings"], strict=True)
+        if abs(known - alpha) < 1e-9
+    ]
+    if not settings:
+        raise ValueError(f"`alpha` must be a multiple of 0.05 in [0, 1], got {alpha}.")
+    scale = _scale(scene["utilities"][utility])
+    rows = [
+        {"group": group, "utility": middle, "share": number / n_rows}
+        for group, n_rows, histogram in zip(
+            scene["groups"], scene["rows"], settings[0]["histogram"], strict=True
+        )
+        for middle, number in _histogram(histogram, scale)
+    ]
+    color = altair.Color("group:N", legend=None)
+    steps = _steps(altair, rows, "utility", scale, color=color, opacity=0.5, width=420)
+    return steps.properties(title=f"{utility} utility, alpha = {alpha:.2f}")
+
+
+def _scale(part: dict[str, Any], variable: str | None = None) -> _Scale:
+    """Read a scale as the page does: of one variable, or of all, or from 0 to 1."""
+    said = part.get("scales", {}).get(variable, part)
+    low, high, neutral = said.get("low", 0.0), said.get("high", 1.0), said.get("neutral")
+    return _Scale(low, high, neutral if neutral is not None and low < neutral < high else None)
+
+
+def _domain(altair: Any, scale: _Scale) -> Any:
+    return altair.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
+
+
+def _histogram(counts: list[int], scale: _Scale) -> list[tuple[float, int]]:
+    """Give the middle of every bin with its count."""
+    edges = scale.edges(len(counts))
+    return [((a + b) / 2, count) for (a, b), count in zip(pairwise(edges), counts, strict=True)]
+
+
+def _steps(
+    altair: Any,
+    rows: list[dict[str, Any]],
+    field: str,
+    scale: _Scale,
+    *,
+    color: Any,
+    opacity: float,
+    width: int,
+) -> Any:
+    """Draw histograms below each other, one row per group, with a thin line at the neutral value."""
+    base = altair.Chart(pd.DataFrame([row | {"neutral": scale.neutral} for row in rows]))
+    layers = [
+        base.mark_area(interpolate="step", opacity=opacity, line=True).encode(
+            x=altair.X(f"{field}:Q", scale=_domain(altair, scale)),
+            y=altair.Y("share:Q", stack=None, title="share of rows", axis=altair.Axis(format="%")),
+            color=color,
+        )
+    ]
+    if scale.neutral is not None:
+        layers.append(base.mark_rule(color="grey").encode(x="mean(neutral):Q"))
+    return (
+        altair.layer(*layers).properties(width=width, height=70).facet(row=altair.Row("group:N", sort=None))
+    )
+
+
+def _columns(altair: Any, entry: dict[str, Any], target: str) -> Any:
+    part = entry["columns"]
+    key = "gain" if part["basis"] == "gains" else "alone"
+    rows = [
+        {"column": row["name"], "target": row[f"{key}_y"] or 0.0, "attribute": row[f"{key}_z"] or 0.0}
+        for row in part["columns"]
+    ]
+    base = altair.Chart(pd.DataFrame(rows), title=part["sentence"]).encode(
+        x=altair.X("target:Q", title=f"matters for {target}", axis=altair.Axis(format="%")),
+        y=altair.Y("attribute:Q", title=f"gives {entry['name']} away", axis=altair.Axis(format="%")),
+    )
+    dots = base.mark_circle(size=70).encode(tooltip=["column:N", "target:Q", "attribute:Q"])
+    return (dots + base.mark_text(align="left", dx=7).encode(text="column:N")).properties(
+        width=420, height=320
+    )

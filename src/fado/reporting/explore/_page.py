@@ -1,0 +1,29 @@
+"""The page of a table and its values."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from fado.reporting._page import render_page
+
+__all__ = ["explore_page"]
+
+SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "main.js")
+
+
+def explore_page(summary: dict[str, Any]) -> str:
+    """Render a summary as a page.
+
+    Parameters
+    ----------
+    summary : dict
+        All that the page shows, as `fado.Exploration.to_dict` gives it.
+
+    Returns
+    -------
+    str
+        One self-contained text that loads nothing.
+    """
+    folder = files("fado.reporting.explore") / "templates"
+    return render_page(folder, title="Exploration", scripts=SCRIPTS, data=summary)

@@ -1,0 +1,53 @@
+// Pieces of pictures.
+
+function svgEl(tag, attributes, text) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+// Draw into a box at its own width, so that text keeps its size on any screen.
+function drawing(box, height, label, draw) {
+  const svg = svgEl("svg", { role: "img", "aria-label": label });
+  box.append(svg);
+  const width = Math.max(240, svg.getBoundingClientRect().width);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  draw(svg, width);
+  return svg;
+}
+
+// Round steps that cut 0 to `most` into about `wanted` parts.
+function ticks(most, wanted) {
+  const rough = most / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough * 0.999);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
+}
+
+function put(svg, tag, attributes, text) {
+  const node = svgEl(tag, attributes, text);
+  svg.append(node);
+  return node;
+}
+
+function clipped(text, width) {
+  const most = Math.max(4, Math.floor(width / 6.6));
+  const letters = Array.from(String(text));
+  return letters.length <= most ? String(text) : `${letters.slice(0, most - 1).join("")}…`;
+}
+
+function label(svg, attributes, text, width) {
+  const node = put(svg, "text", attributes, clipped(text, width));
+  node.append(svgEl("title", {}, String(text)));
+  return node;
+}
+
+function swatch(index) {
+  const mark = el("i");
+  mark.style.background = `var(--c${index % 12})`;
+  return mark;
+}
+
+function legend(names) {
+  return el("div", { class: "legend" }, names.map((one, index) => el("span", {}, swatch(index), name(one))));
+}

@@ -1,0 +1,129 @@
+"""Single charts of a summary small enough to work out by hand, on scales of all kinds."""
+
+import copy
+
+import pytest
+
+from fado.reporting import explore_chart
+
+CELLS = [
+    {"group": "f", "label": "yes", "rows": 4, "histogram": [1, 3]},
+    {"group": "m", "label": "no", "rows": 10, "histogram": [10, 0]},
+]
+SUMMARY = {
+    "about": {"target": {"name": "loan"}},
+    "attributes": [
+        {
+            "name": "sex",
+            "values": {"labels": ["yes", "no"], "groups": ["f", "m"], "v_y": CELLS, "v_z": CELLS},
+            "plane": {"counts": [[5, 1], [2, 6]], "titles": ["unsure of", "unsure of"]},
+            "alpha": {
+                "alphas": [0.0, 0.35, 1.0],
+                "groups": ["f"],
+                "rows": [4],
+                "utilities": {
+                    "linear": {"settings": [{"histogram": [bins]} for bins in ([0, 4], [3, 1], [4, 0])]}
+                },
+            },
+        }
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def summary():
+    return copy.deepcopy(SUMMARY)
+
+
+def draw(summary, name, utility="linear", alpha=0.35):
+    return explore_chart(summary, name, None, utility, alpha).to_dict()
+
+
+def values_of(chart, variable):
+    (part,) = (
+        part for part in chart["hconcat"] if part["spec"]["layer"][0]["encoding"]["x"]["field"] == variable
+    )
+    return part, chart["datasets"][part["data"]["name"]]
+
+
+def rules(layers):
+    return [layer for layer in layers if layer["mark"]["type"] == "rule"]
+
+
+def test_a_summary_without_scales_is_drawn_from_0_to_1(summary):
+    part, rows = values_of(draw(summary, "values"), "v_y")
+    assert [(row["group"], row["v_y"], row["share"]) for row in rows] == [
+        ("f", 0.25, 0.25), ("f", 0.75, 0.75), ("m", 0.25, 1.0), ("m", 0.75, 0.0),
+    ]  # fmt: skip
+    assert part["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0, 1]
+    assert rules(part["spec"]["layer"]) == []
+
+
+def test_values_are_drawn_on_the_summary_s_scale_with_a_line_at_the_neutral_value(summary):
+    summary["attributes"][0]["values"] |= {"low": -2.0, "high": 6.0, "neutral": 0.0}
+    for variable in ("v_y", "v_z"):
+        part, rows = values_of(draw(summary, "values"), variable)
+        assert [row[variable] for row in rows] == [0.0, 4.0, 0.0, 4.0]
+        assert part["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-2, 6]
+        (rule,) = rules(part["spec"]["layer"])
+        assert rule["encoding"]["x"]["field"] == "neutral"
+        assert {row["neutral"] for row in rows} == {0.0}
+
+
+@pytest.mark.parametrize("neutral", [-2.0, 6.0, 7.0, None])
+def test_a_neutral_value_that_is_not_inside_is_not_drawn(summary, neutral):
+    summary["attributes"][0]["values"] |= {"low": -2.0, "high": 6.0, "neutral": neutral}
+    part, _ = values_of(draw(summary, "values"), "v_y")
+    assert rules(part["spec"]["layer"]) == []
+
+
+def test_each_variable_may_have_a_scale_of_its_own(summary):
+    summary["attributes"][0]["values"]["scales"] = {"v_z": {"low": 10.0, "high": 30.0, "neutral": 20.0}}
+    chart = draw(summary, "values")
+    part, rows = values_of(chart, "v_y")
+    assert [row["v_y"] for row in rows[:2]] == [0.25, 0.75]
+    assert rules(part["spec"]["layer"]) == []
+    part, rows = values_of(chart, "v_z")
+    assert [row["v_z"] for row in rows[:2]] == [15.0, 25.0]
+    assert len(rules(part["spec"]["layer"])) == 1
+
+
+def test_the_plane_is_drawn_on_the_summary_s_scales(summary):
+    (rows,) = draw(summary, "plane")["datasets"].values()
+    assert rows[1] == {"v_y": 0.5, "v_y_end": 1.0, "v_z": 0.0, "v_z_end": 0.5, "rows": 1}
+    scales = {"v_y": {"low": -1.0, "high": 1.0, "neutral": 0.0}, "v_z": {"low": 0.0, "high": 8.0}}
+    summary["attributes"][0]["plane"]["scales"] = scales
+    chart = draw(summary, "plane")
+    density, line = chart["layer"]
+    assert chart["datasets"][density["data"]["name"]][2] == (
+        {"v_y": -1.0, "v_y_end": 0.0, "v_z": 4.0, "v_z_end": 8.0, "rows": 2}
+    )
+    assert [density["encoding"][axis]["scale"]["domain"] for axis in "xy"] == [[-1, 1], [0, 8]]
+    assert chart["datasets"][line["data"]["name"]] == [{"v_y": 0.0}]
+
+
+def test_utilities_are_drawn_on_their_scale(summary):
+    (rows,) = draw(summary, "utility")["datasets"].values()
+    assert [(row["utility"], row["share"]) for row in rows] == [(0.25, 0.75), (0.75, 0.25)]
+    kind = summary["attributes"][0]["alpha"]["utilities"]["linear"]
+    kind |= {"low": -1.0, "high": 3.0, "neutral": 0.0}
+    chart = draw(summary, "utility", alpha=0)
+    (rows,) = chart["datasets"].values()
+    assert [(row["utility"], row["share"]) for row in rows] == [(0.0, 0.0), (2.0, 1.0)]
+    assert len(rules(chart["spec"]["layer"])) == 1
+    assert chart["title"] == "linear utility, alpha = 0.00"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "pie"}, "`name` must be one of .*'plane'.*, got 'pie'"),
+        ({"name": "utility", "utility": "cubic"}, "`utility` must be one of \\['linear'\\], got 'cubic'"),
+        ({"name": "utility", "alpha": 0.33}, "multiple of 0.05 in \\[0, 1\\], got 0.33"),
+    ],
+)
+def test_unknown_charts_are_refused(summary, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        draw(summary, **arguments)
+    with pytest.raises(ValueError, match="`attribute` must be one of \\['sex'\\], got 'age'"):
+        explore_chart(summary, "plane", "age", "linear", 0.5)

@@ -1,0 +1,146 @@
+"""The landscape's points, charts and page, of interventions that nobody knows."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado.reporting import landscape_chart, landscape_page, select_points, tabulate_points
+
+NAN = float("nan")
+EVIL = "</script><script>alert(1)</script><!--\u2028\u202e$data ${title} {{7*7}}&'\""
+LOOKS = [
+    {"name": "as it is", "shape": "cross", "colour": "#123456"},
+    {"name": EVIL, "shape": "square", "colour": None},
+    {"name": "absent", "shape": "circle", "colour": "#000000"},
+]
+FRAME = pd.DataFrame(
+    {
+        "intervention": ["as it is", EVIL, EVIL, EVIL],
+        "alpha": [NAN, 0.5, 0.5, 1.0],
+        "way": [None, "slow", "slow", EVIL],
+        "dose": [NAN, 0.123456, 0.123456, 2.0],
+        "model": [0, 0, 1, 1],
+        "trees": np.array([5, 5, 7, 7]),
+        "test_tpr": [0.7, 0.6, 0.123456789, 0.9],
+    }
+)
+
+
+@pytest.fixture
+def table():
+    return tabulate_points(
+        FRAME,
+        pd.DataFrame({"a": [0.5, 0.9, 0.1, NAN], "b": [NAN, 0.2, NAN, NAN]}),
+        pd.DataFrame({"a": [True, True, False, False], "b": [False, True, False, False]}),
+        setting_columns=["way", "alpha", "dose"],
+        model_columns=["trees"],
+    )
+
+
+def test_every_setting_and_model_is_told_once(table):
+    assert table["settings"] == [
+        {"intervention": "as it is", "alpha": None, "setting": ""},
+        {"intervention": EVIL, "alpha": 0.5, "setting": "slow, alpha 0.5, dose 0.1235"},
+        {"intervention": EVIL, "alpha": 1.0, "setting": f"{EVIL}, alpha 1, dose 2"},
+    ]
+    assert table["models"] == ["0: trees 5", "1: trees 7"]
+    assert table["rows"] == [
+        [0, 0, 0.7, (0.5, 1), (None, 0)],
+        [1, 0, 0.6, (0.9, 1), (0.2, 1)],
+        [1, 1, 0.12346, (0.1, 0), (None, 0)],
+    ]  # the last row of the frame can be compared in no ratio
+
+
+def test_the_frontier_is_drawn_on_top(table):
+    points = select_points(table, 0)
+    assert [(point["tpr"], point["ratio"], point["frontier"]) for point in points] == [
+        (0.12346, 0.1, False),
+        (0.7, 0.5, True),
+        (0.6, 0.9, True),
+    ]
+    assert points[2] == table["settings"][1] | (
+        {"model": "0: trees 5", "tpr": 0.6, "ratio": 0.9, "frontier": True}
+    )
+    assert len(select_points(table, 1)) == 1
+
+
+def test_order_shape_and_colour_are_those_of_the_looks(table):
+    points = select_points(table, 0)
+    chart = landscape_chart(points, title="A ratio", rule=0.75, looks=LOOKS, zoom=False).to_dict()
+    line, steered, baselines = chart["layer"]
+    assert chart["title"] == "A ratio"
+    assert line["data"]["values"] == [{"line": 0.75}]
+    shape = steered["encoding"]["shape"]["scale"]
+    assert shape == {"domain": ["as it is", EVIL], "range": ["cross", "square"]}
+    assert steered["encoding"]["color"]["field"] == "alpha"
+    assert steered["transform"] == [{"filter": {"field": "intervention", "oneOf": [EVIL]}}]
+    assert baselines["encoding"]["color"]["scale"] == {"domain": ["as it is"], "range": ["#123456"]}
+    assert baselines["transform"] == [{"filter": {"field": "intervention", "oneOf": ["as it is"]}}]
+
+
+def test_an_intervention_without_a_look_is_refused(table):
+    with pytest.raises(ValueError, match=r"`looks` must name every intervention .* lacks \['as it is'\]"):
+        landscape_chart(select_points(table, 0), title="", rule=0.8, looks=LOOKS[1:], zoom=True)
+
+
+def content_of(table):
+    return {
+        "rule": 0.8, "models": "4", "statuses": ["3 done", "1 failed"], "chosen_on": "test",
+        "looks": LOOKS, "marks": EVIL, "titles": ["First", EVIL], "points": table,
+        "best": [{"title": EVIL, "rows": [], "without": [EVIL]}],
+        "areas": [{"title": EVIL, "rows": [
+            {"intervention": EVIL, "area": "0.3", "interval": "0.2 to 0.3", "models": "3"}]}],
+        "groups": [{"part": "test", "group": EVIL, "rows": "10", "rate": "0.5"}],
+        "positive": EVIL,
+        "errors": [{"intervention": EVIL, "models": "1", "status": "failed", "error": EVIL}],
+        "settings": [{"name": EVIL, "value": EVIL}],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def page(table):
+    return landscape_page(content_of(table))
+
+
+def test_the_policy_allows_the_page_s_own_style_and_scripts_alone(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    bodies = re.findall(r"<(style|script)>(.*?)</\1>", page, re.S)
+    assert [tag for tag, _ in bodies] == ["style", "script", "script"]
+    style, *scripts = [
+        "'sha256-" + base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() + "'"
+        for _, body in bodies
+    ]
+    assert policy == (
+        f"default-src 'none'; script-src {' '.join(scripts)}; style-src {style}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_text_from_data_stands_in_the_data_block_alone(page):
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1]
+    assert not set("<>&'\u2028\u202e") & set(data)
+    assert json.loads(data)["positive"] == EVIL.replace("\u2028", "\\u2028").replace("\u202e", "\\u202e")
+    rest = page.replace(data, "")
+    assert "alert(1)" not in rest
+    assert "{{7*7}}" not in rest
+    assert rest.count("<script") == rest.count("</script") == 3
+
+
+def test_the_page_s_own_templates_name_nothing_to_load(page):
+    *_, own = re.findall(r"<script>(.*?)</script>", page, re.S)
+    frame = re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    for text in (own, frame):
+        for word in ("http://", "https://", "src=", "href=", "@import", "url(", "innerHTML", "eval("):
+            assert word not in text
+
+
+def test_without_vl_convert_a_report_says_what_to_install(monkeypatch, table):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^A report needs vl-convert: .* 'fado-ml\[plot\]'`\.$"):
+        landscape_page(content_of(table))
