@@ -25,9 +25,8 @@ from lightgbm import LGBMClassifier
 from _data import rare_positives
 from _growing import GrowingTime
 from fado.experiment import Experiment
-from fado.experiment._data import read_data
-from fado.experiment._plan import Plan, Setting
-from fado.experiment._workbench import Bench, material_of
+from fado.experiment.run import Bench, read_data
+from fado.experiment.search import Recipe
 
 WORKERS = 2
 
@@ -74,11 +73,11 @@ def main():
     folder = Path(tempfile.mkdtemp())
     frame.assign(y=y, z=z, part=part).to_parquet(folder / "data.parquet")
     experiment = Experiment(table_of(folder / "data.parquet", arguments.models))
-    plan = Plan.of(experiment.config)
+    models = experiment.plan.models
     train, test = frame[part == 0], frame[part == 1]
-    bench = Bench(material_of(read_data(experiment.config), {}, experiment.config), WORKERS)
-    weights = bench.training_set(Setting("RW")).weights
-    jobs = [(own, model) for own in (None, weights) for model in plan.models]
+    bench = Bench.of(read_data(experiment.config), {}, experiment.config, WORKERS)
+    weights = bench.training_set(Recipe("RW")).weights
+    jobs = [(own, model) for own in (None, weights) for model in models]
     Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
     times = {"loop": [], "joblib": [], "fado": [], "growing": []}
     for repeat in range(arguments.repeats):
@@ -95,10 +94,10 @@ def main():
             experiment.run(folder / f"store{repeat}", n_jobs=WORKERS)
             times["fado"].append(time.perf_counter() - start)
         times["growing"].append(growing.seconds / WORKERS)
-    settings = [Setting("none")] * arguments.models + [Setting("RW")] * arguments.models
+    recipes = [Recipe("none")] * arguments.models + [Recipe("RW")] * arguments.models
     worst = max(
-        np.abs(bench.scores(setting, model) - scores).max()
-        for setting, (_, model), scores in zip(settings, jobs, expected, strict=True)
+        np.abs(bench.scores(recipe, model) - scores).max()
+        for recipe, (_, model), scores in zip(recipes, jobs, expected, strict=True)
     )
     best = {name: min(values) for name, values in times.items()}
     over = min(f / g for f, g in zip(times["fado"], times["growing"], strict=True))

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from fado.experiment import Experiment, Results
-from fado.experiment._store import Store
+from fado.experiment.store import Store
 
 CONFIG = """
 [data]

@@ -12,7 +12,6 @@ import pytest
 from fado.experiment import Experiment
 
 distributed = pytest.importorskip("distributed")
-on_cluster = pytest.importorskip("fado.experiment._dask").on_cluster
 
 TABLE = {
     "data": {
@@ -68,25 +67,3 @@ def test_a_killed_worker_costs_its_fits_in_flight_only(client, tmp_path):
     assert killed
     assert killed[0] < len(list(store.glob("fits/*.parquet")))
     pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
-
-
-def test_workers_with_other_libraries_are_refused():
-    class Elsewhere:
-        def run(self, function):
-            return {"tcp://there": function() | {"lightgbm": "0.1"}}
-
-    with pytest.raises(ValueError, match=r"worker tcp://there has other libraries: .*'lightgbm': '0.1'"):
-        next(on_cluster(Elsewhere(), None, []))
-
-
-def test_workers_of_one_process_may_go_one_by_one():
-    from fado.experiment._dask import _Delivery, _holders, _materials
-
-    delivery = _Delivery("run", object())
-    for _ in range(2):
-        delivery.setup(None)
-    delivery.teardown(None)
-    assert "run" in _materials
-    delivery.teardown(None)
-    assert "run" not in _materials
-    assert "run" not in _holders

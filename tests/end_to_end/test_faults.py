@@ -70,12 +70,12 @@ def test_twenty_kills_leave_no_trace(config, undisturbed, tmp_path):
 CRASHING = """
 import faulthandler, sys
 from fado.cli import main
-from fado.experiment._workbench import Bench
+from fado.experiment.run import Bench
 scores, rate = Bench.scores, sys.argv.pop(1)
-def crashing(bench, setting, parameters, stop=None):
-    if setting.intervention == "RW" and repr(parameters["learning_rate"]) == rate:
+def crashing(bench, recipe, parameters, stop=None):
+    if recipe.intervention == "RW" and repr(parameters["learning_rate"]) == rate:
         faulthandler._sigsegv()
-    return scores(bench, setting, parameters, stop)
+    return scores(bench, recipe, parameters, stop)
 Bench.scores = crashing
 main()
 """
@@ -161,7 +161,7 @@ def test_a_second_runner_is_refused_and_told_of_the_first(running):
     assert third.returncode == 143
 
 
-@pytest.mark.parametrize("size", [0, 1000, 3000, 9000, 13000])
+@pytest.mark.parametrize("size", [0, 1000, 9000, 30_000, 44_000, 56_000])
 def test_a_full_disk_loses_nothing(config, undisturbed, tmp_path, size):
     """No file may grow beyond so many bytes: the first, or a later write fails."""
     store = tmp_path / "store"

@@ -5,8 +5,7 @@ import tomllib
 import pytest
 
 from fado.experiment import Experiment
-from fado.experiment._config import config_from, read_config
-from fado.experiment._presets import preset_text, write_preset
+from fado.experiment.config import config_from, preset_text, read_config, write_preset
 
 
 def changed(table, place, value):
@@ -57,6 +56,19 @@ WRONG = [
         {"alphas": [1.0], "corrections": [-1]},
         r"corrections\[0\]` must be",
     ),
+    (
+        "interventions.corrected_uar",
+        {"alphas": [1.0], "corrections": [1.0], "prevalence_corrections": [1.5]},
+        r"corrected_uar.corrections` is the former name of `prevalence_corrections`: give one",
+    ),
+    ("interventions.uaps.strengths", [], r"`interventions.uaps.strengths` is empty: list at least one"),
+    ("interventions.uaps", {"utilities": ["linear"]}, r"`interventions.uaps.alphas` is missing: set it"),
+    ("interventions.uar.utilities", ["log"], r"utilities\[0\]` must be 'linear' or 'difference' or 'cobb-"),
+    ("interventions.uar.negative", "drop", r"`interventions.uar.negative` must be 'raise' or 'clip', got"),
+    ("interventions.uaps", True, r"`interventions.uaps` must be a table, got True"),
+    ("interventions", {"none": False, "rps": False, "rw": False}, r"`interventions` has none: switch"),
+    ("data.weight", "fraud_bool", r"`data.weight` is 'fraud_bool', the target: name another column"),
+    ("data.groups", 3, r"`data.groups` must be a text, got 3"),
     ("models.count", 0, r"`models.count` must be a whole number of at least 1, got 0"),
     ("models.space", {}, r"`models.space` is empty"),
     ("models.space.objective", "l2", r"`models.space.objective` is not a parameter that can be set"),
@@ -158,3 +170,51 @@ def test_an_excluded_column_that_is_dropped_is_named(table):
     table["data"] |= {"drop": ["income"], "exclude": ["income"]}
     with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model sees"):
         Experiment(table)
+
+
+def test_what_is_excluded_from_some_models_may_not_be_unseen_by_all(table):
+    table["data"] |= {"weight": "income", "exclude": ["income"]}
+    with pytest.raises(ValueError, match=r"'income', which no model sees: it is in `data\.weight`"):
+        Experiment(table)
+
+
+def test_every_setting_has_its_place(table):
+    table["interventions"] = {
+        "rps": False,
+        "uar": {"alphas": [0, 1], "negative": "clip"},
+        "corrected_uar": {"alphas": [0.5], "floors": [0.1]},
+    }
+    flat = config_from(table).flat()
+    assert {place: value for place, value in flat.items() if place.startswith("interventions")} == {
+        "interventions.none": True,
+        "interventions.rps": False,
+        "interventions.rw": True,
+        "interventions.uaps": None,
+        "interventions.uar.utilities": ["linear"],
+        "interventions.uar.alphas": [0.0, 1.0],
+        "interventions.uar.scalings": ["minmax"],
+        "interventions.uar.negative": "clip",
+        "interventions.corrected_uar.utilities": ["linear"],
+        "interventions.corrected_uar.alphas": [0.5],
+        "interventions.corrected_uar.floors": [0.1],
+        "interventions.corrected_uar.prevalence_corrections": [1.0],
+    }
+    assert (flat["data.weight"], flat["data.groups"]) == (None, None)
+
+
+def test_a_setting_may_have_its_former_name(table):
+    table["interventions"] = {"corrected_uar": {"alphas": [0.5], "corrections": [0, 2]}}
+    former = config_from(table)
+    table["interventions"] = {"corrected_uar": {"alphas": [0.5], "prevalence_corrections": [0, 2]}}
+    assert config_from(table) == former
+    assert former.interventions["corrected_uar"]["prevalence_corrections"] == (0.0, 2.0)
+
+
+def test_what_a_store_asked_for_is_kept_when_it_is_not_registered(table):
+    table["interventions"] = {"theirs": {"shares": [0.5]}, "uar": {"alphas": [1.0], "utilities": ["theirs"]}}
+    with pytest.raises(ValueError, match=r"utilities\[0\]` must be"):
+        config_from(table)
+    flat = config_from(table, stored=True).flat()
+    assert flat["interventions.theirs.shares"] == [0.5]
+    assert flat["interventions.uar.utilities"] == ["theirs"]
+    assert flat["interventions.none"] is True

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from fado.experiment import Results
-from fado.experiment._config import config_from
+from fado.experiment.config import config_from
+from fado.experiment.results._looks import looks_of, setting_columns
 
 NAN = float("nan")
 
@@ -27,8 +28,8 @@ def results_of(rows, *, validation=True, count=2):
         [
             {
                 "intervention": name, "algorithm": None, "utility": None, "alpha": alpha, "scaling": None,
-                "strength": NAN, "floor": NAN, "correction": NAN, "model": model, "n_estimators": 5,
-                "training_rows": 10,
+                "strength": NAN, "floor": NAN, "prevalence_correction": NAN, "model": model,
+                "n_estimators": 5, "training_rows": 10,
                 "validation_tpr": v_tpr, "validation_fpr_ratio": v_ratio, "validation_fpr": 0.05,
                 "test_tpr": tpr, "test_fpr_ratio": ratio, "test_fpr": fpr, "status": status, "error": None,
             }
@@ -139,3 +140,24 @@ def test_a_report_of_a_pending_store_can_be_written(undisturbed, tmp_path):
     assert "30 pending" in (tmp_path / "r.html").read_text()
     with pytest.raises(ValueError, match=r"must end in \.html"):
         results.report(tmp_path / "r.pdf")
+
+
+def test_what_is_not_registered_comes_last_in_a_look_of_its_own():
+    rows = [
+        (name, alpha, 0, 0.5, 0.5, 0.5, 0.5, 0.05, "done")
+        for name, alpha in (("theirs", 0.5), ("plain", NAN), ("UAR", 0.5), ("none", NAN))
+    ]
+    results = results_of(rows)
+    assert results.interventions == ["none", "UAR", "theirs", "plain"]
+    looks = {look["name"]: (look["shape"], look["colour"]) for look in looks_of(results.frame)}
+    assert looks == {
+        "none": ("circle", "#111111"), "UAR": ("square", None), "theirs": ("circle", None),
+        "plain": ("circle", "#777777"),
+    }  # fmt: skip
+    assert list(results.hypervolume("fpr_ratio").index) == results.interventions
+
+
+def test_settings_of_one_value_per_experiment_are_not_told_of_every_point(undisturbed):
+    assert setting_columns(undisturbed[1].frame) == [
+        "algorithm", "utility", "alpha", "strength", "scaling", "floor", "prevalence_correction"
+    ]  # fmt: skip

@@ -1,5 +1,6 @@
 """The runner: the same results for any number of workers, equal to those of hand-written code."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from lightgbm import LGBMClassifier
 
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwarePrevalenceSampler, UtilityAwareReweigher
-from fado.experiment import Experiment
-from fado.experiment._data import read_data
-from fado.experiment._workbench import Bench
+from fado.experiment import Experiment, Results
+from fado.experiment.run import Bench, read_data, run_experiment
+from fado.experiment.search import Recipe, Trial
+from fado.experiment.store import Store, proposed_trials
 from fado.metrics import evaluate
 
 
@@ -28,7 +30,7 @@ def test_the_report_is_the_same_to_the_byte(undisturbed, tmp_path):
 
 def test_a_second_run_does_nothing(undisturbed, table, monkeypatch):
     monkeypatch.setattr(Bench, "run", None)
-    monkeypatch.setattr("fado.experiment._runner._valued", None)
+    monkeypatch.setattr("fado.experiment.run._runner.value_training_part", None)
     results = Experiment(table).run(undisturbed[0] / "store", n_jobs=1)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
 
@@ -57,7 +59,7 @@ def test_the_frame_lists_every_setting_and_shares_fits(undisturbed):
 def by_hand(table, parameters, intervention):
     """Train and judge one model with the libraries' own classes."""
     data = read_data(Experiment(table).config)
-    frame = data.features.to_pandas()
+    frame = data.table.to_pandas()
     train, test = data.parts["train"], data.parts["test"]
     old = data.protected["customer_age>=50"].astype(bool)
     valuator = OutOfBagEntropy(
@@ -129,13 +131,13 @@ def failing(monkeypatch, times, error):
     """Let the fits of one model fail so many times."""
     original, lock, left = Bench.scores, threading.Lock(), {"n": times}
 
-    def scores(self, setting, parameters, stop=None):
+    def scores(self, recipe, parameters, stop=None):
         with lock:
-            fails = setting.intervention == "RW" and left["n"] > 0
+            fails = recipe.intervention == "RW" and left["n"] > 0
             left["n"] -= fails
         if fails:
             raise error
-        return original(self, setting, parameters, stop)
+        return original(self, recipe, parameters, stop)
 
     monkeypatch.setattr(Bench, "scores", scores)
 
@@ -179,50 +181,6 @@ def test_constant_scores_reach_no_frontier(table, tmp_path):
     results.report(tmp_path / "r.html")
 
 
-BAD_DATA = [
-    ({"target": "fraud"}, "The data have no column 'fraud'; did you mean"),
-    ({"drop": ["id"]}, "The data have no column 'id'"),
-    ({"positive": 2}, "`data.positive` must be one of the labels 0 and 1, got 2"),
-    ({"target": "income"}, "The target 'income' must hold two labels, got"),
-    ({"protected": "velocity_6h"}, "`data.protected` makes [0-9]+ groups, too many"),
-    ({"protected": "age>=50"}, "must name a column of the table"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), BAD_DATA)
-def test_bad_data_are_refused_before_a_store_is_made(table, tmp_path, change, message):
-    table["data"] |= change
-    with pytest.raises(ValueError, match=message):
-        Experiment(table).run(tmp_path / "s")
-    assert not (tmp_path / "s").exists()
-
-
-def test_a_split_value_that_no_row_has_is_named(table):
-    table["split"] = {"method": "column", "column": "month", "train": [0], "test": [6, 12]}
-    with pytest.raises(ValueError, match=r"`split.test\[1\]` is 12, which no row of 'month' has"):
-        read_data(Experiment(table).config)
-
-
-def test_the_larger_label_is_positive_unless_another_is_named(table):
-    table["data"].pop("positive")
-    larger = read_data(Experiment(table).config)
-    table["data"]["positive"] = 0
-    named = read_data(Experiment(table).config)
-    assert (larger.positive_label, named.positive_label) == ("fraud_bool = 1", "fraud_bool = 0")
-    assert (larger.positive == ~named.positive).all()
-
-
-def test_random_parts_hold_their_share_of_every_cell(table):
-    data = read_data(Experiment(table).config)
-    cells = data.groups * 2 + data.positive
-    for cell in np.unique(cells):
-        n = (cells == cell).sum()
-        for part, share in (("train", 0.5), ("validation", 0.25), ("test", 0.25)):
-            assert abs((cells[data.parts[part]] == cell).sum() - share * n) <= 1
-    assert sum(map(len, data.parts.values())) == 2000
-    assert len(np.unique(np.concatenate(list(data.parts.values())))) == 2000
-
-
 def test_a_configuration_that_is_changed_later_is_kept_as_it_was(table, tmp_path):
     experiment = Experiment(table)
     table["models"]["seed"] = 7
@@ -233,9 +191,56 @@ def test_a_failed_write_ends_the_fits_before_the_store_is_let_go(table, tmp_path
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fado.experiment._store.Store.save_fit", full)
+    monkeypatch.setattr("fado.experiment.store.Store.save_fit", full)
     with pytest.raises(OSError, match="No space left") as caught:  # it keeps the traceback and all it holds
         Experiment(table).run(tmp_path / "store", n_jobs=2)
     assert caught.traceback
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("fado")]
     assert not list((tmp_path / "store" / "running").iterdir())
+
+
+class Doubling:
+    """Proposes a model of twice the trees as long as there is room."""
+
+    def __init__(self):
+        self.rounds = []
+
+    def ask(self, trials, n=None):
+        self.rounds.append(len(trials))
+        trees = 2 * trials[-1].parameters["n_estimators"] if trials else 2
+        parameters = {"n_estimators": trees, "random_state": 0}
+        return [Trial("RW", {}, len(trials), parameters)] if trees <= 8 else []
+
+
+def test_a_proposer_is_asked_again_with_what_was_proposed(table, tmp_path):
+    config, first, second = Experiment(table).config, Doubling(), Doubling()
+    run_experiment(config, tmp_path / "s", n_jobs=1, proposer=first)
+    assert first.rounds == [0, 1, 2, 3]
+    frame = Results.load(tmp_path / "s").frame
+    assert frame[["intervention", "model", "n_estimators", "status"]].to_numpy().tolist() == [
+        ["RW", 0, 2, "done"], ["RW", 1, 4, "done"], ["RW", 2, 8, "done"]
+    ]  # fmt: skip
+    run_experiment(config, tmp_path / "s", n_jobs=1, proposer=second)
+    assert second.rounds == [3, 3]
+    pd.testing.assert_frame_equal(Results.load(tmp_path / "s").frame, frame, check_exact=True)
+
+
+def test_trials_are_in_the_store_before_they_are_run(table, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fado.experiment.run._runner.value_training_part", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        Experiment(table).run(tmp_path / "s", n_jobs=1)
+    with Store.reading(tmp_path / "s") as store:
+        assert len(proposed_trials(store)) == 30
+    assert (Results.load(tmp_path / "s").frame["status"] == "pending").all()
+
+
+def test_a_bench_that_was_sent_elsewhere_gives_the_same_scores(table):
+    config = Experiment(table).config
+    bench = Bench.of(read_data(config), {}, config, 2)
+    parameters = {"n_estimators": 5, "random_state": 0}
+    expected = bench.scores(Recipe("RW"), parameters)
+    there = pickle.loads(pickle.dumps(bench))
+    np.testing.assert_array_equal(there.scores(Recipe("RW"), parameters), expected)

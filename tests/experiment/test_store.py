@@ -11,10 +11,11 @@ import pytest
 
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment import _lock as lock_module
-from fado.experiment._ledger import DONE, DamagedLedgerError, Ledger, Record
-from fado.experiment._lock import RunLock, StoreInUseError, holder_of
-from fado.experiment._store import Store
+from fado.experiment.search import Trial
+from fado.experiment.store import DONE, Record, Store, StoredTrial, differences, read_trials, write_trials
+from fado.experiment.store import _lock as lock_module
+from fado.experiment.store._ledger import DamagedLedgerError, Ledger
+from fado.experiment.store._lock import RunLock, StoreInUseError, holder_of
 
 ABOUT = {"format": 1, "settings": {}, "versions": {}, "fingerprint": "f", "summary": [], "configuration": {}}
 
@@ -112,6 +113,35 @@ def test_a_ledger_torn_at_any_byte_is_damaged_or_whole(tmp_path):
         assert other.records() == {}  # the torn record is the last one, at the very end of the file
         other.close()
         assert length > len(content) - 512
+
+
+def test_trials_are_kept_in_order_and_one_that_is_lost_gets_its_place_again(tmp_path):
+    trials = [
+        StoredTrial(
+            Trial("UAR", {"alpha": 0.1 * j, "scaling": "minmax"}, j, {"learning_rate": 1 / 3}), f"s{j}"
+        )
+        for j in range(12)
+    ]
+    with Store.writing(tmp_path / "s", ABOUT) as store:
+        write_trials(store, trials[:5])
+        write_trials(store, trials[5:])
+    with Store.reading(tmp_path / "s") as store:
+        assert read_trials(store) == trials
+    ledger = Ledger(tmp_path / "s" / "ledger.sqlite")
+    (lost,) = [key for kind, key in ledger.records() if key.endswith("7")]
+    ledger.forget([("trial", lost)])
+    ledger.close()
+    with Store.writing(tmp_path / "s", ABOUT) as store:
+        assert read_trials(store) == trials[:7] + trials[8:]
+        write_trials(store, trials[7:8])
+        assert read_trials(store) == trials
+
+
+def test_what_another_release_did_not_know_is_no_difference_unless_it_is_set():
+    before = {"a": 1, "gone": None, "was": 2}
+    now = {"a": 1, "weight": None, "switch": False, "new": [1]}
+    assert differences(before, now) == ["was was 2 and is not there", "new was not there and is [1]"]
+    assert differences({"a": None}, {"a": False}) == ["a was None and is False"]
 
 
 def test_links_are_refused(tmp_path):
@@ -223,7 +253,7 @@ def test_another_experiment_is_refused_with_the_difference(undisturbed, table, t
     with pytest.raises(ValueError, match=r"data.rows was 2000 and is 2100; the data are others"):
         Experiment(table).run(store)
     table["data"]["rows"] = 2000
-    monkeypatch.setattr("fado.experiment._runner.library_versions", lambda: {"lightgbm": "0.1"})
+    monkeypatch.setattr("fado.experiment.run._runner.library_versions", lambda: {"lightgbm": "0.1"})
     with pytest.raises(ValueError, match=r"lightgbm was '4[^']*' and is '0.1'"):
         Experiment(table).run(store)
     assert state_of(store) == before

@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from fado.experiment._config import config_from, read_config
-from fado.experiment._plan import Plan
-from fado.experiment._presets import write_preset
-from fado.experiment._results import Results
-from fado.experiment._settings import Config
+from fado.experiment.config import Config, config_from, read_config, write_preset
+from fado.experiment.results import Results
+from fado.experiment.search import GridProposer
 
 __all__ = ["Experiment"]
 
@@ -81,14 +79,14 @@ class Experiment:
         return self._config
 
     @property
-    def plan(self) -> Plan:
-        """What there is to do."""
-        return Plan.of(self._config)
+    def plan(self) -> GridProposer:
+        """What there is to do: `n_rows` trials, `n_fits` of which differ."""
+        return GridProposer.of(self._config)
 
     def __repr__(self) -> str:
         plan = self.plan
         return (
-            f"Experiment of {len(plan.settings):,} interventions x {len(plan.models):,} models = "
+            f"Experiment of {len(plan.recipes):,} interventions x {len(plan.models):,} models = "
             f"{plan.n_rows:,} rows, {plan.n_fits:,} fits"
         )
 
@@ -100,9 +98,9 @@ class Experiment:
         n_jobs : int, optional
             How many fits run side by side; None uses every core.
         """
-        from fado.experiment._estimate import estimated_seconds
+        from fado.experiment.run import estimate_seconds
 
-        return estimated_seconds(self._config, n_jobs)
+        return estimate_seconds(self._config, n_jobs)
 
     def run(
         self,
@@ -139,9 +137,9 @@ class Experiment:
         ValueError
             If the store holds another experiment: other data, configuration or library versions.
         """
-        from fado.experiment._runner import run
+        from fado.experiment.run import run_experiment
 
-        run(
+        run_experiment(
             self._config,
             Path(store),
             n_jobs=n_jobs,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fado.experiment._config import config_from
-from fado.experiment._frame import RATIOS, frame_of, parts_of
-from fado.experiment._ledger import DONE
-from fado.experiment._plan import INTERVENTIONS
-from fado.experiment._settings import Config
-from fado.experiment._store import Store
-from fado.metrics import hypervolume, pareto_frontier
+from fado.experiment.config import Config, config_from, rename_former
+from fado.experiment.results._frame import frame_of, parts_of
+from fado.experiment.results._looks import intervention_names, looks_of
+from fado.experiment.results._report import RULE, points_table, write_report
+from fado.experiment.store import DONE, Store
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
+from fado.reporting import landscape_chart, select_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +38,17 @@ class Results:
         Rows and positives of every part and group of the data.
     positive : str, optional
         The target and its positive label; stores of the first releases do not tell.
+    settings : dict, optional
+        Every setting by its place, as the store tells them; those of the configuration if there are none.
 
     Attributes
     ----------
     frame : DataFrame
-        One row per trained model: ``intervention`` and its settings (``algorithm``, ``utility``, ``alpha``,
-        ``scaling``, ``strength``, ``floor``, ``correction``), the number and the parameters of the ``model``,
-        ``training_rows``, the metrics as ``validation_...`` and ``test_...``, and ``status``: ``done``,
-        ``failed``, ``pending``, or ``no training set`` if the intervention leaves nothing to train on.
+        One row per trial: ``intervention`` and its settings (``algorithm``, ``utility``, ``alpha``, and those
+        of every registered intervention, such as ``strength``, ``scaling`` and ``prevalence_correction``),
+        the number and the parameters of the ``model``, ``training_rows``, the metrics as ``validation_...``
+        and ``test_...``, and ``status``: ``done``, ``failed``, ``pending``, or ``no training set`` if the
+        intervention leaves nothing to train on.
 
     Examples
     --------
@@ -53,12 +56,18 @@ class Results:
     """
 
     def __init__(
-        self, frame: pd.DataFrame, config: Config, summary: list[dict[str, Any]], positive: str | None = None
+        self,
+        frame: pd.DataFrame,
+        config: Config,
+        summary: list[dict[str, Any]],
+        positive: str | None = None,
+        settings: dict[str, Any] | None = None,
     ) -> None:
         self.frame = frame
         self.config = config
         self.summary = summary
         self.positive = positive
+        self.settings = config.flat() if settings is None else settings
 
     @classmethod
     def load(cls, store: str | os.PathLike[str]) -> Results:
@@ -70,9 +79,15 @@ class Results:
             The store's directory.
         """
         with Store.reading(store) as opened:
-            config = config_from(opened.about["configuration"])
+            config = config_from(opened.about["configuration"], stored=True)
             about = opened.about
-            return cls(frame_of(opened, config), config, about["summary"], about.get("positive"))
+            return cls(
+                frame_of(opened, config),
+                config,
+                about["summary"],
+                about.get("positive"),
+                rename_former(about["settings"]),
+            )
 
     def __repr__(self) -> str:
         counts = self.frame["status"].value_counts()
@@ -198,9 +213,8 @@ class Results:
         altair.Chart
             It shows in notebooks; ``chart.save("landscape.png")`` writes PNG, SVG, PDF or HTML.
         """
-        from fado.experiment._charts import landscape
-
-        return landscape(self, metric, zoom=zoom)
+        points, looks = select_points(points_table(self, [metric]), 0), looks_of(self.frame)
+        return landscape_chart(points, title=RATIO_TITLES[metric], rule=RULE, looks=looks, zoom=zoom)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one HTML page that needs no network.
@@ -210,20 +224,17 @@ class Results:
         path : path-like
             Where to write it; ends in ``.html``.
         """
-        from fado.experiment._page import write_page
-
-        write_page(self, Path(path))
+        write_report(self, Path(path))
 
     @property
     def interventions(self) -> list[str]:
-        """The interventions, in the order of the paper."""
-        there = set(self.frame["intervention"])
-        return [name for name in INTERVENTIONS if name in there]
+        """The interventions, in the order of the registry; those that it does not know come last."""
+        return intervention_names(self.frame)
 
     def comparable_points(self, metric: str, part: str = "test") -> Any:
         """Give true-positive rate and ratio of every row, NaN where a model may not be compared."""
-        if metric not in RATIOS:
-            raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIOS))}, got {metric!r}.")
+        if metric not in RATIO_NAMES:
+            raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
         parts = parts_of(self.config)
         if part not in parts:
             raise ValueError(f"`part` must be {' or '.join(map(repr, parts))}, got {part!r}.")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fado.experiment._section import Section, as_text, is_number, shown_place
+from fado.experiment.config._section import Section, as_text, is_number, shown_place
 
-__all__ = ["Parameter", "drawn", "read_parameter", "read_space"]
+__all__ = ["Parameter", "draw_models", "read_parameter", "read_space"]
 
 # scikit-learn's spelling of every parameter that may be set, whether it is whole, and what it must reach.
 _NUMBERS: dict[str, tuple[bool, float]] = {
@@ -70,7 +70,7 @@ def _log_uniform(generator: np.random.Generator, low: float, high: float) -> flo
     return math.exp(generator.uniform(math.log(low), math.log(high)))
 
 
-def drawn(space: dict[str, Parameter], count: int, seed: int) -> list[dict[str, Any]]:
+def draw_models(space: dict[str, Parameter], count: int, seed: int) -> list[dict[str, Any]]:
     """Draw the parameters of some models.
 
     Every parameter of every model has a seed of its own: neither the order of the space nor the number of
@@ -79,7 +79,7 @@ def drawn(space: dict[str, Parameter], count: int, seed: int) -> list[dict[str, 
     Examples
     --------
     >>> space = {"n_estimators": Parameter(low=20, high=300), "boosting_type": Parameter(("goss",))}
-    >>> drawn(space, count=2, seed=0)
+    >>> draw_models(space, count=2, seed=0)
     [{'n_estimators': 77, 'boosting_type': 'goss'}, {'n_estimators': 96, 'boosting_type': 'goss'}]
     """
     return [

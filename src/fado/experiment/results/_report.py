@@ -1,66 +1,68 @@
-"""The report: results -> plain dict -> one HTML page that makes no request.
-
-Everything that comes from the data passes through the template's escaping, or stands in a block of JSON that
-no browser runs. The page's own scripts are named by their digests in its security policy; no other may run.
-"""
+"""The report: results -> plain dict -> page."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from importlib.resources import files
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fado._files import replacing
-from fado._version import __version__
-from fado.experiment._charts import RATIO_TITLES, RULE, landscape_spec, points_of, points_table
+from fado.experiment.results._looks import describe_marks, looks_of, setting_columns
+from fado.metrics import RATIO_TITLES
+from fado.reporting import landscape_page, tabulate_points
 
 if TYPE_CHECKING:
-    from fado.experiment._results import Results
+    from fado.experiment.results._results import Results
 
-__all__ = ["page_content", "write_page"]
+__all__ = ["RULE", "points_table", "report_content", "write_report"]
 
-RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
-_NEEDED = "window.vegaEmbed = vegaEmbed;"  # of the charting library, by the page's own script
+RULE = 0.8  # the 80 % rule
+REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 FEW = 10  # members below which a group's numbers are not told
 
 
-def write_page(results: Results, path: Path) -> None:
+def write_report(results: Results, path: Path) -> None:
     """Write the report."""
     if path.suffix.lower() != ".html":
         raise ValueError(f"A report must end in .html, got {str(path)!r}.")
-    text = _rendered(page_content(results))
+    text = landscape_page(report_content(results))
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def page_content(results: Results) -> dict[str, Any]:
+def report_content(results: Results) -> dict[str, Any]:
     """Give all that the page tells, as plain data."""
-    table = points_table(results, RATIOS)
-    charts = []
-    for which, metric in enumerate(RATIOS):
-        points = points_of(table, which)
-        charts += [
-            {"which": which, "zoom": zoom, "spec": landscape_spec(points, metric, zoom=zoom)}
-            for zoom in (True, False)
-        ]
     return {
-        "version": __version__,
         "rule": RULE,
         "models": f"{len(results.frame):,}",
-        "statuses": {name: f"{n:,}" for name, n in results.frame["status"].value_counts().items()},
+        "statuses": [f"{n:,} {name}" for name, n in results.frame["status"].value_counts().items()],
         "errors": _errors(results),
         "chosen_on": results.chosen_on,
-        "landscapes": [{"metric": metric, "title": RATIO_TITLES[metric]} for metric in RATIOS],
-        "best": [_best(results, metric) for metric in RATIOS],
-        "areas": [_areas(results, metric) for metric in RATIOS],
+        "looks": looks_of(results.frame),
+        "marks": describe_marks(),
+        "titles": [RATIO_TITLES[metric] for metric in REPORTED],
+        "points": points_table(results, REPORTED),
+        "best": [_best(results, metric) for metric in REPORTED],
+        "areas": [_areas(results, metric) for metric in REPORTED],
         "groups": _groups(results.summary),
         "positive": results.positive,
-        "settings": {name: json.dumps(value) for name, value in results.config.flat().items()},
-        "data": {"table": table, "charts": charts},
+        "settings": [{"name": name, "value": json.dumps(value)} for name, value in results.settings.items()],
     }
+
+
+def points_table(results: Results, metrics: Sequence[str]) -> dict[str, Any]:
+    """Give the points of several landscapes as plain data; see `fado.reporting.tabulate_points`."""
+    import pandas as pd
+
+    columns = list(results.frame.columns)
+    return tabulate_points(
+        results.frame,
+        pd.DataFrame({metric: results.comparable_points(metric)[:, 1] for metric in metrics}),
+        pd.DataFrame({metric: results.on_frontier(metric) for metric in metrics}),
+        setting_columns=setting_columns(results.frame),
+        model_columns=columns[columns.index("model") + 1 : columns.index("training_rows")],
+    )
 
 
 def _errors(results: Results) -> list[dict[str, Any]]:
@@ -128,32 +130,3 @@ def _with_interval(row: dict[Any, Any], name: str) -> str:
 
 def _shown(number: Any, digits: int = 3) -> str:
     return "" if number is None or number != number else f"{number:.{digits}f}"
-
-
-def _rendered(content: dict[str, Any]) -> str:
-    import jinja2
-    import vl_convert
-
-    folder = files("fado.experiment") / "templates"
-    # "</script" inside a script would end it, wherever it stands.
-    library = vl_convert.javascript_bundle(_NEEDED).replace("</script", "<\\/script")
-    own = (folder / "report.js").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
-    return template.render(
-        **{name: value for name, value in content.items() if name != "data"},
-        style=(folder / "report.css").read_text(encoding="utf-8"),
-        scripts=[library, own],
-        digests=[_digest(script) for script in (library, own)],
-        data=_harmless(content["data"]),
-    )
-
-
-def _digest(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _harmless(data: Any) -> str:
-    """Write JSON in which no browser can see a tag."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -23,7 +23,7 @@ def preset_text(preset: str) -> str:
     """
     if preset not in PRESETS:
         raise ValueError(f"`preset` must be {' or '.join(map(repr, PRESETS))}, got {preset!r}.")
-    return (files("fado.experiment") / "templates" / f"{preset}.toml").read_text(encoding="utf-8")
+    return (files("fado.experiment.config") / "templates" / f"{preset}.toml").read_text(encoding="utf-8")
 
 
 def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["Section", "shown_place"]
+__all__ = ["Section", "as_amount", "as_share", "as_text", "as_whole", "is_number", "shown_place"]
 
 Item = TypeVar("Item")
 
-_REQUIRED: Any = object()
+REQUIRED: Any = object()
 
 
 def shown_place(place: str, key: str | int) -> str:
@@ -56,12 +56,12 @@ class Section:
         """Give the place of a key."""
         return shown_place(self.place, key)
 
-    def take(self, key: str, default: Any = _REQUIRED) -> Any:
+    def take(self, key: str, default: Any = REQUIRED) -> Any:
         """Give whatever stands under a key."""
         self._read.add(key)
         if key in self._table:
             return self._table[key]
-        if default is _REQUIRED:
+        if default is REQUIRED:
             raise ValueError(f"`{self.at(key)}` is missing: set it.")
         return default
 
@@ -84,18 +84,18 @@ class Section:
             raise ValueError(f"`{self.at(key)}` must be true or false, got {value!r}.")
         return value
 
-    def text(self, key: str, default: Any = _REQUIRED, choices: Sequence[str] = ()) -> str:
+    def text(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> str:
         """Give a key's text, one of some choices if there are any."""
         return as_text(self.take(key, default), self.at(key), choices)
 
-    def whole(self, key: str, default: Any = _REQUIRED, at_least: int = 0, at_most: int | None = None) -> int:
+    def whole(self, key: str, default: Any = REQUIRED, at_least: int = 0, at_most: int | None = None) -> int:
         """Give a key's whole number."""
         value = as_whole(self.take(key, default), self.at(key), at_least)
         if at_most is not None and value > at_most:
             raise ValueError(f"`{self.at(key)}` must be at most {at_most}, got {value}.")
         return value
 
-    def number(self, key: str, default: Any = _REQUIRED, *, above: float, below: float = math.inf) -> float:
+    def number(self, key: str, default: Any = REQUIRED, *, above: float, below: float = math.inf) -> float:
         """Give a key's number, strictly between two bounds."""
         value = self.take(key, default)
         if not is_number(value) or not above < value < below:
@@ -103,11 +103,11 @@ class Section:
             raise ValueError(f"`{self.at(key)}` must be a number {bounds}, got {value!r}.")
         return float(value)
 
-    def shares(self, key: str, default: Any = _REQUIRED) -> tuple[float, ...]:
+    def shares(self, key: str, default: Any = REQUIRED) -> tuple[float, ...]:
         """Give a key's list of different numbers in [0, 1]."""
-        return self.different(key, default, _as_share)
+        return self.different(key, default, as_share)
 
-    def texts(self, key: str, default: Any = _REQUIRED, choices: Sequence[str] = ()) -> tuple[str, ...]:
+    def texts(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> tuple[str, ...]:
         """Give a key's list of different texts."""
         return self.different(key, default, lambda value, place: as_text(value, place, choices))
 
@@ -147,9 +147,17 @@ def as_whole(value: Any, place: str, at_least: int = 0) -> int:
     return value
 
 
-def _as_share(value: Any, place: str) -> float:
+def as_share(value: Any, place: str) -> float:
+    """Give a number in [0, 1], or say what is wrong with it."""
     if not is_number(value) or not 0 <= value <= 1:
         raise ValueError(f"`{place}` must be a number in [0, 1], got {value!r}.")
+    return float(value)
+
+
+def as_amount(value: Any, place: str) -> float:
+    """Give a number of at least 0, or say what is wrong with it."""
+    if not is_number(value) or value < 0:
+        raise ValueError(f"`{place}` must be a number of at least 0, got {value!r}.")
     return float(value)
 
 

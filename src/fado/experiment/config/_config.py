@@ -5,30 +5,24 @@ from __future__ import annotations
 import os
 import tomllib
 from copy import deepcopy
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fado.experiment._section import Section, as_text, is_number
-from fado.experiment._settings import (
+from fado.experiment.config._algorithms import ALGORITHMS
+from fado.experiment.config._interventions import keep_interventions, read_interventions
+from fado.experiment.config._section import Section, as_text, is_number
+from fado.experiment.config._settings import (
     Config,
-    CorrectedConfig,
     DataConfig,
     EvaluationConfig,
-    InterventionsConfig,
     ModelsConfig,
-    ReweighingConfig,
-    SamplingConfig,
     SplitConfig,
     ValuationConfig,
 )
-from fado.experiment._space import read_parameter, read_space
+from fado.experiment.config._space import read_parameter, read_space
 
 __all__ = ["config_from", "read_config"]
 
-ALGORITHMS = ("oob", "inbag")
-UTILITIES = ("linear", "difference", "cobb-douglas")
-SCALINGS = ("minmax", "none")
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
 
@@ -47,7 +41,7 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     return config_from(table, path.parent)
 
 
-def config_from(table: dict[str, Any], directory: Path | None = None) -> Config:
+def config_from(table: dict[str, Any], directory: Path | None = None, *, stored: bool = False) -> Config:
     """Check a configuration.
 
     Parameters
@@ -56,14 +50,18 @@ def config_from(table: dict[str, Any], directory: Path | None = None) -> Config:
         Plain data, as TOML gives it.
     directory : pathlib.Path, optional
         What a relative path of the data is relative to.
+    stored : bool
+        Whether it comes from a store, where it was checked before: the interventions that it asks for may
+        belong to packages that are not installed any more.
     """
     top = Section(table)
+    interventions = top.section("interventions")
     config = Config(
         seed=top.whole("seed", 0, at_most=2**32 - 1),
         data=_data(top.section("data"), directory),
         split=_split(top.section("split")),
         valuation=_valuation(top.section("valuation") if "valuation" in top else Section({})),
-        interventions=_interventions(top.section("interventions")),
+        interventions=keep_interventions(interventions) if stored else read_interventions(interventions),
         models=_models(top.section("models")),
         evaluation=_evaluation(top.section("evaluation") if "evaluation" in top else Section({})),
         source=deepcopy(table),  # the caller may change it before it is written to a store
@@ -102,11 +100,18 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         protected=Section({"protected": protected}, "data").texts("protected"),
         drop=section.texts("drop", ()),
         exclude=section.texts("exclude", ()),
+        weight=section.text("weight") if "weight" in section else None,
+        groups=section.text("groups") if "groups" in section else None,
     )
+    for key in ("weight", "groups"):
+        section.take(key, None)
+        if getattr(data, key) == data.target:
+            raise ValueError(f"`data.{key}` is {data.target!r}, the target: name another column.")
     section.done()
-    both = sorted(set(data.drop) & set(data.exclude))
-    if both:
-        raise ValueError(f"`data.exclude` names {both[0]!r}, which no model sees: it is in `data.drop`.")
+    for key, unseen in (("drop", data.drop), ("weight", (data.weight,)), ("groups", (data.groups,))):
+        both = sorted(set(data.exclude).intersection(unseen))
+        if both:
+            raise ValueError(f"`data.exclude` names {both[0]!r}, which no model sees: it is in `data.{key}`.")
     if not data.protected:
         raise ValueError("`data.protected` is empty: name at least one protected attribute.")
     return data
@@ -166,81 +171,21 @@ def _valuation(section: Section) -> ValuationConfig:
         one = Section(model, f"valuation.models[{j}]")
         models.append({name: read_parameter(one.take(name), name, one.at(name)) for name in one})
     valuation = ValuationConfig(
-        algorithms=section.texts("algorithms", ("oob",), ALGORITHMS),
+        algorithms=section.texts("algorithms", ("oob",), tuple(ALGORITHMS)),
         bags=section.whole("bags", 10, at_least=1),
         unseen_fraction=section.number("unseen_fraction", 0.2, above=0, below=1),
         models=tuple(models),
     )
     section.done()
     if not valuation.algorithms:
-        raise ValueError("`valuation.algorithms` is empty: list 'oob', 'inbag' or both.")
+        listed = ", ".join(map(repr, ALGORITHMS))
+        raise ValueError(f"`valuation.algorithms` is empty: list at least one of {listed}.")
     if valuation.bags * valuation.unseen_fraction < 1 - 1e-9:
         raise ValueError(
             f"`valuation.bags` ({valuation.bags}) times `valuation.unseen_fraction` "
             f"({valuation.unseen_fraction:g}) must be at least 1, so that every row is left out once."
         )
     return valuation
-
-
-def _interventions(section: Section) -> InterventionsConfig:
-    interventions = InterventionsConfig(
-        none=section.switch("none", True),
-        rps=section.switch("rps", True),
-        rw=section.switch("rw", True),
-        uaps=_uaps(section.section("uaps")) if "uaps" in section else None,
-        uar=_uar(section.section("uar")) if "uar" in section else None,
-        corrected_uar=_corrected(section.section("corrected_uar")) if "corrected_uar" in section else None,
-    )
-    for key in ("uaps", "uar", "corrected_uar"):
-        section.take(key, None)
-    section.done()
-    if interventions == InterventionsConfig(False, False, False, None, None, None):
-        raise ValueError("`interventions` has none: switch at least one on.")
-    return interventions
-
-
-def _uaps(section: Section) -> SamplingConfig:
-    sampling = SamplingConfig(
-        utilities=section.texts("utilities", ("linear",), UTILITIES),
-        alphas=section.shares("alphas"),
-        strengths=section.shares("strengths", (1.0,)),
-    )
-    return _filled(section, sampling)
-
-
-def _uar(section: Section) -> ReweighingConfig:
-    reweighing = ReweighingConfig(
-        utilities=section.texts("utilities", ("linear",), UTILITIES),
-        alphas=section.shares("alphas"),
-        scalings=section.texts("scalings", ("minmax",), SCALINGS),
-        negative=section.text("negative", "raise", ("raise", "clip")),
-    )
-    return _filled(section, reweighing)
-
-
-def _corrected(section: Section) -> CorrectedConfig:
-    corrected = CorrectedConfig(
-        utilities=section.texts("utilities", ("linear",), UTILITIES),
-        alphas=section.shares("alphas"),
-        floors=section.shares("floors", (0.0,)),
-        corrections=section.different("corrections", (1.0,), _correction),
-    )
-    return _filled(section, corrected)
-
-
-def _correction(value: Any, place: str) -> float:
-    if not is_number(value) or value < 0:
-        raise ValueError(f"`{place}` must be a number of at least 0, got {value!r}.")
-    return float(value)
-
-
-def _filled(section: Section, settings: Any) -> Any:
-    """Refuse unknown keys and empty lists, which would make a grid of nothing."""
-    section.done()
-    for name, values in asdict(settings).items():
-        if values == ():
-            raise ValueError(f"`{section.at(name)}` is empty: list at least one.")
-    return settings
 
 
 def _models(section: Section) -> ModelsConfig:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fado.experiment._space import Parameter
+from fado.experiment.config._space import Parameter
 
 __all__ = [
     "Config",
-    "CorrectedConfig",
     "DataConfig",
     "EvaluationConfig",
-    "InterventionsConfig",
+    "Grid",
     "ModelsConfig",
-    "ReweighingConfig",
-    "SamplingConfig",
     "SplitConfig",
     "ValuationConfig",
 ]
+
+# What is tried of one intervention: per key of its table a list, or a setting that has one value.
+Grid = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class DataConfig:
     protected: tuple[str, ...]
     drop: tuple[str, ...]
     exclude: tuple[str, ...]
+    weight: str | None = None
+    groups: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,47 +65,6 @@ class ValuationConfig:
 
 
 @dataclass(frozen=True)
-class SamplingConfig:
-    """The settings of utility-aware prevalence sampling."""
-
-    utilities: tuple[str, ...]
-    alphas: tuple[float, ...]
-    strengths: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class ReweighingConfig:
-    """The settings of utility-aware reweighing."""
-
-    utilities: tuple[str, ...]
-    alphas: tuple[float, ...]
-    scalings: tuple[str, ...]
-    negative: str
-
-
-@dataclass(frozen=True)
-class CorrectedConfig:
-    """The settings of utility-aware reweighing with a floor and a prevalence correction."""
-
-    utilities: tuple[str, ...]
-    alphas: tuple[float, ...]
-    floors: tuple[float, ...]
-    corrections: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class InterventionsConfig:
-    """Which interventions there are."""
-
-    none: bool
-    rps: bool
-    rw: bool
-    uaps: SamplingConfig | None
-    uar: ReweighingConfig | None
-    corrected_uar: CorrectedConfig | None
-
-
-@dataclass(frozen=True)
 class ModelsConfig:
     """Which models are trained after every intervention."""
 
@@ -124,13 +85,17 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """The whole configuration, with the plain data that it was read from."""
+    """The whole configuration, with the plain data that it was read from.
+
+    `interventions` maps the key of every registered intervention to its grid, or, if it has nothing to set,
+    to whether it is switched on; None stands for one that is not asked for.
+    """
 
     seed: int
     data: DataConfig
     split: SplitConfig
     valuation: ValuationConfig
-    interventions: InterventionsConfig
+    interventions: dict[str, Grid | bool | None]
     models: ModelsConfig
     evaluation: EvaluationConfig
     source: dict[str, Any] = field(repr=False, compare=False)

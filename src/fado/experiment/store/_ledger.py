@@ -11,9 +11,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DONE", "FAILED", "DamagedLedgerError", "Ledger", "Record"]
+__all__ = ["DONE", "FAILED", "PROPOSED", "DamagedLedgerError", "Ledger", "Record"]
 
-DONE, FAILED = "done", "failed"
+PROPOSED, DONE, FAILED = "proposed", "done", "failed"
 
 _TABLES = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, text TEXT, seal TEXT) WITHOUT ROWID",
@@ -43,14 +43,14 @@ class Record:
 
     Parameters
     ----------
-    kind : {"values", "set", "fit", "crash"}
-        Values, a training set, a fit, or the crashes of a fit.
+    kind : {"trial", "values", "set", "fit", "crash"}
+        A trial, values, a training set, a fit, or the crashes of a fit.
     key : str
-        Its content's key.
-    state : {"done", "failed"}
-        Whether there is a result.
+        Its content's key; a trial's number.
+    state : {"proposed", "done", "failed"}
+        Whether there is a result; a trial is proposed, and its fit says what became of it.
     text : str
-        The error of a failed task; a training set's digest; how often a fit crashed.
+        What is tried; the error of a failed task; a training set's digest; how often a fit crashed.
     checksum : str
         The checksum of the result's file; empty if there is none.
     seconds : float

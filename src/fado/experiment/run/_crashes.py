@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fado.experiment._ledger import FAILED, Record
-from fado.experiment._store import RUNNING, Store
-from fado.experiment._workbench import Job, Judged
+from fado.experiment.run._bench import Bench, Job, Judged
+from fado.experiment.store import FAILED, RUNNING, Record, Store
 
-__all__ = ["TRIES", "blame_crashes", "watching"]
+__all__ = ["TRIES", "RunJob", "blame_crashes", "note_fits"]
+
+RunJob = Callable[[Job, Bench, threading.Event], Judged]
 
 TRIES = 3
 _TRACE = "trace.txt"
@@ -45,24 +46,22 @@ def blame_crashes(store: Store) -> None:
 
 
 @contextmanager
-def watching(
-    store: Store, run: Callable[[Job, threading.Event], Judged]
-) -> Iterator[Callable[[Job, threading.Event], Judged]]:
+def note_fits(store: Store, run: RunJob) -> Iterator[RunJob]:
     """Give a function that runs a fit and leaves a note of it while it does."""
     folder = store.path / RUNNING
 
-    def noted(job: Job, stop: threading.Event) -> Judged:
+    def run_noted(job: Job, bench: Bench, stop: threading.Event) -> Judged:
         note = folder / f"{threading.get_ident():x}-{job.key}"
         with suppress(OSError):  # no space for a note is no reason not to fit
             note.touch()
         try:
-            return run(job, stop)
+            return run(job, bench, stop)
         finally:
             with suppress(OSError):
                 note.unlink()
 
     with _fault_handler(folder / _TRACE):
-        yield noted
+        yield run_noted
 
 
 @contextmanager

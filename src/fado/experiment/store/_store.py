@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fado._files import replacing
-from fado.experiment._ledger import DONE, DamagedLedgerError, Ledger, Record
-from fado.experiment._lock import RunLock, holder_of
+from fado.experiment.config import rename_former
+from fado.experiment.store._ledger import DONE, DamagedLedgerError, Ledger, Record
+from fado.experiment.store._lock import RunLock, holder_of
 from fado.valuation import Valuation
 
 __all__ = ["FORMAT", "RUNNING", "Store", "differences"]
@@ -186,17 +187,19 @@ class Store:
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Say in which entries two mappings of plain data differ.
 
+    What is not there, as another release did not know it, is as good as None or switched off.
+
     Examples
     --------
-    >>> differences({"models.count": 25, "seed": 0}, {"models.count": 5, "seed": 0})
+    >>> differences({"models.count": 25, "seed": 0}, {"models.count": 5, "seed": 0, "data.weight": None})
     ['models.count was 25 and is 5']
     """
-    missing = object()
     found = []
     for name in dict.fromkeys([*before, *now]):
-        old, new = before.get(name, missing), now.get(name, missing)
-        if old != new:
-            shown = ["not there" if value is missing else repr(value) for value in (old, new)]
+        old, new = (given.get(name) for given in (before, now))
+        known = name in before and name in now
+        if old != new and (known or (old or new) not in (None, False)):
+            shown = [repr(given[name]) if name in given else "not there" for given in (before, now)]
             found.append(f"{name} was {shown[0]} and is {shown[1]}")
     return found
 
@@ -209,7 +212,7 @@ def _refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
             f"{now['format']}: use another store."
         )
     found = [
-        *differences(before["settings"], now["settings"]),
+        *differences(rename_former(before["settings"]), now["settings"]),
         *differences(before["versions"], now["versions"]),
     ]
     if before["fingerprint"] != now["fingerprint"]:

@@ -1,0 +1,18 @@
+"""The difference between what is asked and what is done: data, fits, and the runner of them."""
+
+from fado.experiment.run._bench import Bench, Job, Judged, run_job
+from fado.experiment.run._data import Data, Part, read_data
+from fado.experiment.run._estimate import estimate_seconds
+from fado.experiment.run._runner import run_experiment
+
+__all__ = [
+    "Bench",
+    "Data",
+    "Job",
+    "Judged",
+    "Part",
+    "estimate_seconds",
+    "read_data",
+    "run_experiment",
+    "run_job",
+]

@@ -1,0 +1,6 @@
+"""What to try next: trials, and who proposes them."""
+
+from fado.experiment.search._grid import GridProposer
+from fado.experiment.search._trial import Proposer, Recipe, Trial, key_of
+
+__all__ = ["GridProposer", "Proposer", "Recipe", "Trial", "key_of"]

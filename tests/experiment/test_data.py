@@ -1,0 +1,183 @@
+"""The data: what is wrong with them is said, what is named is read, and parts are split as asked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado.datasets import make_account_fraud
+from fado.experiment import Experiment
+from fado.experiment.run import Bench, read_data
+from fado.experiment.run._split import split_at_random
+from fado.experiment.search import Recipe
+from fado.metrics import evaluate
+
+BAD_DATA = [
+    ({"target": "fraud"}, "The data have no column 'fraud'; did you mean"),
+    ({"drop": ["id"]}, "The data have no column 'id'"),
+    ({"positive": 2}, "`data.positive` must be one of the labels 0 and 1, got 2"),
+    ({"target": "income"}, "The target 'income' must hold two labels, got"),
+    ({"protected": "velocity_6h"}, "`data.protected` makes [0-9]+ groups, too many"),
+    ({"protected": "age>=50"}, "must name a column of the table"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_DATA)
+def test_bad_data_are_refused_before_a_store_is_made(table, tmp_path, change, message):
+    table["data"] |= change
+    with pytest.raises(ValueError, match=message):
+        Experiment(table).run(tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_split_value_that_no_row_has_is_named(table):
+    table["split"] = {"method": "column", "column": "month", "train": [0], "test": [6, 12]}
+    with pytest.raises(ValueError, match=r"`split.test\[1\]` is 12, which no row of 'month' has"):
+        read_data(Experiment(table).config)
+
+
+def test_the_larger_label_is_positive_unless_another_is_named(table):
+    table["data"].pop("positive")
+    larger = read_data(Experiment(table).config)
+    table["data"]["positive"] = 0
+    named = read_data(Experiment(table).config)
+    assert (larger.positive_label, named.positive_label) == ("fraud_bool = 1", "fraud_bool = 0")
+    assert (larger.positive == ~named.positive).all()
+
+
+def test_random_parts_hold_their_share_of_every_cell(table):
+    data = read_data(Experiment(table).config)
+    cells = data.groups * 2 + data.positive
+    for cell in np.unique(cells):
+        n = (cells == cell).sum()
+        for part, share in (("train", 0.5), ("validation", 0.25), ("test", 0.25)):
+            assert abs((cells[data.parts[part]] == cell).sum() - share * n) <= 1
+    assert sum(map(len, data.parts.values())) == 2000
+    assert len(np.unique(np.concatenate(list(data.parts.values())))) == 2000
+
+
+@pytest.fixture
+def customers(table, tmp_path):
+    """A table whose rows belong to customers and have weights, and the configuration that reads it."""
+    frame = make_account_fraud(2000, random_state=0)
+    rng = np.random.default_rng(1)
+    frame["customer"] = rng.integers(0, 400, size=2000)
+    frame["weight"] = rng.choice([0.5, 1.0, 4.0], size=2000)
+    frame.to_parquet(tmp_path / "data.parquet")
+    about = {"path": str(tmp_path / "data.parquet"), "target": "fraud_bool", "protected": "customer_age>=50"}
+    return frame, table | {"data": about}
+
+
+def named(table, **columns):
+    return read_data(Experiment(table | {"data": table["data"] | columns}).config)
+
+
+def test_weight_and_groups_are_no_features_and_make_other_data(customers):
+    frame, table = customers
+    plain = named(table, drop=["customer", "weight"])
+    weighted = named(table, weight="weight", drop=["customer"])
+    grouped = named(table, groups="customer", drop=["weight"])
+    assert plain.table.names == weighted.table.names == grouped.table.names
+    assert weighted.weights.tolist() == frame["weight"].tolist()
+    assert (plain.weights, plain.blocks, weighted.blocks, grouped.weights) == (None, None, None, None)
+    fingerprints = [data.fingerprint() for data in (plain, weighted, grouped)]
+    assert len(set(fingerprints)) == 3
+    assert {part: rows.tolist() for part, rows in weighted.parts.items()} == {
+        part: rows.tolist() for part, rows in plain.parts.items()
+    }
+
+
+def test_rows_that_belong_together_go_to_one_part(customers):
+    frame, table = customers
+    data = named(table, groups="customer", drop=["weight"])
+    customer = frame["customer"].to_numpy()
+    parts = [set(customer[rows]) for rows in data.parts.values()]
+    assert sum(map(len, parts)) == len(set(customer))
+    assert sum(map(len, data.parts.values())) == 2000
+    for part, share in (("train", 0.5), ("validation", 0.25), ("test", 0.25)):
+        assert abs(len(data.parts[part]) / 2000 - share) < 0.03
+        assert abs(data.positive[data.parts[part]].sum() / data.positive.sum() - share) < 0.15
+
+
+def test_blocks_of_one_row_are_as_good_as_none():
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 4, size=500)
+    alone = split_at_random(cells, [0.5, 0.2, 0.3], np.random.default_rng(3))
+    blocks = split_at_random(cells, [0.5, 0.2, 0.3], np.random.default_rng(3), np.arange(500))
+    for part in alone:
+        np.testing.assert_array_equal(alone[part], blocks[part])
+
+
+def test_a_block_counts_for_the_rarest_of_its_cells():
+    """Ten blocks of two rows, one row of each in a rare cell: halves must hold five of them each."""
+    cells = np.array([0] * 30 + [0, 1] * 10)
+    blocks = np.concatenate([np.arange(30), np.repeat(np.arange(30, 40), 2)])
+    parts = split_at_random(cells, [0.5, 0.0, 0.5], np.random.default_rng(0), blocks)
+    assert [(cells[rows] == 1).sum() for rows in parts.values()] == [5, 0, 5]
+
+
+BAD_COLUMNS = [
+    ("weight", -1.0, r"`data.weight`, 'weight', must be finite and not negative"),
+    ("weight", np.nan, r"`data.weight`, 'weight', must be finite and not negative"),
+    ("groups", np.nan, r"`data.groups`, 'customer', is missing in 1 rows"),
+]
+
+
+@pytest.mark.parametrize(("key", "entry", "message"), BAD_COLUMNS)
+def test_entries_that_make_no_sense_are_named(customers, tmp_path, key, entry, message):
+    frame, table = customers
+    column = {"weight": "weight", "groups": "customer"}[key]
+    frame[column] = frame[column].astype(float)
+    frame.loc[7, column] = entry
+    frame.to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match=message):
+        named(table, **{key: column})
+    with pytest.raises(ValueError, match="The data have no column 'wait'; did you mean 'weight'"):
+        named(table, **{key: "wait"})
+
+
+def test_a_part_without_rows_is_refused(customers, tmp_path):
+    frame, table = customers
+    frame["customer"] = 0
+    frame.to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match=r"The [a-z]+ part has no rows: change the `split`"):
+        named(table, groups="customer", drop=["weight"])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_weights_count_in_fits_rates_and_metrics(customers):
+    _, table = customers
+    experiment = Experiment(table | {"data": table["data"] | {"weight": "weight", "drop": ["customer"]}})
+    data = read_data(experiment.config)
+    bench = Bench.of(data, {}, experiment.config, 1)
+    train, test = data.parts["train"], data.parts["test"]
+    own, old = data.weights[train], data.groups[train] == 1
+    np.testing.assert_array_equal(bench.training_set(Recipe("none")).weights, own.astype(np.float32))
+    weights = bench.training_set(Recipe("RW")).weights.astype(float)
+    rates = [np.average(data.positive[train][group], weights=weights[group]) for group in (old, ~old)]
+    assert rates[0] == pytest.approx(rates[1], rel=1e-5)
+    plain = [np.average(data.positive[train][group], weights=own[group]) for group in (old, ~old)]
+    assert abs(plain[0] - plain[1]) > 0.001
+    parameters = {"n_estimators": 5, "random_state": 0}
+    scores = bench.scores(Recipe("none"), parameters)[len(data.parts["validation"]) :]
+    expected = evaluate(
+        data.positive[test],
+        scores,
+        sensitive_features=data.groups[test],
+        sample_weight=data.weights[test],
+    )
+    metrics = bench._judge(bench.scores(Recipe("none"), parameters), "0" * 32)
+    assert {name: metrics[f"test_{name}"] for name in expected} == pytest.approx(expected, nan_ok=True)
+
+
+def test_an_experiment_with_weights_and_groups_runs_and_resumes(customers, tmp_path):
+    _, table = customers
+    table["data"] |= {"weight": "weight", "groups": "customer"}
+    results = Experiment(table).run(tmp_path / "s", n_jobs=2)
+    counts = results.frame["status"].value_counts()
+    assert counts["done"] == 28
+    again = Experiment(table).run(tmp_path / "s", n_jobs=1)
+    pd.testing.assert_frame_equal(again.frame, results.frame, check_exact=True)
+    del table["data"]["groups"]
+    table["data"]["drop"] = ["customer"]
+    with pytest.raises(ValueError, match=r"data.groups was 'customer' and is None"):
+        Experiment(table).run(tmp_path / "s")

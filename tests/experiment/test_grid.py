@@ -1,0 +1,142 @@
+"""The grid: how many rows and fits there are, which models, and what is proposed when."""
+
+import tomllib
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from fado.experiment.config import (
+    EvaluationConfig,
+    Parameter,
+    config_from,
+    draw_models,
+    preset_text,
+)
+from fado.experiment.run import Bench, Part
+from fado.experiment.search import GridProposer, Recipe
+from fado.tabular import Table
+from fado.valuation import Valuation
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return GridProposer.of(config_from(tomllib.loads(preset_text("paper"))))
+
+
+def test_the_papers_grid(paper):
+    counts = Counter(recipe.intervention for recipe in paper.recipes)
+    assert counts == {"none": 1, "RPS": 1, "RW": 1, "UAPS": 66, "UAR": 132}
+    assert len(paper.recipes) == 201
+    assert len(paper.models) == 25
+    assert paper.n_rows == 5025
+    # Per algorithm (and scaling) 33 settings: at alpha 1 three utilities are one, at alpha 0 two of them.
+    assert len(paper.simplest_recipes) == 3 + 2 * 30 + 4 * 30
+    assert paper.n_fits == 183 * 25
+
+
+def test_simplest_recipes_are_the_training_sets_that_differ(paper):
+    """By content: of the paper's 183 recipes two leave nothing to train on, and no two others are equal."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    groups = (rng.random(n) < 0.3).astype(int)
+    positive = rng.random(n) < np.where(groups == 1, 0.1, 0.04)
+    part = Part(Table.from_input(np.zeros((n, 1))), positive, groups, None)
+    bench = Bench(
+        part,
+        part,
+        n_validation=0,
+        group_names=["young", "old"],
+        valuations={
+            name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
+            for name in ("oob", "inbag")
+        },
+        judging=EvaluationConfig(0.05, "test", 0),
+        seed=0,
+        deadline=None,
+        workers=1,
+    )
+    sets, impossible = {}, []
+    for recipe in paper.recipes:
+        try:
+            made = bench.training_set(recipe)
+        except ValueError:
+            impossible.append(recipe)
+            continue
+        assert sets.setdefault(recipe.simplest(1).key, made.digest()) == made.digest()
+    assert [str(recipe) for recipe in impossible] == [
+        f"UAR, algorithm {algorithm}, utility difference, alpha 0.0, scaling none, negative clip"
+        for algorithm in ("oob", "inbag")
+    ]
+    assert len(sets) == len(set(sets.values())) == 181
+    assert len(sets) * len(paper.models) == 4525
+
+
+def test_with_several_attributes_utilities_differ_at_alpha_0():
+    one = Recipe("UAR", {"algorithm": "oob", "utility": "cobb-douglas", "alpha": 0.0, "scaling": "minmax"})
+    assert one.simplest(1).settings == {**one.settings, "utility": "linear"}
+    assert one.simplest(2).settings == one.settings
+
+
+def test_settings_come_in_order_and_alpha_changes_fastest(table):
+    table["interventions"] = {
+        "rps": False,
+        "corrected_uar": {"alphas": [0.5, 1.0], "floors": [0.1], "prevalence_corrections": [1.0, 2.0]},
+    }
+    none, rw, *corrected = GridProposer.of(config_from(table)).recipes
+    assert [(none.intervention, none.settings), (rw.intervention, rw.settings)] == [("none", {}), ("RW", {})]
+    assert list(corrected[0].settings.items()) == [
+        ("algorithm", "oob"), ("utility", "linear"), ("alpha", 0.5), ("scaling", "minmax"), ("floor", 0.1),
+        ("prevalence_correction", 1.0),
+    ]  # fmt: skip
+    assert [(recipe.settings["prevalence_correction"], recipe.settings["alpha"]) for recipe in corrected] == [
+        (1.0, 0.5),
+        (1.0, 1.0),
+        (2.0, 0.5),
+        (2.0, 1.0),
+    ]
+
+
+def test_the_grid_proposes_what_was_not_proposed(table):
+    grid = GridProposer.of(config_from(table))
+    trials = grid.ask([])
+    assert len(trials) == grid.n_rows == 30
+    assert [(trial.intervention, trial.model) for trial in trials[:3]] == [
+        ("none", 0), ("none", 1), ("RPS", 0)
+    ]  # fmt: skip
+    assert trials[2].settings == {"strength": 1.0}
+    assert trials[2].parameters == grid.models[0]
+    assert grid.ask([], 4) == trials[:4]
+    assert grid.ask(trials[:3] + trials[5:]) == trials[3:5]
+    assert grid.ask(trials) == []
+
+
+def test_models_stay_the_same_whatever_else_is_draw_models():
+    space = {"n_estimators": Parameter(low=20, high=300), "learning_rate": Parameter(low=0.02, high=0.5)}
+    few, many = draw_models(space, 3, seed=7), draw_models(dict(reversed(space.items())), 25, seed=7)
+    assert few == many[:3]
+    assert draw_models(space, 3, seed=8) != few
+
+
+def test_log_uniform_draws_reach_both_ends_evenly():
+    ints = [p["k"] for p in draw_models({"k": Parameter(low=1, high=3)}, 3000, seed=0)]
+    counts = Counter(ints)
+    assert set(counts) == {1, 2, 3}
+    for value in (1, 2, 3):
+        share = np.log((value + 1) / value) / np.log(4)
+        assert abs(counts[value] / 3000 - share) < 0.03
+    floats = np.array([p["k"] for p in draw_models({"k": Parameter(low=0.02, high=0.5)}, 2000, seed=0)])
+    assert 0.02 <= floats.min() < 0.021
+    assert 0.49 < floats.max() <= 0.5
+    assert abs((floats < 0.1).mean() - 0.5) < 0.03  # 0.1 is the geometric middle
+
+
+def test_the_papers_models_lie_in_its_space(paper):
+    for model in paper.models:
+        assert model["boosting_type"] == "goss"
+        assert 20 <= model["n_estimators"] <= 10_000
+        assert 10 <= model["num_leaves"] <= 1000
+        assert 5 <= model["min_child_samples"] <= 300
+        assert 2 <= model["max_depth"] <= 20
+        assert 0.02 <= model["learning_rate"] <= 0.5
+    assert len({model["n_estimators"] for model in paper.models}) > 20

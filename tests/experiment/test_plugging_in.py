@@ -1,0 +1,118 @@
+"""A utility and an intervention of another package: one class each, and they are everywhere."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+
+from fado.experiment import Experiment, Results
+from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
+from fado.utility import BaseUtility, register_utility
+
+REGISTRIES = (("fado.interventions._registry", "_ENTRIES"), ("fado.utility._registry", "_CLASSES"))
+
+
+@pytest.fixture
+def registries(monkeypatch):
+    """Registries that forget what a test adds; calling this lets them forget at once."""
+    for module, name in REGISTRIES:
+        monkeypatch.setattr(sys.modules[module], name, dict(getattr(sys.modules[module], name)))
+    return monkeypatch.undo
+
+
+def plug_in():
+    @register_utility("least")
+    class LeastUtility(BaseUtility):
+        def _combine(self, performance, fairness):
+            return np.min([values for weight, values in (performance, *fairness) if weight], axis=0)
+
+    @register_intervention("every second", settings=[Setting("offset", "number", 0.0, "offsets")])
+    class EverySecond(BaseIntervention):
+        def __init__(self, offset=0.0):
+            self.offset = offset
+
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            return TrainingSet(np.arange(int(self.offset), len(labels.codes), 2))
+
+    return LeastUtility, EverySecond
+
+
+@pytest.fixture
+def plugged(table):
+    """The tiny experiment, with what was plugged in."""
+    table["interventions"] = {
+        "rps": False,
+        "every_second": {"offsets": [0, 1, 300]},
+        "uar": {"alphas": [0.5, 1.0], "utilities": ["linear", "least"]},
+    }
+    return table
+
+
+def test_they_run_through_configuration_frame_and_report(registries, plugged, tmp_path):
+    plug_in()
+    experiment = Experiment(plugged)
+    assert experiment.config.flat()["interventions.every_second.offsets"] == [0.0, 1.0, 300.0]
+    results = experiment.run(tmp_path / "store", n_jobs=2)
+    frame = results.frame
+    assert (frame["status"] == "done").all()
+    assert results.interventions == ["none", "RW", "UAR", "every second"]
+    columns = list(frame.columns)
+    assert columns[columns.index("prevalence_correction") + 1] == "offset"
+    ours = frame[frame["intervention"] == "every second"]
+    assert ours[["offset", "model", "training_rows"]].to_numpy().tolist() == [
+        [0, 0, 500], [0, 1, 500], [1, 0, 500], [1, 1, 500], [300, 0, 350], [300, 1, 350]
+    ]  # fmt: skip
+    assert frame.loc[frame["intervention"] != "every second", "offset"].isna().all()
+    least = frame[frame["utility"] == "least"].set_index(["alpha", "model"])["test_threshold"]
+    linear = frame[frame["utility"] == "linear"].set_index(["alpha", "model"])["test_threshold"]
+    assert (least[1.0] == linear[1.0]).all()  # at alpha 1 only one value counts in either
+    assert (least[0.5] != linear[0.5]).any()
+    results.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    for told in ("every second", "offset 300", "interventions.every_second.offsets", "least"):
+        assert told in text
+
+
+def test_a_store_shows_what_is_not_installed_any_more(registries, plugged, tmp_path):
+    plug_in()
+    before = Experiment(copy.deepcopy(plugged)).run(tmp_path / "store", n_jobs=1)
+    before.report(tmp_path / "before.html")
+    registries()
+    results = Results.load(tmp_path / "store")
+    assert results.interventions == ["none", "RW", "UAR", "every second"]
+    assert results.frame.equals(before.frame)
+    results.report(tmp_path / "after.html")
+    assert (tmp_path / "after.html").read_text() == (tmp_path / "before.html").read_text()
+    del plugged["interventions"]["uar"]
+    with pytest.raises(ValueError, match=r"`interventions.every_second` is not a key of the configuration"):
+        Experiment(plugged)
+
+
+def test_an_intervention_that_is_not_asked_for_leaves_a_store_as_it_was(registries, table, tmp_path):
+    table["interventions"] = {"rps": False, "rw": False}
+    Experiment(copy.deepcopy(table)).run(tmp_path / "store", n_jobs=1)
+    plug_in()
+    register_intervention("switched")(type("Switched", (plug_in()[1],), {}))
+    again = Experiment(table).run(tmp_path / "store", n_jobs=1).frame
+    assert again["offset"].isna().all()
+
+
+def test_what_goes_wrong_in_an_intervention_is_told(registries, table, tmp_path):
+    @register_intervention("made")
+    class Made(BaseIntervention):
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            return TrainingSet(np.arange(len(labels.codes)), parents=np.array([0]))
+
+    @register_utility("unknown")
+    class Unknown(BaseUtility):
+        def _combine(self, performance, fairness):
+            return np.full(len(performance[1]), np.nan)
+
+    table["interventions"] = {
+        "made": True, "rps": False, "rw": False, "uar": {"alphas": [0.5], "utilities": ["unknown"]},
+    }  # fmt: skip
+    frame = Experiment(table).run(tmp_path / "store", n_jobs=1).frame
+    told = frame.drop_duplicates("intervention").set_index("intervention")["error"]
+    assert told["made"] == "The intervention makes rows, which an experiment cannot train on."
+    assert told["UAR"] == "1000 of 1000 rows have no utility."
