@@ -7,13 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from fado.cli import demo as demo_module
-from fado.cli._app import app
+from fado.cli._app import build_app
 from fado.experiment import Experiment, Results
-from fado.experiment._workbench import Bench
+from fado.experiment.run import Bench
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
 
 
 @pytest.fixture

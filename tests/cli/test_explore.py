@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fado import OutOfBagEntropy, explore
-from fado.cli._app import app
+from fado.cli._app import build_app
 from fado.datasets import protected_from
 
 RNG = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def run(folder, *more, out="page.html", protected=("sex", "age>=50")):
     attributes = [word for name in protected for word in ("--protected", name)]
     arguments = ["explore", folder / "data.parquet", "--values", folder / "values.parquet"]
     arguments += ["--target", "default", *attributes, "--drop", "id", "--out", folder / out, *more]
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
 
 
 def test_the_page_is_the_librarys(frame, folder):

@@ -7,8 +7,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fado import CobbDouglasUtility, DifferenceUtility, LinearUtility, UtilityAwareReweigher, Valuation
-from fado.cli._app import app
+from fado import (
+    CobbDouglasUtility,
+    DifferenceUtility,
+    LinearUtility,
+    Reweigher,
+    UtilityAwareReweigher,
+    Valuation,
+)
+from fado.cli._app import build_app
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -29,7 +36,7 @@ def reweigh(files, *more, out="weights.parquet", protected=("sex",), target="def
     attributes = [word for name in protected for word in ("--protected", name)]
     words = ["reweigh", files / "data.parquet", "--values", files / "values.parquet", "--target", target]
     words += [*attributes, "--alpha", alpha, "--out", files / out, *more]
-    return CliRunner().invoke(app, [str(word) for word in words])
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
 
 
 @pytest.mark.parametrize(
@@ -44,9 +51,34 @@ def reweigh(files, *more, out="weights.parquet", protected=("sex",), target="def
             ["sex"],
             UtilityAwareReweigher(LinearUtility(0.5, ONE), floor=0.2, prevalence_correction=1),
         ),
+        (
+            ["--prevalence-correction", 0.5],
+            ["sex"],
+            UtilityAwareReweigher(LinearUtility(0.5, ONE), prevalence_correction=0.5),
+        ),
+        (
+            ["--utility", "difference", "--scaling", "none", "--negative", "clip"],
+            ["sex"],
+            UtilityAwareReweigher(DifferenceUtility(0.5, ONE), scaling="none", negative="clip"),
+        ),
+        (
+            ["--method", "corrected_uar", "--floor", 0.2],
+            ["sex"],
+            UtilityAwareReweigher(LinearUtility(0.5, ONE), floor=0.2, prevalence_correction=1),
+        ),
         ([], ["sex", "age"], UtilityAwareReweigher(LinearUtility(0.5))),
     ],
-    ids=["linear", "none", "difference", "cobb-douglas", "corrected", "two attributes"],
+    ids=[
+        "linear",
+        "none",
+        "difference",
+        "cobb-douglas",
+        "corrected",
+        "half corrected",
+        "clipped",
+        "by method",
+        "two attributes",
+    ],
 )
 def test_weights_equal_the_librarys(files, more, protected, reweigher):
     result = reweigh(files, *more, protected=protected)
@@ -56,6 +88,25 @@ def test_weights_equal_the_librarys(files, more, protected, reweigher):
     assert weights.columns.tolist() == ["weight"]
     np.testing.assert_array_equal(weights["weight"], reweigher.sample_weight_)
     assert "Weights of 200 rows written" in result.stdout
+
+
+def test_reweighing_needs_no_values(files):
+    frame = FRAME.assign(survey=RNG.integers(1, 5, N))
+    frame.to_parquet(files / "data.parquet")
+    words = ["reweigh", files / "data.parquet", "--target", "default", "--protected", "sex", "--method", "rw"]
+    words += ["--out", files / "weights.parquet", "--weight", "survey"]
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    assert result.exit_code == 0, result.stderr
+    reweigher = Reweigher().fit(
+        FRAME, FRAME["default"], sensitive_features=FRAME["sex"], sample_weight=frame["survey"]
+    )
+    weights = pd.read_parquet(files / "weights.parquet")["weight"]
+    np.testing.assert_array_equal(weights, reweigher.sample_weight_)
+    rate = np.average(frame["default"], weights=frame["survey"])
+    for group in ("f", "m", "all rows"):
+        line = next(line for line in result.stdout.splitlines() if line.strip().startswith(group))
+        assert line.split()[-3] == f"{rate:.3f}"
+    assert result.stdout.endswith("; train a model with these times 'survey'\n")
 
 
 def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
@@ -119,4 +170,4 @@ def test_values_of_other_rows_are_refused(files):
 
 
 def test_help():
-    assert "Weigh every row by its utility" in CliRunner().invoke(app, ["reweigh", "--help"]).stdout
+    assert "Weigh every row by its utility" in CliRunner().invoke(build_app(), ["reweigh", "--help"]).stdout

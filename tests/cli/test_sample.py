@@ -13,11 +13,13 @@ from fado import (
     CobbDouglasUtility,
     DifferenceUtility,
     LinearUtility,
+    RandomPrevalenceSampler,
     UtilityAwarePrevalenceSampler,
     Valuation,
 )
-from fado.cli._app import app
-from fado.cli._tables import read_table, write_table
+from fado.cli._app import build_app
+from fado.cli._tables import write_table
+from fado.tabular import read_table
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -49,7 +51,7 @@ def sample(
     attributes = [word for name in protected for word in ("--protected", name)]
     words = ["sample", files / data, "--values", files / "values.parquet", "--target", target, *attributes]
     words += ["--alpha", alpha, "--out", files / out, *more]
-    return CliRunner().invoke(app, [str(word) for word in words])
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
 
 
 def expected(utility, z, **settings):
@@ -212,7 +214,7 @@ def test_groups_without_positives_are_warned_of(files):
 
 
 def test_help():
-    assert "Match the groups' positive rates" in CliRunner().invoke(app, ["sample", "--help"]).stdout
+    assert "Match the groups' positive rates" in CliRunner().invoke(build_app(), ["sample", "--help"]).stdout
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "values.parquet"])
@@ -236,7 +238,7 @@ def test_a_read_only_file_is_never_replaced(files):
 def test_values_of_another_target_or_order_are_refused(files):
     words = ["value", files / "data.parquet", "--target", "default", "--protected", "sex", "--drop", "when"]
     words += ["--out", files / "values.parquet", "--bags", "5"]
-    assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    assert CliRunner().invoke(build_app(), [str(word) for word in words]).exit_code == 0
     assert sample(files).exit_code == 0
     done = sample(files, target="age")
     assert done.exit_code == 2
@@ -245,3 +247,111 @@ def test_values_of_another_target_or_order_are_refused(files):
     done = sample(files)
     assert done.exit_code == 2
     assert "stands in another order: value this table." in done.stderr
+
+
+def bare(files, command, *more):
+    """Run a command without values and alpha."""
+    words = [command, files / "data.parquet", "--target", "default", "--protected", "sex"]
+    words += ["--out", files / "train.parquet", *more]
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+def test_random_sampling_needs_no_values(files):
+    result = bare(files, "sample", "--method", "rps", "--seed", 3)
+    assert result.exit_code == 0, result.stderr
+    sampler = RandomPrevalenceSampler(random_state=3)
+    sampler.fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
+    assert pd.read_parquet(files / "train.parquet")["id"].tolist() == sampler.sample_indices_.tolist()
+
+
+def test_survey_weights_count_in_the_rates(files):
+    frame = FRAME.assign(survey=RNG.integers(1, 5, N))
+    frame.to_parquet(files / "data.parquet")
+    result = sample(files, "--weight", "survey")
+    assert result.exit_code == 0, result.stderr
+    sampler = UtilityAwarePrevalenceSampler(LinearUtility(0.5, {"sex": 0.5}), random_state=0)
+    sampler.fit(
+        FRAME,
+        FRAME["default"],
+        sensitive_features=SEX,
+        valuation=VALUATION,
+        sample_weight=frame["survey"],
+    )
+    train = pd.read_parquet(files / "train.parquet")
+    assert train["id"].tolist() == sampler.sample_indices_.tolist()
+    assert train["id"].tolist() != expected(LinearUtility(0.5, {"sex": 0.5}), SEX)
+    for sex in ("f", "m"):
+        line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(sex))
+        parts = [part[part["sex"] == sex] for part in (frame, train)]
+        rates = [f"{np.average(part['default'], weights=part['survey']):.3f}" for part in parts]
+        sizes = [str(round(part["survey"].sum() ** 2 / (part["survey"] ** 2).sum())) for part in parts]
+        assert line == [sex, str(len(parts[0])), str(len(parts[1])), *rates, *sizes]
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "message"),
+    [
+        ("sample", [], "Missing option '--values': `--method uaps` uses values."),
+        ("sample", ["--values", "v.parquet"], "Missing option '--alpha': `--method uaps` uses values."),
+        (
+            "sample",
+            ["--method", "rps", "--alpha", 0.5],
+            "`--method rps` uses no values: leave out `--alpha`.",
+        ),
+        (
+            "sample",
+            ["--method", "rps", "--values", "v.parquet", "--utility", "linear"],
+            "`--method rps` uses no values: leave out `--values`, `--utility`.",
+        ),
+        (
+            "sample",
+            ["--method", "rps", "--strength", 0.5],
+            "`--strength` is not for `--method rps`, which has no settings: leave it out.",
+        ),
+        (
+            "reweigh",
+            ["--method", "rw", "--floor", 0],
+            "`--floor` is not for `--method rw`, which has no settings: leave it out.",
+        ),
+        (
+            "reweigh",
+            ["--method", "corrected_uar", "--values", "v.parquet", "--alpha", 0.5, "--scaling", "none"],
+            "`--scaling` is not for `--method corrected_uar`, which has `--negative`, `--floor`, "
+            "`--prevalence-correction`: leave it out.",
+        ),
+        (
+            "reweigh",
+            ["--method", "rw", "--weight", "nte"],
+            "The table has no column 'nte'; did you mean 'note'?",
+        ),
+        ("reweigh", ["--method", "rw", "--weight", "note"], "`--weight` must hold numbers, got text."),
+        (
+            "reweigh",
+            ["--method", "rw", "--weight", "default"],
+            "`--weight` names 'default', the target: name another column.",
+        ),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_fit_the_method_or_the_table(files, command, more, message):
+    result = bare(files, command, *more)
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {message}\n"
+    assert not (files / "train.parquet").exists()
+
+
+def test_methods_of_the_other_command_are_not_offered(files):
+    for command, method in (("sample", "rw"), ("reweigh", "rps"), ("sample", "none"), ("reweigh", "none")):
+        result = bare(files, command, "--method", method)
+        assert result.exit_code == 2
+        assert "Invalid value for '--method'" in result.stderr
+
+
+def test_a_continuous_attribute_is_shown_by_its_quarters(files):
+    Valuation.from_probabilities(RNG.random(N), {"age": RNG.random(N)}).save(files / "values.parquet")
+    words = ["reweigh", files / "data.parquet", "--values", files / "values.parquet", "--target", "default"]
+    words += ["--protected", "age", "--alpha", "0.5", "--out", files / "weights.parquet"]
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    low, middle, high = (int(np.quantile(FRAME["age"], q, method="inverted_cdf")) for q in (0.25, 0.5, 0.75))
+    for title in (f"up to {low}", f"{low} to {middle}", f"{middle} to {high}", f"over {high}"):
+        assert f"  {title}  " in result.stdout

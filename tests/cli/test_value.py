@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fado import OutOfBagEntropy, Valuation
-from fado.cli._app import app
+from fado.cli._app import build_app
 from fado.datasets import protected_from
 
 RNG = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def data(frame, tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
 
 
 def value(data, out, *more, target="default", protected=("sex",)):
@@ -68,6 +68,49 @@ def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data,
     assert "v_y 50%" in result.stdout
     assert "v_z 50%" in result.stdout
     assert "fits: 10 of 10" in result.stderr
+
+
+def test_weights_and_rows_that_stay_together(frame, tmp_path):
+    frame["survey"] = RNG.integers(1, 5, N)
+    frame["person"] = np.arange(N) // 3
+    frame.to_parquet(tmp_path / "d.parquet")
+    out = tmp_path / "v.parquet"
+    result = value(tmp_path / "d.parquet", out, "--drop", "id", "--weight", "survey", "--groups", "person")
+    assert result.exit_code == 0, result.stderr
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude={"sex": ["sex"]})
+    expected = valuator.fit(
+        frame[["age", "income", "sex"]],
+        frame["default"],
+        sensitive_features={"sex": frame["sex"]},
+        sample_weight=frame["survey"],
+        groups=frame["person"],
+    ).valuation_
+    pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
+    women = frame[frame["sex"] == "f"]
+    share = women["survey"].sum() / frame["survey"].sum()
+    rate = np.average(women["default"], weights=women["survey"])
+    line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith("f"))
+    assert line[:4] == ["f", str(len(women)), f"{share:.3f}", f"{rate:.3f}"]
+
+
+def test_columns_beside_the_features_are_checked(frame, data, tmp_path):
+    out = tmp_path / "v.parquet"
+    check_sentence(value(data, out, "--groups", "idd"), "no column 'idd'; did you mean 'id'")
+    check_sentence(value(data, out, "--groups", "default"), "`--groups` names 'default', the target")
+    frame.loc[:4, "sex"] = None
+    frame.to_parquet(data)
+    missing = value(data, out, "--groups", "sex", protected=("age>=50",))
+    check_sentence(missing, "`--groups` is missing in 5 rows")
+    frame["income"] = -1.0
+    frame.to_parquet(data)
+    check_sentence(value(data, out, "--weight", "income"), "`--weight` must be finite and not negative")
+
+
+def test_values_say_what_they_were_made_for(data, tmp_path):
+    assert value(data, tmp_path / "v.parquet").exit_code == 0
+    made_for = Valuation.load(tmp_path / "v.parquet").provenance.made_for
+    assert made_for.target == "default"
+    assert len(made_for.digest) == 64
 
 
 def test_csv_in_and_out_give_the_same_values(frame, data, tmp_path):
@@ -186,7 +229,7 @@ def test_one_gigantic_line_is_no_table(tmp_path):
 def test_numbers_that_only_turn_fractional_late_are_read(tmp_path):
     lines = ["30,f,1", "31,m,0"] * 100_000 + ["30.5,f,1"]
     (tmp_path / "d.csv").write_text(HEADER + "\n".join(lines) + "\n")
-    from fado.cli._tables import read_table
+    from fado.tabular import read_table
 
     assert read_table(tmp_path / "d.csv").column("age")[-1].as_py() == 30.5
 
@@ -243,6 +286,14 @@ def test_the_program_itself(data, tmp_path):
     assert bad.stdout == ""
     assert bad.stderr == "error: The table has no column 'zzz'.\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.parquet", "v.parquet"]
+
+
+def test_a_target_of_many_labels_has_a_rate_only_if_one_is_named(frame, data, tmp_path):
+    frame["default"] = RNG.choice([1, 2, 3], N)
+    frame.to_parquet(data)
+    assert "positive" not in value(data, tmp_path / "v.parquet").stdout
+    named = value(data, tmp_path / "v.parquet", "--positive", "3.0")
+    assert f"{(frame.loc[frame['sex'] == 'f', 'default'] == 3).mean():.3f}" in named.stdout
 
 
 def test_help_and_version():

@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line."""
     try:
-        from fado.cli._app import app
+        from fado.cli._app import build_app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
@@ -19,4 +19,4 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2) from None
-    app()
+    build_app()()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fado._version import __version__
+from fado.cli._methods import offer_methods
 from fado.cli.demo import demo
 from fado.cli.experiment import experiment
 from fado.cli.explore import explore
@@ -14,21 +15,26 @@ from fado.cli.reweigh import reweigh
 from fado.cli.sample import sample
 from fado.cli.value import value
 
-__all__ = ["app"]
+__all__ = ["build_app"]
 
-app = typer.Typer(
-    name="fado",
-    help="Fairness-aware data valuation: value rows, resample, reweigh, explore, compare.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command()(value)
-app.command()(sample)
-app.command()(reweigh)
-app.command()(explore)
-app.add_typer(experiment, name="experiment")
-app.command()(demo)
+
+def build_app() -> typer.Typer:
+    """Build the program, with every utility and intervention that is registered by now."""
+    app = typer.Typer(
+        name="fado",
+        help="Fairness-aware data valuation: value rows, resample, reweigh, explore, compare.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_program)
+    app.command()(value)
+    app.command()(offer_methods(sample, "rows"))
+    app.command()(offer_methods(reweigh, "weights"))
+    app.command()(explore)
+    app.add_typer(experiment, name="experiment")
+    app.command()(demo)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -37,8 +43,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def main(
+def _program(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,

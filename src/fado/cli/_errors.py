@@ -16,6 +16,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 BAD_INPUT = 2
 INTERRUPTED = 130
 
+# arguments of the library that have another name on this side
+_OPTIONS = {"z_exclude": "--exclude", "sample_weight": "--weight", "groups": "--groups"}
+
 
 def in_sentences(command: Command) -> Command:
     """Turn a command's errors and warnings into sentences on stderr."""
@@ -48,5 +51,7 @@ def _plain_warnings() -> Iterator[None]:
 
 def _say(what: str, message: Any) -> None:
     text = message.args[0] if isinstance(message, KeyError) and message.args else str(message)
-    sentence = " ".join(str(text).split()).replace("`z_exclude`", "`--exclude`")  # its name on this side
+    sentence = " ".join(str(text).split())
+    for argument, option in _OPTIONS.items():
+        sentence = sentence.replace(f"`{argument}`", f"`{option}`")
     print(f"{what}: {sentence}", file=sys.stderr, flush=True)

@@ -2,48 +2,140 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fado.cli._tables import read_table
-from fado.datasets._protected import protected_from, short_name, source_column
+from fado._messages import closest_names
+from fado.tabular import (
+    Labels,
+    Variable,
+    column_from,
+    label_named,
+    positive_code,
+    protected_from,
+    read_table,
+    short_name,
+    source_column,
+    variable_from,
+    weights_of,
+)
 
 __all__ = ["Inputs", "read_inputs"]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a command works on; `sources` names the column behind every protected attribute."""
+    """What a command works on.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        All that the file holds.
+    features : pyarrow.Table
+        What models may see.
+    name : str
+        The target's.
+    target : pyarrow.ChunkedArray
+        The target.
+    labels : Labels
+        The same as classes; it has a positive one if there are two, or one was named.
+    protected : dict of str to Series
+        The protected attributes by their names.
+    sources : dict of str to str
+        The column behind every protected attribute.
+    weight : ndarray or None
+        What each row counts.
+    groups : pyarrow.ChunkedArray or None
+        Which rows stay together.
+    """
 
     table: pa.Table
     features: pa.Table
+    name: str
     target: pa.ChunkedArray
+    labels: Labels
     protected: dict[str, pd.Series]
     sources: dict[str, str]
+    weight: npt.NDArray[np.float64] | None = None
+    groups: pa.ChunkedArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.table.num_rows
+
+    @property
+    def positive(self) -> Any:
+        """The positive label; None where there is none."""
+        return None if self.labels.positive is None else self.labels.classes[self.labels.positive]
+
+    @property
+    def positives(self) -> npt.NDArray[np.bool_] | None:
+        """The rows of the positive label; None where there is none."""
+        return None if self.labels.positive is None else self.labels.is_positive
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """What each row counts; 1 if nobody says."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight
+
+    @cached_property
+    def attributes(self) -> tuple[Variable, ...]:
+        """The protected attributes, encoded."""
+        return tuple(variable_from(column_from(name, own)) for name, own in self.protected.items())
 
 
-def read_inputs(data: Path, target: str, protected: Sequence[str], drop: Sequence[str] = ()) -> Inputs:
+def read_inputs(
+    data: Path,
+    target: str,
+    protected: Sequence[str],
+    *,
+    positive: str | None = None,
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    groups: str | None = None,
+) -> Inputs:
     """Read a table and pick from it what the command line names."""
     table = read_table(data)
-    for name in (target, *drop):
-        _check_column(table, name)
+    beside = {"--weight": weight, "--groups": groups}
+    for name in (target, *drop, *beside.values()):
+        if name is not None and name not in table.column_names:
+            raise ValueError(f"The table has no column {name!r}{closest_names(name, table.column_names)}")
+    for option, name in beside.items():
+        if name == target:
+            raise ValueError(f"`{option}` names {name!r}, the target: name another column.")
     others = table.drop_columns([target])
     attributes, sources = {}, {}
     for expression in protected:
         name = short_name(others, expression)
         attributes[name] = protected_from(others, expression).rename(name)
         sources[name] = source_column(others, expression)
-    features = others.drop_columns([name for name in drop if name != target])
-    return Inputs(table, features, table.column(target), attributes, sources)
+    unseen = {*drop, *beside.values()}
+    return Inputs(
+        table=table,
+        features=others.drop_columns([name for name in others.column_names if name in unseen]),
+        name=target,
+        target=table.column(target),
+        labels=_read_labels(table.column(target), positive),
+        protected=attributes,
+        sources=sources,
+        weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
+        groups=None if groups is None else table.column(groups),
+    )
 
 
-def _check_column(table: pa.Table, name: str) -> None:
-    if name not in table.column_names:
-        close = difflib.get_close_matches(name, table.column_names, n=3)
-        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else "."
-        raise ValueError(f"The table has no column {name!r}{hint}")
+def _read_labels(target: pa.ChunkedArray, positive: str | None) -> Labels:
+    """Read the target as classes, even one that is a number in every row: one of them may be positive."""
+    column = column_from("y", target)
+    codes, entries = column.encode()
+    classes = tuple(map(column.label_of, entries))
+    label = None if positive is None else label_named(classes, positive, "--positive")
+    return Labels(codes, classes, positive_code(classes, label))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,19 +18,10 @@ __all__ = [
     "Protected",
     "Seed",
     "Target",
-    "Utility",
-    "UtilityName",
     "Values",
+    "ValuesIfUsed",
+    "Weight",
 ]
-
-
-class UtilityName(StrEnum):
-    """The three utilities."""
-
-    linear = "linear"
-    difference = "difference"
-    cobb_douglas = "cobb-douglas"
-
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet by its ending.")]
 Target = Annotated[str, typer.Option(metavar="COL", help="The column to be predicted.")]
@@ -50,13 +40,22 @@ Exclude = Annotated[
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COL", help="A column that no model may see, like an id.")
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="What each row counts, like survey weights; no model sees this column."),
+]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same result.")]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Fits side by side; all cores if not given.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write; CSV or Parquet by its ending.")]
-Values = Annotated[
-    Path, typer.Option(metavar="FILE", help="The values of the rows, as `fado value` writes them.")
+_VALUES = "The values of the rows, as `fado value` writes them"
+Values = Annotated[Path, typer.Option(metavar="FILE", help=f"{_VALUES}.")]
+ValuesIfUsed = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=f"{_VALUES}; for methods that use values.")
 ]
 Alpha = Annotated[
-    float, typer.Option(metavar="A", help="Weight of performance against fairness in a utility, 0 to 1.")
+    float | None,
+    typer.Option(
+        metavar="A",
+        help="Weight of performance against fairness in a utility, 0 to 1; for methods that use values.",
+    ),
 ]
-Utility = Annotated[UtilityName, typer.Option(help="How a row's values combine into its utility.")]

@@ -1,4 +1,4 @@
-"""Tables in and out of files, by their ending: CSV or Parquet."""
+"""Tables into files, by their ending: CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._files import check_replaceable, replacing
-from fado._reading import ENDINGS, ending_of, read_table
+from fado.tabular import ENDINGS, ending_of
 
-__all__ = ["ENDINGS", "check_output", "read_table", "write_table"]
+__all__ = ["check_output", "write_table"]
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 

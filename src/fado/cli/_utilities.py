@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any
 
-from fado import CobbDouglasUtility, DifferenceUtility, LinearUtility, Valuation
-from fado.cli._options import UtilityName
+from fado.utility import utility_class
+from fado.valuation import Valuation
 
 __all__ = ["utility_of"]
 
-_KINDS: dict[UtilityName, type[Any]] = {
-    UtilityName.linear: LinearUtility,
-    UtilityName.difference: DifferenceUtility,
-    UtilityName.cobb_douglas: CobbDouglasUtility,
-}
 
-
-def utility_of(name: UtilityName, alpha: float, attributes: Collection[str], valuation: Valuation) -> Any:
+def utility_of(name: str, alpha: float, attributes: Sequence[str], valuation: Valuation) -> Any:
     """Make the utility, over the attributes that were asked for: a valuation may hold more."""
     for attribute in attributes:
         if attribute not in valuation.protected:
@@ -25,5 +19,4 @@ def utility_of(name: UtilityName, alpha: float, attributes: Collection[str], val
             raise ValueError(
                 f"`--values` has no values of the protected attribute {attribute!r}; it has {has}."
             )
-    betas = {attribute: (1 - alpha) / len(attributes) for attribute in attributes}
-    return _KINDS[name](alpha=alpha, betas=betas)
+    return utility_class(name)(alpha=alpha).over(attributes)

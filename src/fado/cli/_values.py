@@ -8,28 +8,23 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from fado import Valuation
+from fado.valuation import TargetNote, Valuation
 
 __all__ = ["load_values", "save_values"]
-
-_NOTE = "made_for"
 
 
 def save_values(valuation: Valuation, path: Path, name: str, target: pa.ChunkedArray) -> None:
     """Write values with the target's name and a digest of its labels, row by row."""
-    valuation.metadata[_NOTE] = {"target": name, "digest": _digest(target)}
-    valuation.save(path)
+    valuation.with_provenance(made_for=TargetNote(name, _digest(target))).save(path)
 
 
 def load_values(path: Path, name: str, target: pa.ChunkedArray) -> Valuation:
     """Read values, and refuse those of another target or of rows in another order."""
     valuation = Valuation.load(path)
-    note = valuation.metadata.get(_NOTE)  # values that were not made on a command line have none
-    if note is not None and note["target"] != name:
-        raise ValueError(
-            f"The values in {str(path)!r} are of the target {note['target']!r}, not of {name!r}."
-        )
-    if note is not None and len(valuation) == len(target) and note["digest"] != _digest(target):
+    note = valuation.provenance.made_for  # values that were not made on a command line have none
+    if note is not None and note.target != name:
+        raise ValueError(f"The values in {str(path)!r} are of the target {note.target!r}, not of {name!r}.")
+    if note is not None and len(valuation) == len(target) and note.digest != _digest(target):
         raise ValueError(
             f"The values in {str(path)!r} were made for a table whose {name!r} differs or stands in another "
             "order: value this table."

@@ -21,7 +21,7 @@ from fado.experiment import Experiment, Results
 
 __all__ = ["experiment"]
 
-RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+SHOWN_RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 FITS_FAILED = 1
 
 experiment = typer.Typer(
@@ -117,7 +117,7 @@ def print_winners(results: Results, at_least: float = 0.8) -> None:
     """Print what counts as positive, and for every ratio each intervention's best model that keeps it."""
     if results.positive:
         print(f"Positive is {results.positive}.")
-    for metric in RATIOS:
+    for metric in SHOWN_RATIOS:
         best = results.best(metric, at_least)
         rows = [
             [row["intervention"], row["alpha"], row["test_tpr"], row[f"test_{metric}"], int(row["model"])]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
 from fado.cli._options import Data, Drop, Positive, Protected, Seed, Target, Values
-from fado.cli._summary import positives_of
 from fado.cli._tables import check_output
 from fado.cli._values import load_values
 
@@ -36,15 +34,13 @@ def explore(
     from fado import explore as explored  # slow to import, and other commands need none
 
     check_output(out, [data, values], (".html", ".htm"))
-    inputs = read_inputs(data, target, protected, drop or [])
-    labels = inputs.target.to_pandas().rename(target)
-    positives = positives_of(labels, positive)
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [])
     found = explored(
         inputs.features,
-        labels,
+        inputs.target.to_pandas().rename(target),
         sensitive_features=inputs.protected,
         valuation=load_values(values, target, inputs.target),
-        pos_label=None if positives is None else inputs.target[int(np.argmax(positives))].as_py(),
+        pos_label=inputs.positive,
         show_rows=show_rows,
         random_state=seed,
     )

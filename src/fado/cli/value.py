@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fado import InBagEntropy, OutOfBagEntropy, Valuation
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target
-from fado.cli._summary import groups_of, positives_of, print_table
+from fado.cli._options import Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target, Weight
+from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.cli._values import save_values
+from fado.tabular import group_rows
+from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation
 
 __all__ = ["value"]
 
@@ -39,13 +40,22 @@ def value(
         Algorithm, typer.Option(help="Out of bag (rows unseen by the models) or in bag.")
     ] = Algorithm.oob,
     bags: Annotated[int, typer.Option(metavar="N", min=1, help="Number of bags, out of bag.")] = 10,
+    weight: Weight = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Rows that share this, like a person's, are in or out of a bag together; no model sees it.",
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
     """Value every row: how unsure models are of the target and of each protected attribute."""
     check_output(out, [data])
-    inputs = read_inputs(data, target, protected, drop or [])
-    positives = positives_of(inputs.target.to_pandas(), positive)
+    inputs = read_inputs(
+        data, target, protected, positive=positive, drop=drop or [], weight=weight, groups=groups
+    )
     shared: dict[str, Any] = {
         "z_exclude": _kept_from_models(inputs, exclude or []),
         "random_state": seed,
@@ -56,10 +66,16 @@ def value(
         valuator: Any = OutOfBagEntropy(n_bags=bags, **shared)
     else:
         valuator = InBagEntropy(**shared)
-    valuator.fit(inputs.features, inputs.target, sensitive_features=inputs.protected)
+    valuator.fit(
+        inputs.features,
+        inputs.target,
+        sensitive_features=inputs.protected,
+        sample_weight=inputs.weight,
+        groups=inputs.groups,
+    )
     save_values(valuator.valuation_, out, target, inputs.target)
-    _print_summary(inputs, valuator.valuation_, positives, valuator.excluded_columns_)
-    print(f"Values of {inputs.features.num_rows:,} rows written to {out}")
+    _print_summary(inputs, valuator.valuation_, valuator.excluded_columns_)
+    print(f"Values of {inputs.n_rows:,} rows written to {out}")
 
 
 def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]]:
@@ -70,19 +86,25 @@ def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]
     }
 
 
-def _print_summary(
-    inputs: Inputs, valuation: Valuation, positives: Any, excluded: dict[str, list[str]]
-) -> None:
+def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, list[str]]) -> None:
+    positives, weights = inputs.positives, inputs.weights
     rates = ["positive"] if positives is not None else []
     quantiles = ["25%", "50%", "75%"]
     header = [
         "group", "rows", "share", *rates, *(f"v_y {q}" for q in quantiles), *(f"v_z {q}" for q in quantiles)
     ]  # fmt: skip
-    for name, attribute in inputs.protected.items():
+    for attribute in inputs.attributes:
+        name = attribute.name
+        groups = group_rows([attribute], quarters=True)
         rows = []
-        for group, members in groups_of(attribute).items():
-            rate = [float(positives[members].mean())] if positives is not None else []
-            cuts = [np.nanquantile(valuation[which][members], [0.25, 0.5, 0.75]) for which in ("y", name)]
-            rows.append([group, int(members.sum()), float(members.mean()), *rate, *cuts[0], *cuts[1]])
+        for code, title in enumerate(groups.titles):
+            members = groups.codes == code
+            total = weights[members].sum()
+            line = [title, int(members.sum()), float(total / weights.sum())]
+            if positives is not None:
+                line.append(float(weights[members & positives].sum() / total) if total > 0 else np.nan)
+            for which in ("y", name):
+                line += [*np.nanquantile(valuation[which][members], [0.25, 0.5, 0.75])]
+            rows.append(line)
         print_table(f"Protected attribute {name}", header, rows)
         print(f"Columns left out of the models of {name}: {', '.join(excluded[name]) or 'none'}")

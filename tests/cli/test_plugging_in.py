@@ -1,0 +1,198 @@
+"""A utility and an intervention of somebody else's, one class each, on the command line; and the help."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import fado.interventions._registry as interventions
+import fado.utility._registry as utilities
+from fado import Valuation
+from fado.cli._app import build_app
+from fado.experiment import Results
+from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
+from fado.utility import BaseUtility, register_utility
+
+N = 200
+
+
+def run(*words):
+    return CliRunner().invoke(build_app(), [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def plugged(monkeypatch):
+    """Register both, and forget them in the end."""
+    monkeypatch.setattr(utilities, "_CLASSES", dict(utilities._CLASSES))
+    monkeypatch.setattr(interventions, "_ENTRIES", dict(interventions._ENTRIES))
+
+    @register_utility("least")
+    class LeastUtility(BaseUtility):
+        def _combine(self, performance, fairness):
+            return np.min([values for weight, values in (performance, *fairness) if weight], axis=0)
+
+    @register_intervention(
+        "best rows",
+        settings=[Setting("best_share", "share", 0.5, "best_shares", help="How many of the rows stay.")],
+    )
+    class BestRows(BaseIntervention):
+        uses_values = True
+
+        def __init__(self, utility=None, *, valuator=None, best_share=1.0):
+            self.utility = utility
+            self.valuator = valuator
+            self.best_share = best_share
+
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            n_kept = round(self.best_share * len(utilities))
+            return TrainingSet(np.sort(np.argsort(-utilities, kind="stable")[:n_kept]))
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"id": np.arange(N), "age": rng.integers(18, 90, N), "sex": rng.choice(["f", "m"], N)}
+    )
+    frame["default"] = (rng.random(N) < np.where(frame["sex"] == "f", 0.2, 0.5)).astype(int)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    valuation = Valuation.from_probabilities(rng.random(N), {"sex": rng.random(N)})
+    valuation.save(tmp_path / "values.parquet")
+    return tmp_path, valuation
+
+
+@pytest.mark.parametrize(("more", "n_kept"), [([], 100), (["--best-share", 0.25], 50)])
+def test_sampling_with_both(plugged, files, more, n_kept):
+    folder, valuation = files
+    result = run(
+        *("sample", folder / "data.csv", "--values", folder / "values.parquet", "--target", "default"),
+        *("--protected", "sex", "--method", "best_rows", "--utility", "least", "--alpha", 0.5, *more),
+        *("--out", folder / "train.csv"),
+    )
+    assert result.exit_code == 0, result.stderr
+    least = np.minimum(valuation["y"], valuation["sex"])
+    expected = np.sort(np.argsort(-least, kind="stable")[:n_kept])
+    assert pd.read_csv(folder / "train.csv")["id"].tolist() == expected.tolist()
+    assert f"{n_kept} of 200 rows written" in result.stdout
+
+
+def test_help_shows_both(plugged):
+    text = run("sample", "--help").stdout
+    assert "best_rows" in text
+    assert "least" in text
+    assert re.search(r"--best-share .*How many of the rows stay\.", text)
+    assert "--best-share" not in run("reweigh", "--help").stdout
+
+
+def test_settings_of_other_methods_are_refused(plugged, files):
+    folder, _ = files
+    words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
+    words += ["--values", folder / "values.parquet", "--alpha", 0.5, "--out", folder / "train.csv"]
+    for method, option, has in (
+        ("best_rows", "--strength", "--best-share"),
+        ("uaps", "--best-share", "--strength"),
+    ):
+        result = run(*words, "--method", method, option, 0.5)
+        assert result.exit_code == 2
+        assert result.stderr == (
+            f"error: `{option}` is not for `--method {method}`, which has `{has}`: leave it out.\n"
+        )
+
+
+def test_a_setting_cannot_take_the_name_of_an_option(plugged):
+    @register_intervention("weighty", settings=[Setting("weight", "number", 1.0)])
+    class Weighty(BaseIntervention):
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            raise NotImplementedError
+
+    with pytest.raises(
+        ValueError, match="a setting called 'weight', which is an option of `fado sample` already"
+    ):
+        build_app()
+
+
+def test_what_is_gone_is_not_offered():
+    assert "best_rows" not in run("sample", "--help").stdout
+
+
+CONFIG = """
+[data]
+generator = "account_fraud"
+rows = 2_000
+target = "fraud_bool"
+protected = "customer_age>=50"
+
+[split]
+method = "random"
+train = 0.6
+validation = 0.2
+test = 0.2
+
+[valuation]
+bags = 5
+
+[interventions.uar]
+utilities = ["least"]
+alphas = [0.5]
+
+[interventions.best_rows]
+utilities = ["linear", "least"]
+alphas = [0.25, 0.5]
+best_shares = [0.5, 1.0]
+
+[models]
+count = 1
+
+[models.space]
+n_estimators = 5
+"""
+
+
+def test_an_experiment_with_both(plugged, tmp_path):
+    config, store, page = tmp_path / "c.toml", tmp_path / "store", tmp_path / "report.html"
+    config.write_text(CONFIG)
+    done = run("experiment", "run", config, "--store", store, "--jobs", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "best rows" in done.stdout
+    status = run("experiment", "status", store)
+    assert re.search(r"best rows +8\b", status.stdout)
+    frame = Results.load(store).frame
+    own = frame[frame["intervention"] == "best rows"]
+    assert (frame["status"] == "done").all()
+    assert own.groupby(["utility", "alpha", "best_share"]).ngroups == 8
+    n_rows = frame.loc[frame["intervention"] == "none", "training_rows"].item()
+    for share, part in own.groupby("best_share"):
+        assert (part["training_rows"] == round(share * n_rows)).all()
+    report = run("experiment", "report", store, "--out", page)
+    assert report.exit_code == 0, report.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "best rows" in text
+    assert "least" in text
+
+
+def commands(command, path=()):
+    """Give every command of the program with the words that lead to it."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+    yield path, command
+
+
+PROGRAM = list(commands(typer.main.get_command(build_app())))
+
+
+@pytest.mark.parametrize(
+    "command", [own for _, own in PROGRAM], ids=[" ".join(("fado", *path)) for path, _ in PROGRAM]
+)
+def test_every_command_and_option_has_help(command):
+    assert command.help
+    assert [own.name for own in command.params if not getattr(own, "help", None)] == []
+
+
+def test_the_program_has_the_commands_of_the_design():
+    assert {" ".join(path) for path, _ in PROGRAM} == {
+        "", "value", "sample", "reweigh", "explore", "demo",
+        "experiment", "experiment init", "experiment run", "experiment status", "experiment report",
+    }  # fmt: skip
