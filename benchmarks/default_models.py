@@ -20,7 +20,7 @@ from sklearn.base import clone
 from _converged import converged_values
 from _data import TABLES, data_argument, real_table
 from fado import OutOfBagEntropy
-from fado.engine._lightgbm import default_estimators
+from fado.engine import default_estimators
 
 
 def candidates(n_columns):

@@ -35,11 +35,10 @@ from fado import (
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
 )
-from fado._frames import Table
-from fado.engine._boosting import bin_columns, grown, own_scores, parameters_of, subset
-from fado.engine._parallel import in_threads
-from fado.engine._threads import fitting
+from fado.engine import LightGBMEngine, Task
+from fado.execution import ThreadExecutor
 from fado.metrics import evaluate, hypervolume, pareto_frontier
+from fado.tabular import Table, Variable
 
 RATIOS = {
     "fpr_ratio": "predictive equality",
@@ -108,21 +107,18 @@ def interventions(X, y, z, valuation, n_settings, models):
 
 def trained(X, y, parts, jobs):
     """Train every model after every intervention on shared bins; give the scores of the other rows."""
-    frames = [Table.from_input(X.iloc[rows]).columns for rows in parts]
-    parameters = parameters_of(LGBMClassifier(random_state=0))
-    training = bin_columns(frames[0], parameters, WORKERS)
-    judged = bin_columns(frames[1], parameters, WORKERS, training)
-    labels = y[parts[0]]
+    table = Table.from_input(X)
+    training, judged = (table.take(rows) for rows in parts)
+    engine = LightGBMEngine(training, workers=WORKERS, prefilter=False)
+    target = Variable("y", "classes", y[parts[0]].astype(np.int32), (0, 1))
 
-    def fit(job, stop):
+    def fit(job, engine, stop):
         _, _, rows, weights, parameters = job
-        settings = parameters_of(LGBMClassifier(**parameters)) | {"objective": "binary"}
-        weights = None if weights is None else weights[rows].astype(np.float32)
-        with fitting():
-            booster = grown(settings, subset(training, rows, labels[rows], weights), judged, stop)
-            return own_scores(booster, training=False)
+        weights = None if weights is None else weights[rows]
+        rows = np.asarray(rows, dtype=np.int32)
+        return engine.fit(Task(LGBMClassifier(**parameters), target, rows, 0, judged, weights), stop).scores
 
-    return in_threads(fit, jobs, WORKERS)
+    return ThreadExecutor(WORKERS).run(fit, jobs, engine)
 
 
 def rate_ratio(y, z, rows, weights):

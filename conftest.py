@@ -1,0 +1,21 @@
+"""What every test and every running example shares."""
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+REGISTRIES = {"fado.utility._registry": "_CLASSES", "fado.interventions._registry": "_ENTRIES"}
+
+
+@pytest.fixture(autouse=True)
+def registries_stay_as_they_are() -> Iterator[None]:
+    """Take out again what a test or an example registers."""
+    import_module("fado.interventions")  # registers ours, and the utilities on its way
+    before = {name: dict(getattr(sys.modules[name], own)) for name, own in REGISTRIES.items()}
+    yield
+    for name, entries in before.items():
+        registry = getattr(sys.modules[name], REGISTRIES[name])
+        registry.clear()
+        registry.update(entries)
