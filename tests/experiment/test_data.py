@@ -16,7 +16,7 @@ BAD_DATA = [
     ({"drop": ["id"]}, "The data have no column 'id'"),
     ({"positive": 2}, "`data.positive` must be one of the labels 0 and 1, got 2"),
     ({"target": "income"}, "The target 'income' must hold two labels, got"),
-    ({"protected": "velocity_6h"}, "`data.protected` makes [0-9]+ groups, too many"),
+    ({"protected": "velocity_6h"}, "has [0-9]+ different numbers, too many for groups"),
     ({"protected": "age>=50"}, "must name a column of the table"),
 ]
 
@@ -46,7 +46,7 @@ def test_the_larger_label_is_positive_unless_another_is_named(table):
 
 def test_random_parts_hold_their_share_of_every_cell(table):
     data = read_data(Experiment(table).config)
-    cells = data.groups * 2 + data.positive
+    cells = data.groups.codes * 2 + data.positive
     for cell in np.unique(cells):
         n = (cells == cell).sum()
         for part, share in (("train", 0.5), ("validation", 0.25), ("test", 0.25)):
@@ -76,9 +76,10 @@ def test_weight_and_groups_are_no_features_and_make_other_data(customers):
     plain = named(table, drop=["customer", "weight"])
     weighted = named(table, weight="weight", drop=["customer"])
     grouped = named(table, groups="customer", drop=["weight"])
-    assert plain.table.names == weighted.table.names == grouped.table.names
-    assert weighted.weights.tolist() == frame["weight"].tolist()
-    assert (plain.weights, plain.blocks, weighted.blocks, grouped.weights) == (None, None, None, None)
+    assert len({tuple(data.problem.table.names) for data in (plain, weighted, grouped)}) == 1
+    assert weighted.problem.sample_weight.tolist() == frame["weight"].tolist()
+    assert (plain.problem.sample_weight, plain.problem.blocks) == (None, None)
+    assert (weighted.problem.blocks, grouped.problem.sample_weight) == (None, None)
     fingerprints = [data.fingerprint() for data in (plain, weighted, grouped)]
     assert len(set(fingerprints)) == 3
     assert {part: rows.tolist() for part, rows in weighted.parts.items()} == {
@@ -150,7 +151,7 @@ def test_weights_count_in_fits_rates_and_metrics(customers):
     data = read_data(experiment.config)
     bench = Bench.of(data, {}, experiment.config, 1)
     train, test = data.parts["train"], data.parts["test"]
-    own, old = data.weights[train], data.groups[train] == 1
+    own, old = data.problem.sample_weight[train], data.groups.codes[train] == 1
     np.testing.assert_array_equal(bench.training_set(Recipe("none")).weights, own.astype(np.float32))
     weights = bench.training_set(Recipe("RW")).weights.astype(float)
     rates = [np.average(data.positive[train][group], weights=weights[group]) for group in (old, ~old)]
@@ -162,8 +163,8 @@ def test_weights_count_in_fits_rates_and_metrics(customers):
     expected = evaluate(
         data.positive[test],
         scores,
-        sensitive_features=data.groups[test],
-        sample_weight=data.weights[test],
+        sensitive_features=data.groups.codes[test],
+        sample_weight=data.problem.sample_weight[test],
     )
     metrics = bench._judge(bench.scores(Recipe("none"), parameters), "0" * 32)
     assert {name: metrics[f"test_{name}"] for name in expected} == pytest.approx(expected, nan_ok=True)

@@ -15,7 +15,7 @@ from fado.experiment.config import (
 )
 from fado.experiment.run import Bench, Part
 from fado.experiment.search import GridProposer, Recipe
-from fado.tabular import Table
+from fado.tabular import Groups, Table
 from fado.valuation import Valuation
 
 
@@ -41,12 +41,12 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
     n = 4000
     groups = (rng.random(n) < 0.3).astype(int)
     positive = rng.random(n) < np.where(groups == 1, 0.1, 0.04)
-    part = Part(Table.from_input(np.zeros((n, 1))), positive, groups, None)
+    named = Groups(groups, ("young", "old"), ("young", "old"))
+    part = Part(Table.from_input(np.zeros((n, 1))), positive, named, None)
     bench = Bench(
         part,
         part,
         n_validation=0,
-        group_names=["young", "old"],
         valuations={
             name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
             for name in ("oob", "inbag")

@@ -59,9 +59,9 @@ def test_the_frame_lists_every_setting_and_shares_fits(undisturbed):
 def by_hand(table, parameters, intervention):
     """Train and judge one model with the libraries' own classes."""
     data = read_data(Experiment(table).config)
-    frame = data.table.to_pandas()
+    frame = data.problem.table.to_pandas()
     train, test = data.parts["train"], data.parts["test"]
-    old = data.protected["customer_age>=50"].astype(bool)
+    old = pd.Series(data.problem.protected[0].labels == 1)
     valuator = OutOfBagEntropy(
         LGBMClassifier(n_estimators=5), n_bags=5, random_state=0, z_exclude=["customer_age"]
     )

@@ -37,11 +37,15 @@ def test_one_attribute_of_any_library(column):
     assert names == ("'f'", "'m'")
 
 
-def test_levels_are_numbered_as_rows_show_them():
-    for column in (["m", "f", "m"], pd.Series(["m", "f", "m"], dtype="category")):
-        codes, names = encode_groups(column, 3)
-        assert codes.tolist() == [0, 1, 0]
-        assert names == ("'m'", "'f'")
+def test_levels_are_numbered_as_rows_show_them_or_as_categories_are_declared():
+    codes, names = encode_groups(["m", "f", "m"], 3)
+    assert codes.tolist() == [0, 1, 0]
+    assert names == ("'m'", "'f'")
+    declared = pd.Series(["m", "f", None, "m"], dtype=pd.CategoricalDtype(["x", "f", "m"]))
+    with pytest.warns(UserWarning, match="missing in 1 of 4 rows"):
+        codes, names = encode_groups(declared, 4)
+    assert codes.tolist() == [1, 0, 2, 1]
+    assert names == ("'f'", "'m'", "(missing)")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_levels_are_numbered_as_rows_show_them():
         ([1, 0], ("1", "0")),
         ([0.5, 2.0], ("0.5", "2")),
         (np.array([True, False]), ("True", "False")),
-        (pd.Series([10, 9], dtype="category"), ("10", "9")),
+        (pd.Series([10, 9], dtype="category"), ("9", "10")),
         ([2**53, 2**53 + 1], ("9007199254740992", "9007199254740993")),
         (pd.cut([5, 15], [0, 10, 20]), ("'(0, 10]'", "'(10, 20]'")),
     ],

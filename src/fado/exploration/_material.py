@@ -167,8 +167,8 @@ def read_material(
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
     _check_max_rows(max_rows)
     problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
-    positive = problem.positive  # a label that is none is refused before rows are valued
     if valuation is None:
+        _ = problem.positive  # a label that is none is refused before rows are valued
         valuation = OutOfBagEntropy(random_state=seed).fit_problem(problem).valuation_
     _check_valuation(valuation, [variable.name for variable in problem.protected], problem.n_rows)
     check_alignment(valuation, problem)
@@ -182,7 +182,7 @@ def read_material(
         table=problem.table,
         target=problem.target.take(rows),
         target_name=str(getattr(y, "name", None) or "y"),
-        positive=positive if problem.target.kind == "classes" else None,
+        positive=problem.positive,
         attributes=tuple(_attributes(problem, rows)),
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,

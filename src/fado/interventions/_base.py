@@ -71,15 +71,19 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
             The target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
             The protected attributes; several are crossed, and missing values are a group of their own.
+            Without any (which scikit-learn's conventions demand to be possible) all rows are one group, with
+            a warning.
         valuation : Valuation, optional
-            The values of these rows; made on the way if they are needed and there are none.
+            The values of these rows; made on the way if they are needed and there are none. Interventions
+            that need none take and ignore it, so that one can stand for the other.
         sample_weight : array-like of shape (n_rows,), optional
             What each row counts in the groups' rates, such as survey weights.
 
         Returns
         -------
         self
-            With `training_set_`.
+            With `training_set_`; samplers have its rows as `sample_indices_`, reweighers its weights as
+            `sample_weight_`. With survey weights a model is trained with the product of both.
         """
         self._check_settings()
         problem = read_problem(
@@ -99,14 +103,13 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
                 "sample_weight": sample_weight,
             }
             utilities = self._utilities(problem, valuation, given)
-        self.training_set_ = self._choose(
-            labels,
-            groups,
-            utilities,
-            problem.sample_weight,
-            check_random_state(getattr(self, "random_state", None)),
-        )
+        generator = check_random_state(getattr(self, "random_state", None))
+        self._keep(self._choose(labels, groups, utilities, problem.sample_weight, generator))
         return self
+
+    def _keep(self, chosen: TrainingSet) -> None:
+        """Leave what was chosen, under the names that users of this kind of intervention know."""
+        self.training_set_ = chosen
 
     def training_set(
         self,

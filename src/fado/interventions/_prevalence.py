@@ -100,33 +100,6 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     _sampling_type = "clean-sampling"
     __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        valuation: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
-        """Choose the rows to keep, without taking them: the same as `fit_resample` otherwise.
-
-        Parameters
-        ----------
-        X, y, sensitive_features, valuation, sample_weight
-            As for `fit_resample`.
-
-        Returns
-        -------
-        self
-            With `sample_indices_`.
-        """
-        super().fit(
-            X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
-        )
-        self.sample_indices_ = self.training_set_.rows
-        return self
-
     def fit_resample(
         self,
         X: Any,
@@ -162,6 +135,10 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return self._fit_resample(
             X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
         )
+
+    def _keep(self, chosen: TrainingSet) -> None:
+        super()._keep(chosen)
+        self.sample_indices_ = chosen.rows
 
     def _fit_resample(self, X: Any, y: Any, **params: Any) -> Any:
         rows = self.fit(X, y, **params).sample_indices_

@@ -29,43 +29,9 @@ class _BaseReweigher(BaseIntervention):
 
     changes = "weights"
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        valuation: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
-        """Weigh the rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Only a valuator looks at what they hold.
-        y : array-like of shape (n_rows,)
-            The target; of classes, where label and group are to be independent.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; several are crossed, and missing values are a group of their own.
-            Without any (which scikit-learn's conventions demand to be possible) there is a warning.
-        valuation : Valuation, optional
-            The values of these rows; made on the way if they are needed and there are none. `Reweigher`
-            takes and ignores it, so that one can stand for the other.
-        sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the groups' rates, such as survey weights. A model is trained with the
-            product of these and `sample_weight_`, as `ReweighedEstimator` does.
-
-        Returns
-        -------
-        self
-            With `sample_weight_`.
-        """
-        super().fit(
-            X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
-        )
-        self.sample_weight_ = self.training_set_.weights
-        return self
+    def _keep(self, chosen: TrainingSet) -> None:
+        super()._keep(chosen)
+        self.sample_weight_ = chosen.weights
 
 
 class Reweigher(_BaseReweigher):

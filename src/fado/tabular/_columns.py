@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,15 @@ class Column:
         The sorted levels of a string or categorical column; None for numbers.
     labels : tuple or None
         What the user wrote for each level, where it is no text: the numbers or booleans of a categorical.
+    declared : tuple of int or None
+        Of a categorical, the place of each level among the categories that it declares.
     """
 
     name: str
     data: pa.ChunkedArray
     levels: tuple[str, ...] | None = None
     labels: tuple[Any, ...] | None = None
+    declared: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.data)
@@ -55,10 +58,9 @@ class Column:
 
     def encode(self) -> tuple[npt.NDArray[np.int32], Sequence[Any] | npt.NDArray[Any]]:
         """Give codes into the sorted distinct entries, -1 where the entry is missing, and these entries."""
-        if self.labels is not None:  # as text, 10 would come before 2
-            by_value = sorted(range(len(self.labels)), key=self.labels.__getitem__)
-            places_of = np.append(np.argsort(by_value), -1).astype(np.int32)
-            return places_of[self.codes()], [self.labels[place] for place in by_value]
+        if self.labels is not None:
+            places_of = np.append(np.argsort(self._by_value), -1).astype(np.int32)
+            return places_of[self.codes()], [self.labels[place] for place in self._by_value]
         if self.levels is not None:
             return self.codes(), self.levels
         if pa.types.is_integer(self.data.type):  # large ones are no floats
@@ -102,8 +104,38 @@ class Column:
         return hashlib.blake2b(numbers.data, digest_size=16).digest()
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Column:
-        """Give the column at some row positions."""
-        return Column(self.name, self.data.take(pa.array(rows)), self.levels, self.labels)
+        """Give the column at some row positions; levels keep their codes, whether or not they occur."""
+        return replace(self, data=self.data.take(pa.array(rows)))
+
+    def without_unused_levels(self) -> Column:
+        """Give the column with only those levels that occur."""
+        if self.levels is None:
+            return self
+        codes = self.codes()
+        used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(self.levels)))
+        if len(used) == len(self.levels):
+            return self
+        place = np.full(len(self.levels) + 1, -1, dtype=np.int32)
+        place[used] = np.arange(len(used), dtype=np.int32)
+
+        def kept(own: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+            return None if own is None else tuple(own[level] for level in used)
+
+        data = pa.chunked_array([pa.array(place[codes], mask=codes < 0)])
+        return Column(self.name, data, kept(self.levels), kept(self.labels), kept(self.declared))
+
+    @property
+    def declared_places(self) -> tuple[int, ...] | None:
+        """Where a categorical declares each of the entries that `encode` gives; None if it declares none."""
+        if self.declared is None or self.labels is None:
+            return self.declared
+        return tuple(self.declared[place] for place in self._by_value)
+
+    @property
+    def _by_value(self) -> list[int]:
+        """Order levels by what the user wrote: as text, 10 would come before 2."""
+        labels = self.labels or ()
+        return sorted(range(len(labels)), key=labels.__getitem__)
 
 
 def column_from(name: str, values: Any, *, times: bool = False) -> Column:
@@ -257,7 +289,8 @@ def _levelled(name: str, data: pa.ChunkedArray) -> Column:
     codes = pa.array(rank).take(indices)
     levels = tuple(texts.take(pa.array(order)).to_pylist())
     labels = None if written is None else tuple(written[place] for place in order)
-    return Column(name, pa.chunked_array([codes]), levels, labels)
+    declared = tuple(order.tolist()) if pa.types.is_dictionary(data.type) else None
+    return Column(name, pa.chunked_array([codes]), levels, labels, declared)
 
 
 def _categories(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array, list[Any] | None]:

@@ -45,6 +45,11 @@ class Groups:
         """How many rows each group has."""
         return np.bincount(self.codes, minlength=len(self))
 
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
+        """Give the groups of some rows; those without rows are none any more."""
+        cut = Groups(self.codes[rows], self.names, self.titles)
+        return _numbered_as(cut, np.flatnonzero(cut.sizes))
+
 
 def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appearance: bool = False) -> Groups:
     """Give every row its group: the combination of its protected attributes.
@@ -58,8 +63,8 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     quarters : bool
         Whether a continuous attribute is cut into its quarters; otherwise it is refused.
     appearance : bool
-        Whether levels are numbered in the order in which rows show them, the missing last, and not in their
-        own order.
+        Whether levels are numbered as a categorical declares them, else in the order in which rows show
+        them, the missing last; and not in their own order.
 
     Examples
     --------
@@ -70,12 +75,7 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     """
     if not variables:
         raise ValueError("There is no protected attribute to make groups of.")
-    parts = [_levels(variable, quarters=quarters) for variable in variables]
-    if appearance:
-        parts = [
-            _by_appearance(part, own.has_missing and part.titles[-1] == own.classes[-1])
-            for part, own in zip(parts, variables, strict=True)
-        ]
+    parts = [_levels(variable, quarters=quarters, appearance=appearance) for variable in variables]
     if len(parts) == 1:
         return parts[0]
     codes = np.zeros(len(parts[0].codes), dtype=np.int64)
@@ -104,7 +104,7 @@ def warn_of_missing(variables: Sequence[Variable]) -> None:
             )
 
 
-def _levels(variable: Variable, *, quarters: bool) -> Groups:
+def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
     """Give the groups of one attribute, only those that have rows."""
     if variable.kind == "continuous":
         if not quarters:
@@ -120,8 +120,10 @@ def _levels(variable: Variable, *, quarters: bool) -> Groups:
     groups = Groups(
         variable.labels.astype(np.int64), tuple(names), tuple(str(label) for label in variable.classes)
     )
-    occurring = np.flatnonzero(groups.sizes)
-    return groups if len(occurring) == len(groups) else _numbered_as(groups, occurring)
+    order = np.flatnonzero(groups.sizes)
+    if appearance:
+        order = _by_appearance(variable, order)
+    return _numbered_as(groups, order)
 
 
 def _quarters(variable: Variable) -> Groups:
@@ -139,13 +141,17 @@ def _quarters(variable: Variable) -> Groups:
     return Groups(codes, tuple(names), tuple(names))
 
 
-def _by_appearance(groups: Groups, has_missing: bool) -> Groups:
-    """Order groups by the first row of each; the group of missing entries, the last, stays the last."""
-    first = np.full(len(groups), len(groups.codes))
-    first[groups.codes[::-1]] = np.arange(len(groups.codes))[::-1]
-    if has_missing:
-        first[-1] = len(groups.codes)
-    return _numbered_as(groups, np.argsort(first, kind="stable"))
+def _by_appearance(variable: Variable, occurring: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Order classes as a categorical declares them, or by the first row of each; the missing come last."""
+    codes = variable.labels
+    first = np.full(len(variable.classes), len(codes))
+    if variable.declared is not None:
+        first[: len(variable.declared)] = variable.declared
+    else:
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+    if variable.has_missing:
+        first[-1] = max(len(codes), len(variable.classes)) + first.max()
+    return occurring[np.argsort(first[occurring], kind="stable")]
 
 
 def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:

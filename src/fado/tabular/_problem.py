@@ -14,6 +14,7 @@ from fado.tabular._columns import Column
 from fado.tabular._given import blocks_of, protected_columns, target_column, weights_of
 from fado.tabular._groups import Groups, group_rows
 from fado.tabular._labels import Labels, labels_of, positive_code
+from fado.tabular._rows import take_rows
 from fado.tabular._table import Table
 from fado.tabular._variables import Variable, check_kinds, variable_from
 
@@ -88,6 +89,26 @@ class Problem:
         if self.protected:
             return group_rows(self.protected)
         return Groups(np.zeros(self.n_rows, dtype=np.int64), ("all rows",), ("all rows",))
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Problem:
+        """Give the problem of some rows, as if the others had never been there."""
+        columns = [] if self.table.is_sparse else [column.take(rows) for column in self.table.columns]
+        sources = tuple(column.take(rows).without_unused_levels() for column in self.sources)
+        variables = tuple(map(variable_from, sources))
+        return replace(
+            self,
+            table=Table(
+                take_rows(self.table.source, rows),
+                self.table.names,
+                len(rows),
+                [column.without_unused_levels() for column in columns],
+            ),
+            target=variables[0],
+            protected=variables[1:],
+            sources=sources,
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            blocks=None if self.blocks is None else np.unique(self.blocks[rows], return_inverse=True)[1],
+        )
 
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Give the problem with its variables as what the user says they are."""

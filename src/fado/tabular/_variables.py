@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +47,8 @@ class Variable:
         Whether its models see the target beside the features.
     has_missing : bool
         Whether the last class is the group of missing entries.
+    declared : tuple of int or None
+        The places of the classes, but for that group, among the categories that a categorical declares.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Variable:
     excluded: frozenset[int] = field(default_factory=frozenset)
     sees_target: bool = False
     has_missing: bool = False
+    declared: tuple[int, ...] | None = None
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
@@ -66,15 +69,7 @@ class Variable:
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Variable:
         """Give the variable at some row positions; all classes stay, whether or not they occur."""
-        return Variable(
-            self.name,
-            self.kind,
-            self.labels[rows],
-            self.classes,
-            self.excluded,
-            self.sees_target,
-            self.has_missing,
-        )
+        return replace(self, labels=self.labels[rows])
 
 
 def check_kinds(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, Kind]:
@@ -114,12 +109,14 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
     classes = tuple(column.label_of(entry) for entry in entries)
     missing = codes < 0
     if not missing.any():
-        return Variable(column.name, "classes", codes, classes)
+        return Variable(column.name, "classes", codes, classes, declared=column.declared_places)
     name = MISSING if MISSING not in classes else "(no value)"
     while name in classes:
         name = f"({name})"
     codes = np.where(missing, np.int32(len(classes)), codes)
-    return Variable(column.name, "classes", codes, (*classes, name), has_missing=True)
+    return Variable(
+        column.name, "classes", codes, (*classes, name), has_missing=True, declared=column.declared_places
+    )
 
 
 def check_learnable(variable: Variable) -> None:

@@ -17,7 +17,7 @@ from fado.experiment.run._data import Data, Part
 from fado.experiment.search import Recipe
 from fado.interventions import TrainingSet, intervention_named
 from fado.metrics import measure
-from fado.tabular import Groups, Labels, Variable, column_from, group_rows, variable_from
+from fado.tabular import Labels, Variable
 from fado.utility import utility_class
 from fado.valuation import Valuation
 
@@ -61,8 +61,6 @@ class Bench:
         The rows of the validation part, then those of the test part.
     n_validation : int
         How many of them are of the validation part.
-    group_names : list of str
-        What the groups are called.
     valuations : mapping of str to Valuation
         The training part's values by each algorithm.
     judging : EvaluationConfig
@@ -81,7 +79,6 @@ class Bench:
         evaluation: Part,
         *,
         n_validation: int,
-        group_names: list[str],
         valuations: Mapping[str, Valuation],
         judging: EvaluationConfig,
         seed: int,
@@ -91,7 +88,7 @@ class Bench:
         self._training = training
         self._evaluation = evaluation
         self._n_validation = n_validation
-        self._group_names = group_names
+        self._groups = training.groups.take(np.arange(len(training.positive)))
         self._valuations = valuations
         self._judging = judging
         self._seed = seed
@@ -107,7 +104,6 @@ class Bench:
             data.part("train"),
             data.part("validation", "test"),
             n_validation=len(data.parts["validation"]),
-            group_names=data.group_names,
             valuations=valuations,
             judging=config.evaluation,
             seed=config.seed,
@@ -150,7 +146,7 @@ class Bench:
             utilities = _known(settings["utility"](valuation))
         chosen = entry.make(random_state=self._seed, **settings).training_set(
             Labels(training.positive.astype(np.int32), (False, True), 1),
-            self._training_groups(),
+            self._groups,
             utilities,
             training.weights,
         )
@@ -158,11 +154,6 @@ class Bench:
             raise ValueError("The intervention makes rows, which an experiment cannot train on.")
         rows = np.asarray(chosen.rows, dtype=np.int32)
         return TrainingSet(rows, _single(_product(chosen.weights, training.weights, rows)))
-
-    def _training_groups(self) -> Groups:
-        """Give the groups that the training part has."""
-        names = np.array(self._group_names, dtype=object)[self._training.groups]
-        return group_rows([variable_from(column_from("group", names))])
 
     def run(self, job: Job, stop: threading.Event | None = None) -> Judged:
         """Train and judge one model; whatever goes wrong is part of the result."""
@@ -218,8 +209,8 @@ class Bench:
             found, _ = measure(
                 evaluation.positive[rows],
                 scores[rows],
-                evaluation.groups[rows],
-                self._group_names,
+                evaluation.groups.codes[rows],
+                evaluation.groups.names,
                 max_fpr=judging.max_fpr,
                 n_boot=judging.bootstrap,
                 random_state=np.random.default_rng([self._seed, int(key[:8], 16), cut]),

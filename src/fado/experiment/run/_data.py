@@ -17,17 +17,17 @@ from fado.datasets import make_account_fraud
 from fado.experiment.config import Config, DataConfig
 from fado.experiment.run._split import PARTS, check_parts, split_at_random, split_by_column
 from fado.tabular import (
+    Groups,
+    Problem,
     Table,
-    Variable,
     column_from,
     group_rows,
     positive_code,
     protected_from,
+    read_problem,
     read_table,
     source_column,
-    variable_from,
     warn_of_missing,
-    weights_of,
 )
 
 __all__ = ["Data", "Part", "read_data"]
@@ -41,11 +41,11 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of the data, without what only a valuator looks at."""
+    """Some rows of the data, without what only a valuator looks at; a group may have no rows here."""
 
     table: Table
     positive: Bools
-    groups: Rows
+    groups: Groups
     weights: Floats | None
 
 
@@ -55,61 +55,51 @@ class Data:
 
     Parameters
     ----------
-    table : Table
-        What models see.
-    positive : ndarray of bool
-        The rows of the positive label.
+    problem : Problem
+        What models see, which rows are positive, the protected attributes, weights and blocks.
     positive_label : str
         The target and its positive label, for people.
-    protected : dict of str to pandas.Series
-        The protected attributes.
     sources : dict of str to str
         The column that each attribute was made from.
-    groups : ndarray of int
+    groups : Groups
         Each row's group, the combination of its protected attributes.
-    group_names : list of str
-        What the groups are called.
     parts : dict of str to ndarray
         The positions of the rows of each part, ascending; an empty part has none.
-    weights : ndarray or None
-        What each row counts; None stands for equal weights.
-    blocks : ndarray or None
-        Which rows belong together.
     """
 
-    table: Table
-    positive: Bools
+    problem: Problem
     positive_label: str
-    protected: dict[str, pd.Series]
     sources: dict[str, str]
-    groups: Rows
-    group_names: list[str]
+    groups: Groups
     parts: dict[str, Rows]
-    weights: Floats | None = None
-    blocks: Rows | None = None
+
+    @property
+    def positive(self) -> Bools:
+        """The rows of the positive label."""
+        return self.problem.labels.is_positive
 
     def part(self, *names: str) -> Part:
         """Give the rows of some parts, one part after the other."""
         rows = np.concatenate([self.parts[name] for name in names])
+        weights = self.problem.sample_weight
         return Part(
-            Table.of_columns([column.take(rows) for column in self.table.columns]),
+            Table.of_columns([column.take(rows) for column in self.problem.table.columns]),
             self.positive[rows],
-            self.groups[rows],
-            None if self.weights is None else self.weights[rows],
+            replace(self.groups, codes=self.groups.codes[rows]),
+            None if weights is None else weights[rows],
         )
 
     def fingerprint(self) -> str:
         """Give a digest of everything that a result depends on."""
         digest = hashlib.sha256()
-        for column in self.table.columns:
+        for column in self.problem.table.columns:
             digest.update(repr((column.name, column.levels)).encode())
             digest.update(np.ascontiguousarray(column.numbers()).data)
-        digest.update(repr((self.group_names, sorted(self.sources.items()))).encode())
-        arrays = {"": self.positive, "groups": self.groups} | {part: self.parts[part] for part in PARTS}
-        for array in arrays.values():
+        digest.update(repr((list(self.groups.names), sorted(self.sources.items()))).encode())
+        for array in (self.positive, self.groups.codes, *(self.parts[part] for part in PARTS)):
             digest.update(repr((array.dtype.str, array.shape)).encode())  # or a row could change its part
             digest.update(np.ascontiguousarray(array).data)
-        for name, optional in (("weights", self.weights), ("blocks", self.blocks)):
+        for name, optional in (("weights", self.problem.sample_weight), ("blocks", self.problem.blocks)):
             if optional is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(optional).data)
@@ -121,12 +111,12 @@ class Data:
             {
                 "part": part,
                 "group": name,
-                "rows": int((self.groups[rows] == group).sum()),
-                "positives": int(self.positive[rows][self.groups[rows] == group].sum()),
+                "rows": int((self.groups.codes[rows] == group).sum()),
+                "positives": int(self.positive[rows][self.groups.codes[rows] == group].sum()),
             }
             for part, rows in self.parts.items()
             if len(rows)
-            for group, name in enumerate(self.group_names)
+            for group, name in enumerate(self.groups.names)
         ]
 
 
@@ -142,31 +132,55 @@ def read_data(config: Config) -> Data:
         unseen.append(config.split.column)  # its values tell the parts apart, and so mean nothing to a model
     others = table.drop_columns([about.target])
     protected = {expression.strip(): protected_from(others, expression) for expression in about.protected}
-    groups, names = _groups(protected)
     positive, label = _positive(table, about)
     features = table.drop_columns(sorted(set(unseen)))
     if features.num_columns == 0:
         raise ValueError("No column is left for the models to see: drop fewer.")
-    blocks = _blocks(table, about.groups)
+    problem = _problem(features, positive, protected, table, about)
+    warn_of_missing(problem.protected)
+    groups = _groups(problem)
     if config.split.column is not None:
         parts = split_by_column(table, config.split)
     else:
         shares = [getattr(config.split, part)[0] for part in PARTS]
         generator = np.random.default_rng([config.seed, 2])
-        parts = split_at_random(groups * 2 + positive, shares, generator, blocks)
+        parts = split_at_random(groups.codes * 2 + positive, shares, generator, problem.blocks)
     check_parts(parts, positive, config.split, about.target)
     return Data(
-        table=Table.from_input(features),
-        positive=positive,
+        problem=problem,
         positive_label=f"{about.target} = {label}",
-        protected=protected,
         sources={expression.strip(): source_column(others, expression) for expression in about.protected},
         groups=groups,
-        group_names=names,
         parts=parts,
-        weights=_weights(table, about.weight),
-        blocks=blocks,
     )
+
+
+def _problem(
+    features: pa.Table, positive: Bools, protected: dict[str, pd.Series], table: pa.Table, about: DataConfig
+) -> Problem:
+    """Read what the configuration names; a sentence about it calls columns as the configuration does."""
+    beside = {"sample_weight": ("data.weight", about.weight), "groups": ("data.groups", about.groups)}
+    given = {argument: table.column(name) for argument, (_, name) in beside.items() if name is not None}
+    try:
+        return read_problem(features, positive, protected, **given)
+    except ValueError as error:
+        message = str(error)
+        for argument, (place, name) in beside.items():
+            message = message.replace(f"`{argument}`", f"`{place}`, {name!r},")
+        raise ValueError(message) from error
+
+
+def _groups(problem: Problem) -> Groups:
+    """Give every row its group, by a name that tells the attribute."""
+    groups = group_rows(problem.protected, appearance=True)
+    if len(groups) > MOST_GROUPS:
+        raise ValueError(
+            f"`data.protected` makes {len(groups)} groups, too many to compare: cut numbers into a few, for "
+            'example by "age>=50".'
+        )
+    if len(problem.protected) > 1:
+        return groups
+    return replace(groups, names=tuple(f"{problem.protected[0].name}={name}" for name in groups.names))
 
 
 def _source(config: Config) -> pa.Table:
@@ -179,38 +193,6 @@ def _source(config: Config) -> pa.Table:
 def _check_column(table: pa.Table, name: str) -> None:
     if name not in table.column_names:
         raise ValueError(f"The data have no column {name!r}{closest_names(name, table.column_names)}")
-
-
-def _groups(protected: dict[str, pd.Series]) -> tuple[Rows, list[str]]:
-    """Give every row its group, and the groups' names."""
-    variables = [_attribute(name, values) for name, values in protected.items()]
-    warn_of_missing(variables)
-    groups = group_rows(variables)
-    if len(groups) > MOST_GROUPS:
-        raise ValueError(
-            f"`data.protected` makes {len(groups)} groups, too many to compare: cut numbers into a few, for "
-            'example by "age>=50".'
-        )
-    if len(protected) > 1:
-        return groups.codes, list(groups.names)
-    return groups.codes, [f"{attribute}={name}" for attribute in protected for name in groups.names]
-
-
-def _attribute(name: str, values: pd.Series) -> Variable:
-    """Read an attribute with its classes in the order that they declare, or in which rows show them.
-
-    Group after group, in this order, a random split draws its rows.
-    """
-    variable = variable_from(column_from(name, values), "classes")
-    present, rows = np.unique(variable.labels, return_index=True)
-    shown = values.cat.codes.to_numpy()[rows] if isinstance(values.dtype, pd.CategoricalDtype) else rows
-    order = present[np.argsort(shown)]
-    if variable.has_missing:  # the last of the classes, whatever rows show first
-        order = np.append(order[order < len(variable.classes) - 1], len(variable.classes) - 1)
-    place = np.zeros(len(variable.classes), dtype=np.int32)
-    place[order] = np.arange(len(order))
-    classes = tuple(variable.classes[code] for code in order)
-    return replace(variable, labels=place[variable.labels], classes=classes)
 
 
 def _positive(table: pa.Table, about: DataConfig) -> tuple[Bools, Any]:
@@ -229,24 +211,3 @@ def _positive(table: pa.Table, about: DataConfig) -> tuple[Bools, Any]:
     labels = [column.label_of(entry) for entry in entries]
     code = positive_code(labels, about.positive, "data.positive")
     return codes == code, labels[1 if code is None else code]
-
-
-def _weights(table: pa.Table, name: str | None) -> Floats | None:
-    if name is None:
-        return None
-    try:
-        return weights_of(table.column(name), table.num_rows)
-    except ValueError as error:
-        raise ValueError(str(error).replace("`sample_weight`", f"`data.weight`, {name!r},")) from error
-
-
-def _blocks(table: pa.Table, name: str | None) -> Rows | None:
-    if name is None:
-        return None
-    codes, _ = column_from(name, table.column(name)).encode()
-    missing = int((codes < 0).sum())
-    if missing:
-        raise ValueError(
-            f"`data.groups`, {name!r}, is missing in {missing:,} rows: say of every row what it belongs to."
-        )
-    return codes.astype(np.int64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fado.experiment.config import Config, make_valuator
 from fado.experiment.run._data import Data
 from fado.valuation import Valuation
@@ -15,7 +13,7 @@ def value_training_part(
     config: Config, data: Data, algorithm: str, *, workers: int, progress: bool
 ) -> Valuation:
     """Value the training part by an algorithm."""
-    there, train = data.table.names, data.parts["train"]
+    there = data.problem.table.names
     valuator = make_valuator(
         algorithm,
         config.valuation,
@@ -27,11 +25,4 @@ def value_training_part(
         n_jobs=workers,
         progress=progress,
     )
-    given: dict[str, Any] = {"sample_weight": data.weights, "groups": data.blocks}
-    valuator.fit(
-        data.table.source.take(train),
-        data.positive[train],
-        sensitive_features={name: values.iloc[train] for name, values in data.protected.items()},
-        **{name: values[train] for name, values in given.items() if values is not None},
-    )
-    return valuator.valuation_
+    return valuator.fit_problem(data.problem.take(data.parts["train"])).valuation_
