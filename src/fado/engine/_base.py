@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from fado.tabular import Table, Variable
 
-__all__ = ["Engine", "FloatArray", "Labels", "Model", "Rows", "Task", "Watch", "count_rows"]
+__all__ = ["Engine", "FloatArray", "LabelArray", "Model", "Rows", "Task", "Watch", "count_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
-Labels = npt.NDArray[Any]
+LabelArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Task:
     seed: int
     scored: Rows | Table | None = None
     weights: npt.NDArray[np.floating[Any]] | None = None
-    scored_target: Labels | None = None
+    scored_target: LabelArray | None = None
 
     def __post_init__(self) -> None:
         if self.weights is not None and len(self.weights) != len(self.rows):
@@ -103,7 +103,7 @@ class Model(Protocol):
         """How many rounds of trees were grown; None for a model that is not made of them."""
         ...
 
-    def score(self, rows: Rows | Table, target: Labels | None = None) -> FloatArray:
+    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows, also such as were not there.
 
         Parameters

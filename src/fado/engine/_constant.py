@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fado.engine._base import FloatArray, Labels, Rows, Task, count_rows
+from fado.engine._base import FloatArray, LabelArray, Rows, Task, count_rows
 from fado.tabular import Table
 
 __all__ = ["ConstantModel", "fit_constant"]
@@ -31,7 +31,7 @@ class ConstantModel:
         self._said = said
         self.scores = np.repeat(said, n_scored, axis=0)
 
-    def score(self, rows: Rows | Table, target: Labels | None = None) -> FloatArray:
+    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Say of every row what was said of all."""
         return np.repeat(self._said, count_rows(rows), axis=0)
 

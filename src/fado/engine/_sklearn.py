@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fado.engine._base import FloatArray, Labels, Model, Rows, Task, Watch
+from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch
 from fado.engine._constant import fit_constant
 from fado.engine._layout import Form, Layout, form_for, is_lightgbm
 from fado.engine._target import check_target, replace_target
@@ -125,7 +125,7 @@ class SklearnModel:
         self._target = target
         self.scores = self.score(task.rows if task.scored is None else task.scored, task.scored_target)
 
-    def score(self, rows: Rows | Table, target: Labels | None = None) -> FloatArray:
+    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows through the estimator's `predict_proba` or `predict`."""
         from threadpoolctl import threadpool_limits
 

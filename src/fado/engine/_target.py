@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fado.engine._base import Labels
+from fado.engine._base import LabelArray
 from fado.tabular import Variable
 
 __all__ = ["check_target", "replace_target"]
@@ -19,7 +19,7 @@ def check_target(variable: Variable, target: Variable | None) -> None:
 
 
 def replace_target(
-    target: Variable | None, labels: Labels | None, n_rows: int, variable: Variable
+    target: Variable | None, labels: LabelArray | None, n_rows: int, variable: Variable
 ) -> Variable | None:
     """Give the target of another table's rows; None if a variable's models do not see it.
 

@@ -101,12 +101,12 @@ class Material:
 
     def agreement(self, name: str) -> FloatArray | None:
         """Give the agreement of models and labels; None for values that came without."""
-        agreement = self.valuation.part("agreement", name)
+        agreement = self.valuation.field("agreement", name)
         return None if np.isnan(agreement).all() else agreement
 
     def error(self, name: str) -> FloatArray | None:
         """Give the values' standard errors; None for values that came without."""
-        error = self.valuation.part("standard_error", name)
+        error = self.valuation.field("standard_error", name)
         return None if np.isnan(error).all() else error
 
     def excluded_columns(self, name: str) -> set[str]:

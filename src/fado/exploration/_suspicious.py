@@ -150,7 +150,7 @@ def _slices(
     contradicted: Bools,
     target: FloatArray,
 ) -> list[dict[str, Any]]:
-    agreement = material.valuation.part("agreement", "y")
+    agreement = material.valuation.field("agreement", "y")
     slices = []
     for one in finder.find(target, highest=True):
         rows = finder.rows(one)

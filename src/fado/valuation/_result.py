@@ -19,11 +19,11 @@ from fado.valuation._scale import EFFECT, ENTROPY, Scale
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PARTS", "Valuation"]
+__all__ = ["FIELDS", "Valuation"]
 
 FloatArray = npt.NDArray[np.float64]
 
-PARTS = ("values", "standard_error", "counts", "agreement")
+FIELDS = ("values", "standard_error", "counts", "agreement")
 
 
 class Valuation:
@@ -68,9 +68,9 @@ class Valuation:
         provenance: Provenance | None = None,
         index: Any = None,
     ) -> None:
-        parts = zip(PARTS, (values, standard_error, counts, agreement), strict=True)
+        fields = zip(FIELDS, (values, standard_error, counts, agreement), strict=True)
         self._arrays: dict[str, dict[str, npt.NDArray[Any]]] = {
-            part: dict(arrays) for part, arrays in parts if arrays is not None
+            field: dict(arrays) for field, arrays in fields if arrays is not None
         }
         self.scales: dict[str, Scale] = {name: (scales or {}).get(name, ENTROPY) for name in values}
         self.provenance = Provenance() if provenance is None else provenance
@@ -82,8 +82,8 @@ class Valuation:
         return self.provenance.to_dict()
 
     @property
-    def parts(self) -> list[str]:
-        """What is known: ``"values"``, then as many of the other parts as there are."""
+    def fields(self) -> list[str]:
+        """What is known: ``"values"``, then as many of the other fields as there are."""
         return list(self._arrays)
 
     @property
@@ -116,16 +116,16 @@ class Valuation:
         """Mean probability that the fits gave to the row's own label; for numbers 1 - |error| / max."""
         return self._frame("agreement")
 
-    def part(self, part: str, variable: str) -> npt.NDArray[Any]:
-        """Give one part of one variable as an array; NaN, or 0 fits, where it is not known."""
-        if part in self._arrays:
-            return self._arrays[part][variable]
-        return np.zeros(len(self), dtype=np.int32) if part == "counts" else np.full(len(self), np.nan)
+    def field(self, name: str, variable: str) -> npt.NDArray[Any]:
+        """Give one field of one variable as an array; NaN, or 0 fits, where it is not known."""
+        if name in self._arrays:
+            return self._arrays[name][variable]
+        return np.zeros(len(self), dtype=np.int32) if name == "counts" else np.full(len(self), np.nan)
 
-    def _frame(self, part: str) -> pd.DataFrame:
+    def _frame(self, field: str) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame({name: self.part(part, name) for name in self.variables}, index=self._index)
+        return pd.DataFrame({name: self.field(field, name) for name in self.variables}, index=self._index)
 
     @overload
     def __getitem__(self, key: str) -> FloatArray: ...
@@ -153,12 +153,12 @@ class Valuation:
             The rows' positions, in the order that is wanted.
         """
         rows = np.atleast_1d(np.arange(len(self))[rows])
-        parts = {
-            part: {name: array[rows] for name, array in arrays.items()}
-            for part, arrays in self._arrays.items()
+        fields = {
+            field: {name: array[rows] for name, array in arrays.items()}
+            for field, arrays in self._arrays.items()
         }
         return Valuation(
-            **parts,
+            **fields,
             scales=self.scales,
             provenance=replace(self.provenance, target_pattern=None),
             index=None if self._index is None else self._index[rows],
@@ -208,8 +208,8 @@ class Valuation:
                 "kind": self.provenance.kind_of(name),
                 "mean": _mean(value),
                 **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
-                "std. error": _mean(self.part("standard_error", name)),
-                "agreement": _mean(self.part("agreement", name)),
+                "std. error": _mean(self.field("standard_error", name)),
+                "agreement": _mean(self.field("agreement", name)),
             }
         return pd.DataFrame.from_dict(rows, orient="index").round(3)
 

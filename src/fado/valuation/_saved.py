@@ -12,7 +12,7 @@ import numpy as np
 
 from fado._files import replacing
 from fado.valuation._provenance import Provenance
-from fado.valuation._result import PARTS, Valuation
+from fado.valuation._result import FIELDS, Valuation
 from fado.valuation._scale import EFFECT, ENTROPY, Scale
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 FORMAT = 2
-READABLE = (1, FORMAT)  # format 1 holds entropies, and always all parts
+READABLE = (1, FORMAT)  # format 1 holds entropies, and always all fields
 _METADATA_KEY = b"fado.valuation"
 
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
-    """Write what is known, one column per part and variable."""
+    """Write what is known, one column per field and variable."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -34,14 +34,14 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     ending = _ending(path)
     names: list[str] = []
     columns = []
-    for part in valuation.parts:
+    for field in valuation.fields:
         for variable in valuation.variables:
-            names.append(_column_name(part, variable, names))
-            columns.append(pa.array(valuation.part(part, variable)))
+            names.append(_column_name(field, variable, names))
+            columns.append(pa.array(valuation.field(field, variable)))
     about = {
         "format": FORMAT,
         "variables": valuation.variables,
-        "parts": valuation.parts,
+        "fields": valuation.fields,
         "scales": {name: scale.to_dict() for name, scale in valuation.scales.items()},
         "metadata": valuation.metadata,
     }
@@ -63,23 +63,23 @@ def read(path: str | os.PathLike[str]) -> Valuation:
     foreign = f"{str(path)!r} is not a valuation that FADO saved"
     table = _read_csv(path, foreign) if ending == ".csv" else _read_parquet(path, foreign)
     about = _described(table, foreign) if ending == ".parquet" else _guessed(table.column_names)
-    variables, parts = about["variables"], about["parts"]
-    if not variables or variables[0] != "y" or table.num_columns != len(parts) * len(variables):
+    variables, fields = about["variables"], about["fields"]
+    if not variables or variables[0] != "y" or table.num_columns != len(fields) * len(variables):
         raise ValueError(f"{foreign}: its columns do not match its description.")
     try:
         arrays = [column.to_numpy().astype(np.float64, copy=False) for column in table.columns]
     except ValueError as error:
         raise ValueError(f"{foreign}: it holds something other than numbers.") from error
-    read_parts: dict[str, Any] = {
-        part: dict(zip(variables, arrays[start : start + len(variables)], strict=True))
-        for part, start in zip(parts, range(0, len(arrays), len(variables)), strict=True)
+    arrays_of: dict[str, Any] = {
+        field: dict(zip(variables, arrays[start : start + len(variables)], strict=True))
+        for field, start in zip(fields, range(0, len(arrays), len(variables)), strict=True)
     }
-    if "counts" in read_parts:
-        read_parts["counts"] = {name: own.astype(np.int32) for name, own in read_parts["counts"].items()}
+    if "counts" in arrays_of:
+        arrays_of["counts"] = {name: own.astype(np.int32) for name, own in arrays_of["counts"].items()}
     scales = about["scales"]
     if scales is None:  # a CSV file does not tell
-        scales = {name: _guessed_scale(own) for name, own in read_parts["values"].items()}
-    return Valuation(**read_parts, scales=scales, provenance=about["provenance"])
+        scales = {name: _guessed_scale(own) for name, own in arrays_of["values"].items()}
+    return Valuation(**arrays_of, scales=scales, provenance=about["provenance"])
 
 
 def _guessed_scale(values: Any) -> Scale:
@@ -94,8 +94,8 @@ def _ending(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def _column_name(part: str, variable: str, taken: Sequence[str]) -> str:
-    name = variable if part == "values" else f"{variable}.{part}"
+def _column_name(field: str, variable: str, taken: Sequence[str]) -> str:
+    name = variable if field == "values" else f"{variable}.{field}"
     while name in taken:
         name += "_"
     return name
@@ -133,29 +133,29 @@ def _described(table: pa.Table, foreign: str) -> dict[str, Any]:
         raise ValueError(f"{foreign}: it carries no description of its values.") from error
     if layout not in READABLE:
         raise ValueError(f"The valuation was saved in format {layout}; this release reads format {FORMAT}.")
-    parts = about.get("parts", list(PARTS))
-    if not isinstance(variables, list) or not isinstance(parts, list) or not set(parts) <= set(PARTS):
+    fields = about.get("fields", list(FIELDS))
+    if not isinstance(variables, list) or not isinstance(fields, list) or not set(fields) <= set(FIELDS):
         raise ValueError(f"{foreign}: its columns do not match its description.")
     try:
         scales = {name: Scale.from_dict(scale) for name, scale in about.get("scales", {}).items()}
         provenance = Provenance.from_dict(metadata)
     except (ValueError, AttributeError) as error:
         raise ValueError(f"{foreign}: {error}") from error
-    return {"variables": variables, "parts": parts, "scales": scales, "provenance": provenance}
+    return {"variables": variables, "fields": fields, "scales": scales, "provenance": provenance}
 
 
 def _guessed(names: Sequence[str]) -> dict[str, Any]:
-    """Read variables and parts off the columns of a CSV file."""
-    parts = ["values", *(part for part in PARTS[1:] if f"y.{part}" in names)]
-    variables = list(names[: len(names) // len(parts)])
+    """Read variables and fields off the columns of a CSV file."""
+    fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
+    variables = list(names[: len(names) // len(fields)])
     expected: list[str] = []
-    for part in parts:
+    for field in fields:
         for variable in variables:
-            expected.append(_column_name(part, variable, expected))
+            expected.append(_column_name(field, variable, expected))
     matches = expected == list(names)
     return {
         "variables": variables if matches else [],
-        "parts": parts,
+        "fields": fields,
         "scales": None,
         "provenance": Provenance(),
     }

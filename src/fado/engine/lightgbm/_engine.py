@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from fado.engine._base import Labels, Model, Task, Watch
+from fado.engine._base import LabelArray, Model, Task, Watch
 from fado.engine._constant import fit_constant
 from fado.engine.lightgbm._bins import bin_columns, many_usual_values, subset
 from fado.engine.lightgbm._boosting import Classes, grow_trees, read_scores
@@ -84,7 +84,7 @@ class LightGBMEngine:
         self._lock = threading.Lock()
         self._binned: dict[Any, lightgbm.Dataset] = {}
         # Those of other tables go with their table; a target is held so that no other gets its identity.
-        self._others: WeakKeyDictionary[Table, dict[Any, tuple[Labels | None, lightgbm.Dataset]]]
+        self._others: WeakKeyDictionary[Table, dict[Any, tuple[LabelArray | None, lightgbm.Dataset]]]
         self._others = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:

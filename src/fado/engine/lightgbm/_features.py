@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from fado.engine._base import Labels, Rows
+from fado.engine._base import LabelArray, Rows
 from fado.engine._schema import Schema
 from fado.engine._target import check_target, replace_target
 from fado.tabular import Column, Table, Variable
@@ -54,7 +54,7 @@ class Features:
         """Find the columns in another table, refusing it if one that a variable's models see is not there."""
         return self._schema.find(table, [j for j in range(self.n_columns) if self.sees(variable, j)])
 
-    def of_table(self, table: Table, target: Labels | None, variable: Variable) -> list[Column]:
+    def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> list[Column]:
         """Give the columns of another table like `columns`; those that the models do not see may be missing.
 
         Parameters

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fado.engine._base import FloatArray, Labels, Rows
+from fado.engine._base import FloatArray, LabelArray, Rows
 from fado.engine.lightgbm._boosting import Classes
 from fado.engine.lightgbm._features import Features
 from fado.engine.lightgbm._threads import fitting
@@ -58,7 +58,7 @@ class LightGBMModel:
         self._features = features
         self._layout = layout
 
-    def score(self, rows: Rows | Table, target: Labels | None = None) -> FloatArray:
+    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows by what they hold, not by their bins."""
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)

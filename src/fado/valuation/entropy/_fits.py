@@ -131,40 +131,40 @@ def run_fits(
         native.sort(key=lambda fit: fit.bag.number)
         seen = target if any(fit.variable.sees_target for fit in native) else None
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
-        bench = _Bench(engine, sample_weight)
+        place = _Workplace(engine, sample_weight)
         engine.prepare([fit.task(None) for fit in native])
         executor = ThreadExecutor(workers)
         if defaults and native[0].bag.out_of_bag is not None:
-            native, done = _pace(native, bench, executor)
+            native, done = _pace(native, place, executor)
             yield from done
-        yield from executor.run(_run_fit, native, bench)
+        yield from executor.run(_run_fit, native, place)
     if generic:
-        bench = _Bench(SklearnEngine(table, target), sample_weight)
-        bench.engine.prepare([fit.task(None) for fit in generic])
-        yield from JoblibExecutor(workers).run(_run_fit, generic, bench)
+        place = _Workplace(SklearnEngine(table, target), sample_weight)
+        place.engine.prepare([fit.task(None) for fit in generic])
+        yield from JoblibExecutor(workers).run(_run_fit, generic, place)
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _Workplace:
     """What every fit needs."""
 
     engine: Engine
     sample_weight: FloatArray | None
 
 
-def _run_fit(fit: Fit, bench: _Bench, stop: threading.Event | None) -> Outcome:
-    return _learn(fit, bench, stop, None)
+def _run_fit(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
+    return _learn(fit, place, stop, None)
 
 
-def _run_watched(task: tuple[Fit, LossCurve], bench: _Bench, stop: threading.Event | None) -> Outcome:
+def _run_watched(task: tuple[Fit, LossCurve], place: _Workplace, stop: threading.Event | None) -> Outcome:
     fit, curve = task
-    return _learn(fit, bench, stop, curve)
+    return _learn(fit, place, stop, curve)
 
 
-def _learn(fit: Fit, bench: _Bench, stop: threading.Event | None, watch: Watch | None) -> Outcome:
+def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Watch | None) -> Outcome:
     """Run a fit and reduce what its model says to what is averaged; an error names the fit."""
     try:
-        model = bench.engine.fit(fit.task(bench.sample_weight), stop, watch)
+        model = place.engine.fit(fit.task(place.sample_weight), stop, watch)
     except Exception as error:
         raise RuntimeError(f"{fit} failed: {error}") from error
     variable, scored = fit.variable, fit.bag.scored
@@ -173,13 +173,15 @@ def _learn(fit: Fit, bench: _Bench, stop: threading.Event | None, watch: Watch |
     training_mean = float("nan")
     if variable.kind == "continuous":
         rows = fit.learnable()
-        weights = None if bench.sample_weight is None else bench.sample_weight[rows]
+        weights = None if place.sample_weight is None else place.sample_weight[rows]
         training_mean = float(np.average(variable.labels[rows], weights=weights))
     values, agreement = row_statistics(variable, scored, model.scores, training_mean)
     return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced)
 
 
-def _pace(fits: Sequence[Fit], bench: _Bench, executor: ThreadExecutor) -> tuple[list[Fit], list[Outcome]]:
+def _pace(
+    fits: Sequence[Fit], place: _Workplace, executor: ThreadExecutor
+) -> tuple[list[Fit], list[Outcome]]:
     """Let the first bags' unseen rows say how fast a variable's models should learn.
 
     Returns
@@ -194,7 +196,7 @@ def _pace(fits: Sequence[Fit], bench: _Bench, executor: ThreadExecutor) -> tuple
     telling = {name: bags_that_tell(variable, unseen) for name, variable in variables.items()}
     first = [fit for fit in fits if fit.bag.number < telling[fit.variable.name]]
     curves = [LossCurve(fit.variable, fit.bag.scored) for fit in first]
-    outcomes = list(executor.run(_run_watched, list(zip(first, curves, strict=True)), bench))
+    outcomes = list(executor.run(_run_watched, list(zip(first, curves, strict=True)), place))
     chosen = {}
     for name, estimator in {fit.variable.name: fit.estimator for fit in fits}.items():
         own = [curve.losses for fit, curve in zip(first, curves, strict=True) if fit.variable.name == name]
