@@ -145,7 +145,10 @@ def small_table():
     [
         ({"sensitive_features": None}, "no protected attribute to explore"),
         ({"valuation": Valuation.from_probabilities([0.5], {"z": [0.5]})}, "has 1 rows and X has 30"),
-        ({"valuation": Valuation.from_probabilities([0.5] * 30, {"w": [0.5] * 30})}, "no values for 'z'"),
+        (
+            {"valuation": Valuation.from_probabilities([0.5] * 30, dict.fromkeys("vw", [0.5] * 30))},
+            "no values for 'z'",
+        ),
         ({"pos_label": 7}, "`pos_label` must be one of the labels 0 and 1, got 7"),
         ({"max_rows": 0}, "`max_rows` must be a positive whole number, got 0"),
     ],

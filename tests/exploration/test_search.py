@@ -6,6 +6,7 @@ from fado import Valuation
 from fado.exploration._conditions import binned_columns
 from fado.exploration._material import read_material
 from fado.exploration._search import SliceSearch, permutation_z, rows_of
+from fado.tabular import read_problem
 
 
 def searching(frame, max_rows=10_000):
@@ -13,7 +14,7 @@ def searching(frame, max_rows=10_000):
     half = np.full(n_rows, 0.5)
     valuation = Valuation.from_probabilities(half, {"z": half})
     z = np.arange(n_rows) % 2
-    material = read_material(frame, z == 0, {"z": z}, valuation, None, max_rows, 0)
+    material = read_material(read_problem(frame, z == 0, {"z": z}), "y", valuation, max_rows, 0)
     columns = binned_columns(material)
     return SliceSearch(columns, material.sample), columns
 

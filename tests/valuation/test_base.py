@@ -133,3 +133,55 @@ def test_reweighers_seed_what_they_draw():
     )
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+class Plain:
+    """Has nothing of scikit-learn but `fit`."""
+
+    def fit(self, X, y, sensitive_features=None):
+        self.valuation_ = Valuation.from_values({"y": np.arange(len(X)), "sex": np.arange(len(X))})
+        return self
+
+
+class Overriding(OutOfBagEntropy):
+    """Changes what the fit of its parent leaves behind."""
+
+    def fit(self, X, y, **given):
+        super().fit(X, y, **given)
+        self.valuation_ = Valuation.from_values({"y": np.arange(len(X)), "sex": np.arange(len(X))})
+        return self
+
+
+@pytest.mark.parametrize("valuator", [Plain(), Overriding(n_bags=5)], ids=["plain", "overriding"])
+def test_the_fit_of_the_user_is_the_one_that_counts(valuator):
+    weights = UtilityAwareReweigher(valuator=valuator).fit(X, Y, sensitive_features=SEX).sample_weight_
+    assert np.all(np.diff(weights) > 0)
+
+
+def test_a_valuator_that_takes_no_weights_is_told_in_a_sentence():
+    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows before"):
+        UtilityAwareReweigher(valuator=Plain()).fit(X, Y, sensitive_features=SEX, sample_weight=np.ones(N))
+
+
+def test_rows_that_are_valued_on_the_way_stay_together():
+    persons = RNG.integers(0, 50, size=N)
+    sampler = UtilityAwarePrevalenceSampler(valuator=OutOfBagEntropy(n_bags=5), random_state=0)
+    sampler.fit_resample(X, Y, sensitive_features=SEX, groups=persons)
+    by_hand = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features=SEX, groups=persons)
+    pd.testing.assert_frame_equal(sampler.valuation_.values, by_hand.valuation_.values)
+
+
+def test_an_unnamed_array_fits_values_of_one_attribute():
+    valuation = InBagEntropy(random_state=0).fit(X, Y, sensitive_features=SEX).valuation_
+    seen = explore(X, Y, sensitive_features=SEX.to_numpy(), valuation=valuation)
+    assert seen.to_dict()["attributes"][0]["name"] == "sex"
+    with pytest.raises(ValueError, match="holds no values for 'gender'"):
+        explore(X, Y, sensitive_features={"gender": SEX}, valuation=valuation)
+
+
+def test_integer_names_are_names_everywhere():
+    frame = X.rename(columns={"a": 0, "b": 1}).assign(**{"2": SEX}).rename(columns={"2": 2})
+    valuator = InBagEntropy(random_state=0, z_exclude={2: [1]}, kinds={2: "classes"})
+    valuation = valuator.fit(frame, Y, sensitive_features=2).valuation_
+    assert valuator.excluded_columns_ == {"2": ["1", "2"]}
+    np.testing.assert_array_equal(LinearUtility(alpha=0, betas={2: 1.0})(valuation), valuation["2"])

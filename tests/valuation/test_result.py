@@ -2,11 +2,16 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from fado import OutOfBagEntropy, Valuation
+from fado.valuation import Provenance, SplitGains, TargetNote, VariableNote
+from fado.valuation._saved import _first_scale
+from fado.valuation._scale import CLOSENESS, ENTROPY
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +182,85 @@ def test_rows_that_there_are_not(valuation):
         valuation[[60]]
     with pytest.raises(KeyError, match=r"no variable 'sex'; it has \['y', 'age'"):
         valuation["sex"]
+
+
+def test_signed_values_come_from_any_table_and_keep_their_index():
+    frame = pd.DataFrame({"y": [0.1, -0.2], "sex": [1.0, np.nan]}, index=["p", "q"])
+    for values in (frame, pl.from_pandas(frame), dict(frame)):
+        valuation = Valuation.from_values(values)
+        np.testing.assert_array_equal(valuation["sex"], [1.0, np.nan])
+        assert valuation.fields == ["values"]
+        assert valuation.counts["y"].tolist() == [0, 0]
+    assert list(Valuation.from_values(frame).values.index) == ["p", "q"]
+    with pytest.raises(ValueError, match="`values` must hold the values for 'y'"):
+        Valuation.from_values({"sex": [1.0]})
+    with pytest.raises(ValueError, match="of 'y' have 2 rows and those of 'sex' have 1"):
+        Valuation.from_values({"y": [1.0, 2.0], "sex": [1.0]})
+    with pytest.raises(ValueError, match="must be finite, or NaN"):
+        Valuation.from_values({"y": [np.inf]})
+    with pytest.raises(ValueError, match="`scales` names 'age', which `values` does not hold"):
+        Valuation.from_values({"y": [1.0]}, scales={"age": ENTROPY})
+
+
+@pytest.mark.parametrize("name", ["v.parquet", "v.csv"])
+def test_signed_values_are_saved_with_what_they_mean(tmp_path, name):
+    valuation = Valuation.from_values({"y": [0.1, 0.2], "a.b": [-1.0, np.nan]})
+    valuation.save(tmp_path / name)
+    loaded = Valuation.load(tmp_path / name)
+    assert loaded.fields == ["values"]
+    assert loaded.scales == valuation.scales
+    np.testing.assert_array_equal(loaded.values, valuation.values)
+
+
+def test_what_a_csv_file_cannot_tell_is_not_written_to_one(tmp_path):
+    unit = Valuation.from_values({"y": [0.1, 0.2]}, scales={"y": ENTROPY})
+    ambiguous = Valuation.from_values({"y": [0.1, 0.2], "y.counts": [1.0, 2.0]})
+    for valuation in (unit, ambiguous):
+        with pytest.raises(ValueError, match=r"save the valuation as \.parquet"):
+            valuation.save(tmp_path / "v.csv")
+        valuation.save(tmp_path / "v.parquet")
+        loaded = Valuation.load(tmp_path / "v.parquet")
+        assert (loaded.variables, loaded.scales) == (valuation.variables, valuation.scales)
+
+
+def test_files_of_the_first_format_are_entropies_or_closeness():
+    scales = {name: _first_scale(kind) for name, kind in (("y", "classes"), ("age", "continuous"))}
+    assert scales == {"y": ENTROPY, "age": CLOSENESS}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ([], "must be a mapping"),
+        ({"seed": "x"}, "`seed` of the values' description is broken, got 'x'"),
+        ({"variables": {"y": {"kind": 3}}}, "`kind` of the values' description is broken"),
+        ({"trees": {"y": "many"}}, "`trees` of the values' description is broken"),
+    ],
+)
+def test_a_broken_description_is_named(metadata, message):
+    with pytest.raises(ValueError, match=message):
+        Provenance.from_dict(metadata)
+
+
+def test_provenance_survives_plain_data():
+    about = Provenance(
+        "mine",
+        settings={"n_bags": 5},
+        seed=3,
+        estimators=("LGBMClassifier()",),
+        variables={"y": VariableNote("classes", (0, 1))},
+        excluded_columns={"sex": ("job",)},
+        versions={"fado": "1"},
+        largest_error={},
+        split_gains=SplitGains(("a",), {"y": (0.5, 0.5)}),
+        trees={"y": 3},
+        learning_rates={"y": 0.1},
+        target_pattern="abc",
+        made_for=TargetNote("default", "d1"),
+    )
+    assert Provenance.from_dict(about.to_dict()) == about
+
+
+def test_text_of_a_file_is_escaped_in_a_notebook():
+    valuation = Valuation.from_values({"y": [1.0]}).with_provenance(algorithm="<script>alert(1)</script>")
+    assert "<script>" not in valuation._repr_html_()

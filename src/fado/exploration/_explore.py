@@ -11,6 +11,7 @@ from fado._files import replacing
 from fado.exploration._material import read_material
 from fado.exploration._summary import summarise
 from fado.reporting import explore_chart, explore_page
+from fado.tabular import read_problem
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def explore(
     *,
     sensitive_features: Any,
     valuation: Valuation | None = None,
+    sample_weight: Any = None,
+    groups: Any = None,
     pos_label: Any = None,
     max_rows: int = 50_000,
     show_rows: bool = False,
@@ -108,6 +111,10 @@ def explore(
         The protected attributes.
     valuation : Valuation, optional
         The values of these rows; computed if there is none.
+    sample_weight : array-like of shape (n_rows,), optional
+        What each row counts in the models, if values are computed. The page itself counts rows.
+    groups : array-like of shape (n_rows,), optional
+        Which rows belong together, if values are computed: in or out of a bag together.
     pos_label : label, optional
         The positive label. None is the larger of two; a target of more classes has none.
     max_rows : int, default=50_000
@@ -138,5 +145,11 @@ def explore(
     >>> seen.to_dict()["attributes"][0]["columns"]["columns"][0]["name"]
     'job'
     """
-    material = read_material(X, y, sensitive_features, valuation, pos_label, max_rows, random_state)
+    if sensitive_features is None:
+        raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
+    problem = read_problem(
+        X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
+    )
+    name = str(getattr(y, "name", None) or "y")
+    material = read_material(problem, name, valuation, max_rows, random_state)
     return Exploration(summarise(material, show_rows=show_rows))

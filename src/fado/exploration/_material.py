@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._groups import ShownGroups, show_groups
-from fado.tabular import Groups, Problem, Table, Variable, group_rows, read_problem
+from fado.tabular import Groups, Problem, Table, Variable, group_rows
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
 __all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "span_around"]
@@ -154,22 +153,15 @@ def known_mean(numbers: FloatArray) -> float | None:
 
 
 def read_material(
-    X: Any,
-    y: Any,
-    sensitive_features: Any,
-    valuation: Valuation | None,
-    pos_label: Any,
-    max_rows: int,
-    seed: int,
+    problem: Problem, target_name: str, valuation: Valuation | None, max_rows: int, seed: int
 ) -> Material:
-    """Read what is to be explored, and value it if that has not been done."""
-    if sensitive_features is None:
-        raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
+    """Gather what is to be explored, and value it if that has not been done."""
     _check_max_rows(max_rows)
-    problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
     if valuation is None:
         _ = problem.positive  # a label that is none is refused before rows are valued
         valuation = OutOfBagEntropy(random_state=seed).fit_problem(problem).valuation_
+    if not problem.names_given and len(getattr(valuation, "protected", ())) == 1:
+        problem = problem.with_attribute_named(valuation.protected[0])
     _check_valuation(valuation, [variable.name for variable in problem.protected], problem.n_rows)
     check_alignment(valuation, problem)
     told = {name: note.kind for name, note in valuation.provenance.variables.items() if note.kind}
@@ -181,7 +173,7 @@ def read_material(
     return Material(
         table=problem.table,
         target=problem.target.take(rows),
-        target_name=str(getattr(y, "name", None) or "y"),
+        target_name=target_name,
         positive=problem.positive,
         attributes=tuple(_attributes(problem, rows)),
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),

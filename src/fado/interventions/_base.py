@@ -60,6 +60,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         sensitive_features: Any = None,
         valuation: Any = None,
         sample_weight: Any = None,
+        groups: Any = None,
     ) -> Any:
         """Choose rows and weights.
 
@@ -78,6 +79,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
             that need none take and ignore it, so that one can stand for the other.
         sample_weight : array-like of shape (n_rows,), optional
             What each row counts in the groups' rates, such as survey weights.
+        groups : array-like of shape (n_rows,), optional
+            Which rows belong together: if rows are valued on the way, in or out of a bag together.
 
         Returns
         -------
@@ -87,24 +90,30 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         """
         self._check_settings()
         problem = read_problem(
-            X, self._target(y), sensitive_features, sample_weight=sample_weight, pos_label=self._pos_label
+            X,
+            self._target(y),
+            sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            pos_label=self._pos_label,
         )
         note_features(self, problem.table)
-        labels, groups = _uncounted(problem.n_rows)
+        labels, members = _uncounted(problem.n_rows)
         if self._counts_cells:
-            labels, groups = problem.labels, problem.groups
+            labels, members = problem.labels, problem.groups
             warn_of_missing(problem.protected)
         utilities = None
         if self.uses_values:
             given = {
                 "X": X,
-                "y": y,
+                "y": self._target(y),
                 "sensitive_features": sensitive_features,
                 "sample_weight": sample_weight,
+                "groups": groups,
             }
             utilities = self._utilities(problem, valuation, given)
         generator = check_random_state(getattr(self, "random_state", None))
-        self._keep(self._choose(labels, groups, utilities, problem.sample_weight, generator))
+        self._keep(self._choose(labels, members, utilities, problem.sample_weight, generator))
         return self
 
     def _keep(self, chosen: TrainingSet) -> None:

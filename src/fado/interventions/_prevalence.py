@@ -108,6 +108,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         sensitive_features: Any = None,
         valuation: Any = None,
         sample_weight: Any = None,
+        groups: Any = None,
     ) -> Any:
         """Drop negatives of the groups with a lower positive rate than the highest.
 
@@ -126,6 +127,8 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             `RandomPrevalenceSampler` takes and ignores it, so that one can stand for the other.
         sample_weight : array-like of shape (n_rows,), optional
             What each row counts in the positive rates, such as survey weights.
+        groups : array-like of shape (n_rows,), optional
+            Which rows belong together: if rows are valued on the way, in or out of a bag together.
 
         Returns
         -------
@@ -133,7 +136,12 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             The rows kept, in their order, each as what it was passed as.
         """
         return self._fit_resample(
-            X, y, sensitive_features=sensitive_features, valuation=valuation, sample_weight=sample_weight
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            valuation=valuation,
+            sample_weight=sample_weight,
+            groups=groups,
         )
 
     def _keep(self, chosen: TrainingSet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,26 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
     random_state : int, RandomState or None
         For a valuator without a seed of its own.
     """
-    valuator = OutOfBagEntropy() if valuator is None else clone(valuator)
-    if random_state is not None and valuator.get_params(deep=False).get("random_state", 0) is None:
+    valuator = OutOfBagEntropy() if valuator is None else clone(valuator, safe=False)
+    parameters = valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
+    if random_state is not None and parameters.get("random_state", 0) is None:
         valuator.set_params(random_state=random_state)
-    if isinstance(valuator, BaseValuator):
+    if isinstance(valuator, BaseValuator) and type(valuator).fit is BaseValuator.fit:
         return valuator.fit_problem(problem).valuation_
-    told = {name: value for name, value in given.items() if name in ("X", "y") or value is not None}
+    told = {name: value for name, value in given.items() if value is not None}
+    for name in ("sample_weight", "groups"):
+        if name in told and not _takes(valuator, name):
+            raise ValueError(
+                f"{type(valuator).__name__}.fit takes no `{name}`: value the rows before, and pass the "
+                "`valuation`, or use a valuator that takes it."
+            )
     return valuator.fit(told.pop("X"), told.pop("y"), **told).valuation_
+
+
+def _takes(valuator: Any, name: str) -> bool:
+    """Tell whether a valuator's `fit` takes an argument."""
+    taken = inspect.signature(valuator.fit).parameters
+    return name in taken or any(own.kind is own.VAR_KEYWORD for own in taken.values())
 
 
 def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:

@@ -234,6 +234,8 @@ def _plain_pandas(name: str, values: Any) -> Any:
         return values if values.dtype.isnative and values.dtype.itemsize <= 8 else _native(name, values)
     if isinstance(values.dtype, pd.SparseDtype):
         return np.asarray(values)
+    if isinstance(values.dtype, pd.PeriodDtype):
+        return pd.Series(values).dt.to_timestamp()
     if isinstance(values.dtype, pd.IntervalDtype):
         values = pd.Series(values).astype("category")
     if isinstance(values.dtype, pd.CategoricalDtype):

@@ -110,6 +110,15 @@ class Problem:
             blocks=None if self.blocks is None else np.unique(self.blocks[rows], return_inverse=True)[1],
         )
 
+    def with_attribute_named(self, name: str) -> Problem:
+        """Give the problem with its one protected attribute called so."""
+        (attribute,), (target, source) = self.protected, self.sources
+        return replace(
+            self,
+            protected=(replace(attribute, name=name),),
+            sources=(target, replace(source, name=name)),
+        )
+
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Give the problem with its variables as what the user says they are."""
         chosen = check_kinds(kinds, [column.name for column in self.sources])

@@ -75,7 +75,7 @@ class Variable:
 def check_kinds(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, Kind]:
     """Check the user's choices of kinds against the variables there are."""
     chosen: dict[str, Kind] = {}
-    for name, word in (kinds or {}).items():
+    for name, word in {str(name): word for name, word in (kinds or {}).items()}.items():
         if name not in names:
             raise ValueError(f"`kinds` names {name!r}, which is none of the variables {names}.")
         if word not in _KIND_WORDS:

@@ -19,9 +19,13 @@ __all__ = ["BaseUtility", "FloatArray", "Terms"]
 FloatArray = npt.NDArray[np.float64]
 Terms = Sequence[tuple[float, FloatArray]]
 
+_SHARED = ("alpha", "betas")  # the parameters that every utility has
+
 
 class BaseUtility(BaseEstimator):
     """Base of the utilities: a subclass says how weighted values combine.
+
+    One with parameters of its own has these two as well, and hands them to ``super().__init__``.
 
     Parameters
     ----------
@@ -105,7 +109,7 @@ class BaseUtility(BaseEstimator):
 
     def _betas_of(self, protected: list[str]) -> dict[str, float]:
         if self.betas is not None:
-            for name in self.betas:
+            for name in map(str, self.betas):
                 if name not in protected:
                     raise ValueError(
                         f"`betas` names {name!r}, which is none of the valuation's protected attributes "
@@ -123,6 +127,8 @@ class BaseUtility(BaseEstimator):
         shown = [f"alpha={float(self.alpha)}"]
         if self.betas is not None:
             shown.append(f"betas={ {name: float(beta) for name, beta in self.betas.items()} }")
+        own = {name: value for name, value in self.get_params(deep=False).items() if name not in _SHARED}
+        shown += [f"{name}={value!r}" for name, value in own.items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:

@@ -18,8 +18,8 @@ __all__ = ["BaseValuator"]
 class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     """Base of the valuators: a subclass gives a value to every row of a problem that has been read.
 
-    It needs the parameter `random_state`. Wherever a valuator is asked for, any other object with `fit` and
-    `valuation_` will do as well.
+    What it draws is seeded by its parameter `random_state`. Wherever a valuator is asked for, any other
+    object with `fit` and `valuation_` will do as well.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         """Value every row of a problem that has been read."""
         problem = problem.with_kinds(getattr(self, "kinds", None))
         note_features(self, problem.table)
-        seed = seed_from(self.random_state)
+        seed = seed_from(getattr(self, "random_state", None))
         valuation = self._value(problem, judge, seed)
         pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
         self.seed_ = seed

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._versions import library_versions
+from fado.tabular import attribute_columns
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._scale import EFFECT, ENTROPY, Scale
@@ -253,14 +254,12 @@ class Valuation:
         )
 
     @classmethod
-    def from_values(
-        cls, values: Mapping[str, npt.ArrayLike], *, scales: Mapping[str, Scale] | None = None
-    ) -> Valuation:
+    def from_values(cls, values: Any, *, scales: Mapping[str, Scale] | None = None) -> Valuation:
         """Take values that were made elsewhere, of either sign; higher must mean worth more.
 
         Parameters
         ----------
-        values : mapping of str to array-like
+        values : mapping of str to array-like, or table with such columns
             The values for ``"y"``, and for every protected attribute by its name; NaN where a row has none. A
             pandas Series' index is kept.
         scales : mapping of str to Scale, optional
@@ -279,9 +278,18 @@ class Valuation:
         >>> valuation.scales["age"].is_signed
         True
         """
+        index = getattr(values, "index", None) if hasattr(values, "iloc") else None
+        if not isinstance(values, Mapping):
+            values = {column.name: column.numbers() for column in attribute_columns(values)}
         if "y" not in values:
             raise ValueError(f"`values` must hold the values for 'y', the target, got {list(values)}.")
+        if index is None and hasattr(values["y"], "iloc"):
+            index = values["y"].index
         arrays = {str(name): _as_values(str(name), values[name]) for name in values}
+        told = {str(name): scale for name, scale in (scales or {}).items()}
+        unknown = [name for name in told if name not in arrays]
+        if unknown:
+            raise ValueError(f"`scales` names {unknown[0]!r}, which `values` does not hold.")
         ordered = {"y": arrays.pop("y"), **arrays}
         for name, array in ordered.items():
             if len(array) != len(ordered["y"]):
@@ -290,8 +298,8 @@ class Valuation:
                 )
         return cls(
             ordered,
-            scales={name: (scales or {}).get(name, EFFECT) for name in ordered},
-            index=getattr(values["y"], "index", None) if hasattr(values["y"], "iloc") else None,
+            scales={name: told.get(name, EFFECT) for name in ordered},
+            index=index,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

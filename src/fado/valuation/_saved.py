@@ -13,7 +13,7 @@ import numpy as np
 from fado._files import replacing
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import FIELDS, Valuation
-from fado.valuation._scale import EFFECT, ENTROPY, Scale
+from fado.valuation._scale import CLOSENESS, EFFECT, ENTROPY, Scale
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +38,8 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
         for variable in valuation.variables:
             names.append(_column_name(field, variable, names))
             columns.append(pa.array(valuation.field(field, variable)))
+    if ending == ".csv":
+        _check_csv(valuation, names)
     about = {
         "format": FORMAT,
         "variables": valuation.variables,
@@ -76,15 +78,18 @@ def read(path: str | os.PathLike[str]) -> Valuation:
     }
     if "counts" in arrays_of:
         arrays_of["counts"] = {name: own.astype(np.int32) for name, own in arrays_of["counts"].items()}
-    scales = about["scales"]
-    if scales is None:  # a CSV file does not tell
-        scales = {name: _guessed_scale(own) for name, own in arrays_of["values"].items()}
-    return Valuation(**arrays_of, scales=scales, provenance=about["provenance"])
+    return Valuation(**arrays_of, scales=about["scales"], provenance=about["provenance"])
 
 
-def _guessed_scale(values: Any) -> Scale:
-    known = values[~np.isnan(values)]
-    return ENTROPY if ((known >= 0) & (known <= 1)).all() else EFFECT
+def _check_csv(valuation: Valuation, names: Sequence[str]) -> None:
+    """Refuse to write what could not be read as what it is: a CSV file has nothing but its columns' names."""
+    told = _guessed(names)
+    same = (told["variables"], told["fields"]) == (valuation.variables, valuation.fields)
+    if not same or any(told["scales"][name].is_unit != own.is_unit for name, own in valuation.scales.items()):
+        raise ValueError(
+            "A CSV file keeps neither scales nor odd names, and would be read as other values: save the "
+            "valuation as .parquet, or the numbers alone with `valuation.values.to_csv`."
+        )
 
 
 def _ending(path: str | os.PathLike[str]) -> str:
@@ -137,15 +142,24 @@ def _described(table: pa.Table, foreign: str) -> dict[str, Any]:
     if not isinstance(variables, list) or not isinstance(fields, list) or not set(fields) <= set(FIELDS):
         raise ValueError(f"{foreign}: its columns do not match its description.")
     try:
-        scales = {name: Scale.from_dict(scale) for name, scale in about.get("scales", {}).items()}
         provenance = Provenance.from_dict(metadata)
+        scales = {name: _first_scale(provenance.kind_of(name)) for name in variables}
+        scales |= {name: Scale.from_dict(scale) for name, scale in about.get("scales", {}).items()}
     except (ValueError, AttributeError) as error:
         raise ValueError(f"{foreign}: {error}") from error
     return {"variables": variables, "fields": fields, "scales": scales, "provenance": provenance}
 
 
+def _first_scale(kind: str) -> Scale:
+    """Give the scale that a variable of this kind had before files told it."""
+    return CLOSENESS if kind == "continuous" else ENTROPY
+
+
 def _guessed(names: Sequence[str]) -> dict[str, Any]:
-    """Read variables and fields off the columns of a CSV file."""
+    """Read variables and fields off the columns of a CSV file.
+
+    Our own valuators leave more than values behind; values alone are taken for effects.
+    """
     fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
     variables = list(names[: len(names) // len(fields)])
     expected: list[str] = []
@@ -156,6 +170,6 @@ def _guessed(names: Sequence[str]) -> dict[str, Any]:
     return {
         "variables": variables if matches else [],
         "fields": fields,
-        "scales": None,
+        "scales": dict.fromkeys(variables, ENTROPY if len(fields) > 1 else EFFECT),
         "provenance": Provenance(),
     }

@@ -118,6 +118,7 @@ def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -
         z_exclude = [z_exclude]
     if not isinstance(z_exclude, Mapping):
         z_exclude = dict.fromkeys(attributes, z_exclude)
+    z_exclude = {str(name): columns for name, columns in z_exclude.items()}
     unknown = [name for name in z_exclude if name not in attributes]
     if unknown:
         raise ValueError(
