@@ -6,13 +6,17 @@ from importlib import import_module
 
 import pytest
 
-REGISTRIES = {"fado.utility._registry": "_CLASSES", "fado.interventions._registry": "_ENTRIES"}
+REGISTRIES = {
+    "fado.valuation._registry": "_CLASSES",
+    "fado.utility._registry": "_CLASSES",
+    "fado.interventions._registry": "_ENTRIES",
+}
 
 
 @pytest.fixture(autouse=True)
 def registries_stay_as_they_are() -> Iterator[None]:
     """Take out again what a test or an example registers."""
-    import_module("fado.interventions")  # registers ours, and the utilities on its way
+    import_module("fado.interventions")  # registers ours, utilities and valuators on its way
     before = {name: dict(getattr(sys.modules[name], own)) for name, own in REGISTRIES.items()}
     yield
     for name, entries in before.items():

@@ -7,6 +7,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
 
 from fado import (
     InBagEntropy,
@@ -18,7 +19,9 @@ from fado import (
     Valuation,
     explore,
 )
-from fado.valuation import BaseValuator
+from fado.cli._app import build_app
+from fado.experiment import Experiment
+from fado.valuation import BaseValuator, make_valuator, register_valuator, valuator_names
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -185,3 +188,31 @@ def test_integer_names_are_names_everywhere():
     valuation = valuator.fit(frame, Y, sensitive_features=2).valuation_
     assert valuator.excluded_columns_ == {"2": ["1", "2"]}
     np.testing.assert_array_equal(LinearUtility(alpha=0, betas={2: 1.0})(valuation), valuation["2"])
+
+
+def test_a_registered_valuator_serves_experiments_and_commands(tmp_path):
+    register_valuator("signed")(SignedValues)
+    assert valuator_names()[:2] == ("oob", "inbag")
+    assert valuator_names()[-1] == "signed"
+    with pytest.raises(ValueError, match="There is a valuator called 'signed' already, SignedValues"):
+        register_valuator("signed")(InBagEntropy)
+    with pytest.raises(ValueError, match=r"The algorithm must be 'oob' or .* got 'cubic'"):
+        make_valuator("cubic")
+    X.assign(sex=SEX, y=Y).to_csv(tmp_path / "t.csv", index=False)
+    told = {"path": str(tmp_path / "t.csv"), "target": "y", "protected": "sex", "drop": ["sex"]}
+    experiment = Experiment(
+        {
+            "data": told,
+            "split": {"method": "random", "train": 0.6, "test": 0.4},
+            "valuation": {"algorithms": ["signed"]},
+            "interventions": {"uaps": {"alphas": [1.0]}},
+            "models": {"count": 1, "space": {"n_estimators": 5}},
+        }
+    )
+    frame = experiment.run(tmp_path / "store", n_jobs=1).frame
+    assert set(frame["algorithm"].dropna()) == {"signed"}
+    assert (frame["status"] == "done").all()
+    arguments = ["value", told["path"], "--target", "y", "--protected", "sex", "--algorithm", "signed"]
+    done = CliRunner().invoke(build_app(), [*arguments, "--out", str(tmp_path / "v.parquet")])
+    assert done.exit_code == 0, done.output
+    assert Valuation.load(tmp_path / "v.parquet").scales["sex"].is_signed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -15,16 +14,9 @@ from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.cli._values import save_values
 from fado.tabular import group_rows
-from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation
+from fado.valuation import Valuation, make_valuator
 
 __all__ = ["value"]
-
-
-class Algorithm(StrEnum):
-    """The two valuation algorithms."""
-
-    oob = "oob"
-    inbag = "inbag"
 
 
 @in_sentences
@@ -37,8 +29,11 @@ def value(
     exclude: Exclude = None,
     drop: Drop = None,
     algorithm: Annotated[
-        Algorithm, typer.Option(help="Out of bag (rows unseen by the models) or in bag.")
-    ] = Algorithm.oob,
+        str,
+        typer.Option(
+            metavar="oob|inbag", help="Out of bag (rows unseen by the models), in bag, or a registered one."
+        ),
+    ] = "oob",
     bags: Annotated[int, typer.Option(metavar="N", min=1, help="Number of bags, out of bag.")] = 10,
     weight: Weight = None,
     groups: Annotated[
@@ -56,16 +51,14 @@ def value(
     inputs = read_inputs(
         data, target, protected, positive=positive, drop=drop or [], weight=weight, groups=groups
     )
-    shared: dict[str, Any] = {
-        "z_exclude": _kept_from_models(inputs, exclude or []),
-        "random_state": seed,
-        "n_jobs": jobs,
-        "progress": True,
-    }
-    if algorithm is Algorithm.oob:
-        valuator: Any = OutOfBagEntropy(n_bags=bags, **shared)
-    else:
-        valuator = InBagEntropy(**shared)
+    valuator = make_valuator(
+        algorithm,
+        n_bags=bags,
+        z_exclude=_kept_from_models(inputs, exclude or []),
+        random_state=seed,
+        n_jobs=jobs,
+        progress=True,
+    )
     valuator.fit(
         inputs.features,
         inputs.target,
@@ -74,7 +67,7 @@ def value(
         groups=inputs.groups,
     )
     save_values(valuator.valuation_, out, target, inputs.target)
-    _print_summary(inputs, valuator.valuation_, valuator.excluded_columns_)
+    _print_summary(inputs, valuator.valuation_, getattr(valuator, "excluded_columns_", {}))
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
 
 
@@ -107,4 +100,4 @@ def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, lis
                 line += [*np.nanquantile(valuation[which][members], [0.25, 0.5, 0.75])]
             rows.append(line)
         print_table(f"Protected attribute {name}", header, rows)
-        print(f"Columns left out of the models of {name}: {', '.join(excluded[name]) or 'none'}")
+        print(f"Columns left out of the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")

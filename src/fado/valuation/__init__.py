@@ -3,6 +3,7 @@
 from fado.valuation._alignment import check_alignment
 from fado.valuation._base import BaseValuator
 from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
+from fado.valuation._registry import make_valuator, register_valuator, valuator_names
 from fado.valuation._result import Valuation
 from fado.valuation._scale import Scale
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
@@ -18,4 +19,7 @@ __all__ = [
     "Valuation",
     "VariableNote",
     "check_alignment",
+    "make_valuator",
+    "register_valuator",
+    "valuator_names",
 ]

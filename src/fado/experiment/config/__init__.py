@@ -1,6 +1,5 @@
 """What is asked: a TOML file in, checked and frozen settings out."""
 
-from fado.experiment.config._algorithms import ALGORITHMS, make_valuator
 from fado.experiment.config._config import config_from, read_config
 from fado.experiment.config._interventions import rename_former
 from fado.experiment.config._presets import PRESETS, preset_text, write_preset
@@ -15,7 +14,6 @@ from fado.experiment.config._settings import (
 from fado.experiment.config._space import Parameter, draw_models
 
 __all__ = [
-    "ALGORITHMS",
     "PRESETS",
     "Config",
     "DataConfig",
@@ -26,7 +24,6 @@ __all__ = [
     "ValuationConfig",
     "config_from",
     "draw_models",
-    "make_valuator",
     "preset_text",
     "read_config",
     "rename_former",

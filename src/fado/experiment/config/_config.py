@@ -8,7 +8,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from fado.experiment.config._algorithms import ALGORITHMS
 from fado.experiment.config._interventions import keep_interventions, read_interventions
 from fado.experiment.config._section import Section, as_text, is_number
 from fado.experiment.config._settings import (
@@ -20,6 +19,7 @@ from fado.experiment.config._settings import (
     ValuationConfig,
 )
 from fado.experiment.config._space import read_parameter, read_space
+from fado.valuation import valuator_names
 
 __all__ = ["config_from", "read_config"]
 
@@ -171,14 +171,14 @@ def _valuation(section: Section) -> ValuationConfig:
         one = Section(model, f"valuation.models[{j}]")
         models.append({name: read_parameter(one.take(name), name, one.at(name)) for name in one})
     valuation = ValuationConfig(
-        algorithms=section.texts("algorithms", ("oob",), tuple(ALGORITHMS)),
+        algorithms=section.texts("algorithms", ("oob",), valuator_names()),
         bags=section.whole("bags", 10, at_least=1),
         unseen_fraction=section.number("unseen_fraction", 0.2, above=0, below=1),
         models=tuple(models),
     )
     section.done()
     if not valuation.algorithms:
-        listed = ", ".join(map(repr, ALGORITHMS))
+        listed = ", ".join(map(repr, valuator_names()))
         raise ValueError(f"`valuation.algorithms` is empty: list at least one of {listed}.")
     if valuation.bags * valuation.unseen_fraction < 1 - 1e-9:
         raise ValueError(

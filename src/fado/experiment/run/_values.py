@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fado.experiment.config import Config, make_valuator
+from typing import Any
+
+from fado.experiment.config import Config
 from fado.experiment.run._data import Data
-from fado.valuation import Valuation
+from fado.valuation import Valuation, make_valuator
 
 __all__ = ["value_training_part"]
 
@@ -16,7 +18,9 @@ def value_training_part(
     there = data.problem.table.names
     valuator = make_valuator(
         algorithm,
-        config.valuation,
+        estimators=_estimators(config.valuation.models),
+        n_bags=config.valuation.bags,
+        unseen_fraction=config.valuation.unseen_fraction,
         z_exclude={
             name: [*config.data.exclude, *([source] if source in there else [])]
             for name, source in data.sources.items()
@@ -26,3 +30,11 @@ def value_training_part(
         progress=progress,
     )
     return valuator.fit_problem(data.problem.take(data.parts["train"])).valuation_
+
+
+def _estimators(models: tuple[dict[str, Any], ...]) -> list[Any] | None:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    if not models:
+        return None
+    return [kind(**model) for model in models for kind in (LGBMClassifier, LGBMRegressor)]

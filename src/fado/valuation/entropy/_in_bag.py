@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from fado.tabular import Variable
+from fado.valuation._registry import register_valuator
 from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
 
 __all__ = ["InBagEntropy"]
 
 
+@register_valuator("inbag")
 class InBagEntropy(EntropyValuator):
     """Value every row by how unsure models are of it that were trained on all rows.
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from fado.tabular import Problem, Variable
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._registry import register_valuator
 from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
 
 __all__ = ["OutOfBagEntropy"]
 
 
+@register_valuator("oob")
 class OutOfBagEntropy(EntropyValuator):
     """Value every row by how unsure models are of it that were trained on other rows.
 
