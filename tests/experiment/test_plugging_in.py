@@ -17,7 +17,7 @@ REGISTRIES = (("fado.interventions._registry", "_ENTRIES"), ("fado.utility._regi
 def registries(monkeypatch):
     """Registries that forget what a test adds; calling this lets them forget at once."""
     for module, name in REGISTRIES:
-        monkeypatch.setattr(sys.modules[module], name, dict(getattr(sys.modules[module], name)))
+        monkeypatch.setattr(sys.modules[module], name, copy.copy(getattr(sys.modules[module], name)))
     return monkeypatch.undo
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from fado._plugins import load_plugins
+from fado._registry import ClassRegistry
 from fado.utility._base import BaseUtility
 
 __all__ = ["register_utility", "utility_class", "utility_names"]
 
 Class = TypeVar("Class", bound=type[BaseUtility])
 
-_CLASSES: dict[str, type[BaseUtility]] = {}
+_CLASSES = ClassRegistry("utility")
 
 
 def register_utility(name: str) -> Callable[[Class], Class]:
@@ -29,26 +29,14 @@ def register_utility(name: str) -> Callable[[Class], Class]:
     >>> utility_class("linear") is LinearUtility
     True
     """
-
-    def register(kind: Class) -> Class:
-        known = _CLASSES.get(name)
-        if known is not None and known.__qualname__ != kind.__qualname__:
-            raise ValueError(f"There is a utility called {name!r} already, {known.__qualname__}.")
-        _CLASSES[name] = kind
-        return kind
-
-    return register
+    return _CLASSES.register(name)
 
 
 def utility_names() -> tuple[str, ...]:
     """List the utilities, in the order in which they were registered."""
-    load_plugins()
-    return tuple(_CLASSES)
+    return _CLASSES.names()
 
 
 def utility_class(name: str) -> Any:
     """Give the class of a utility."""
-    load_plugins()
-    if name not in _CLASSES:
-        raise ValueError(f"`utility` must be {' or '.join(map(repr, _CLASSES))}, got {name!r}.")
-    return _CLASSES[name]
+    return _CLASSES.find(name, "`utility`")

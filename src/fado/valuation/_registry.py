@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from fado._plugins import load_plugins
+from fado._registry import ClassRegistry
 
 __all__ = ["make_valuator", "register_valuator", "valuator_names"]
 
 Class = TypeVar("Class", bound=type)
 
-_CLASSES: dict[str, type[Any]] = {}
+_CLASSES = ClassRegistry("valuator")
 
 
 def register_valuator(name: str) -> Callable[[Class], Class]:
@@ -23,21 +23,12 @@ def register_valuator(name: str) -> Callable[[Class], Class]:
     name : str
         A word that no other valuator has.
     """
-
-    def register(kind: Class) -> Class:
-        known = _CLASSES.get(name)
-        if known is not None and known.__qualname__ != kind.__qualname__:
-            raise ValueError(f"There is a valuator called {name!r} already, {known.__qualname__}.")
-        _CLASSES[name] = kind
-        return kind
-
-    return register
+    return _CLASSES.register(name)
 
 
 def valuator_names() -> tuple[str, ...]:
     """List the valuators, in the order in which they were registered."""
-    load_plugins()
-    return tuple(_CLASSES)
+    return _CLASSES.names()
 
 
 def make_valuator(name: str, **settings: Any) -> Any:
@@ -51,8 +42,6 @@ def make_valuator(name: str, **settings: Any) -> Any:
     >>> make_valuator("inbag", n_bags=5, random_state=0)
     InBagEntropy(random_state=0)
     """
-    if name not in valuator_names():
-        known = " or ".join(map(repr, _CLASSES))
-        raise ValueError(f"The algorithm must be {known}, got {name!r}.")
-    taken = inspect.signature(_CLASSES[name]).parameters
-    return _CLASSES[name](**{own: value for own, value in settings.items() if own in taken})
+    kind = _CLASSES.find(name, "The algorithm")
+    taken = inspect.signature(kind).parameters
+    return kind(**{own: value for own, value in settings.items() if own in taken})
