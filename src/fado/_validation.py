@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["check_choice", "check_share"]
+__all__ = ["check_choice", "check_count", "check_share"]
 
 
 def check_share(name: str, value: Any) -> float:
@@ -15,6 +15,34 @@ def check_share(name: str, value: Any) -> float:
     if not 0 <= float(value) <= 1:
         raise ValueError(f"`{name}` must be in [0, 1], got {value}.")
     return float(value)
+
+
+def check_count(name: str, value: Any, least: int, most: int) -> int:
+    """Give a setting as a whole number, or say what is wrong with it.
+
+    Parameters
+    ----------
+    name : str
+        Where it stands: a parameter, or a key of a configuration.
+    value : object
+        What was given.
+    least, most : int
+        The bounds; `most` is what no machine gets through, so that a slip of the finger is noticed at once.
+
+    Examples
+    --------
+    >>> check_count("n_bags", 10**10, 1, 100_000)
+    Traceback (most recent call last):
+        ...
+    ValueError: `n_bags` must be at most 100,000, got 10000000000.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"`{name}` must be a whole number, got {value!r}.")
+    if value < least:
+        raise ValueError(f"`{name}` must be at least {least:,}, got {value}.")
+    if value > most:
+        raise ValueError(f"`{name}` must be at most {most:,}, got {value}.")
+    return int(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

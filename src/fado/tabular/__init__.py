@@ -10,12 +10,15 @@ from fado.tabular._open import nearest_names, open_table
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
+from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
 from fado.tabular._table import Table, one_hot
 from fado.tabular._variables import MISSING, TARGET, Kind, Variable, check_learnable, variable_from
 
 __all__ = [
     "ENDINGS",
+    "MIN_GROUP_SIZE",
     "MISSING",
+    "SMALL_SHARE",
     "TARGET",
     "Column",
     "Groups",
@@ -26,6 +29,7 @@ __all__ = [
     "Variable",
     "attribute_columns",
     "check_learnable",
+    "check_min_group_size",
     "column_from",
     "columns_equal_to",
     "columns_that_determine",
@@ -42,8 +46,10 @@ __all__ = [
     "read_problem",
     "read_table",
     "short_name",
+    "small_groups",
     "source_column",
     "take_rows",
+    "tell_small",
     "variable_from",
     "warn_of_missing",
     "weights_of",
