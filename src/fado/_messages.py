@@ -38,12 +38,13 @@ def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:
 
 
 def closest_names(name: str, names: Sequence[str], otherwise: str = ".") -> str:
-    """Give the end of a sentence that says which names come close to a wrong one.
+    """Give the end of a sentence that says which names come close to a wrong one, in whatever case.
 
     Examples
     --------
-    >>> "There is no column 'agee'" + closest_names("agee", ["age", "sex"])
-    "There is no column 'agee'; did you mean 'age'?"
+    >>> "There is no column 'Agee'" + closest_names("Agee", ["age", "sex"])
+    "There is no column 'Agee'; did you mean 'age'?"
     """
-    close = difflib.get_close_matches(name, names, n=3)
+    by_lower = {known.lower(): known for known in reversed(names)}
+    close = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=3)]
     return f"; did you mean {', '.join(map(repr, close))}?" if close else otherwise

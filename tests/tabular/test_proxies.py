@@ -1,5 +1,7 @@
 import numpy as np
 import pandas as pd
+import pytest
+from scipy.sparse import csc_array, csr_matrix
 
 from fado.tabular import Table, column_from, columns_equal_to, columns_that_determine, variable_from
 
@@ -89,3 +91,79 @@ def test_columns_that_repeat_the_target_are_told_from_rules():
     continuous = variable_from(column_from("y", RNG.normal(size=N)), kind=None)
     scaled = Table.from_input(FRAME.assign(outcome=continuous.labels * 3 + 1))
     assert [scaled.names[j] for j in columns_equal_to(continuous, scaled)] == ["outcome"]
+
+
+def copied(frame, z, rows):
+    return frame.iloc[rows].reset_index(drop=True), np.asarray(z)[rows]
+
+
+@pytest.mark.parametrize(
+    "times", ["bootstrap", "each five times", "one class forty times", "each eighty times"]
+)
+@pytest.mark.parametrize("kind", ["classes", "continuous"])
+def test_copies_of_rows_make_no_column_determine_anything(times, kind):
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame({"number": rng.normal(size=n), "name": [f"n{j}" for j in range(n)]})
+    frame["band"] = rng.choice(list("abc"), n)
+    z = rng.integers(0, 2, n) if kind == "classes" else rng.normal(size=n)
+    rows = {
+        "bootstrap": rng.integers(0, n, 3 * n),
+        "each five times": np.repeat(np.arange(n), 5),
+        "one class forty times": np.repeat(np.arange(n), np.where(z > 0, 40, 1)),
+        "each eighty times": rng.permutation(np.repeat(np.arange(n), 80)),
+    }[times]
+    frame, z = copied(frame, z, rows)
+    assert found(z, frame, kind) == []
+
+
+def test_what_determines_is_found_among_copies_too():
+    rng = np.random.default_rng(0)
+    frame, z = copied(FRAME, np.where(AGE >= 50, "old", "young"), rng.integers(0, N, 5 * N))
+    assert found(z, frame) == ["age", "exact_age", "decade"]
+
+
+def test_rows_that_agree_because_there_is_little_to_tell_apart_count_all():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"decade": rng.integers(2, 9, 500), "sex": rng.choice(["f", "m"], 500)})
+    assert found(frame["decade"] >= 5, frame) == ["decade"]
+    postcode = pd.DataFrame({"postcode": [f"p{j}" for j in rng.integers(0, 60, 500)]})
+    assert found(postcode["postcode"].isin([f"p{j}" for j in range(25)]), postcode) == ["postcode"]
+
+
+def test_zeros_of_either_sign_and_missing_entries_are_the_same_in_copies():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"number": rng.normal(size=300), "zero": 0.0, "gap": np.nan})
+    again = frame.assign(zero=-0.0)
+    z = rng.integers(0, 2, 300)
+    assert found(np.tile(z, 4), pd.concat([frame, again] * 2, ignore_index=True)) == []
+
+
+def test_a_column_of_few_values_does_not_order_rows_that_come_in_order():
+    frame = pd.DataFrame({"nearly_constant": np.arange(N) == N - 5, "x": RNG.normal(size=N)})
+    assert found(np.arange(N) * 1.0, frame, "continuous") == []
+
+
+@pytest.mark.parametrize("kind", ["classes", "continuous"])
+def test_sparse_columns_are_found_as_dense_ones_are(kind):
+    rng = np.random.default_rng(0)
+    dense = rng.poisson(0.2, size=(3000, 40)).astype(float)
+    dense[:, 35:] = rng.normal(size=(3000, 5))
+    dense[::9, 3] = np.nan
+    z = dense[:, 36] > 0.3 if kind == "classes" else 2 * dense[:, 36] + 1
+    dense[:, 7] = np.where(dense[:, 36] > 0.3, 2.0, 0.0)
+    expected = [7, 36] if kind == "classes" else [36]
+    variable = variable_from(column_from("z", z))
+    for X in (dense, csr_matrix(dense), csc_array(dense)):
+        assert columns_that_determine(variable, Table.from_input(X), frozenset()) == expected
+        assert columns_that_determine(variable, Table.from_input(X), frozenset({36})) == expected[:-1]
+
+
+def test_copies_of_sparse_rows_make_no_column_determine_anything():
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((300, 10)) < 0.5, rng.normal(size=(300, 10)), 0.0)
+    dense[:, 0] = rng.normal(size=300)
+    dense[:20, 1] = np.nan
+    rows = rng.integers(0, 300, 3000)
+    variable = variable_from(column_from("z", rng.integers(0, 2, 300)[rows]))
+    assert columns_that_determine(variable, Table.from_input(csr_matrix(dense[rows])), frozenset()) == []

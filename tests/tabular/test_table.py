@@ -262,7 +262,9 @@ def test_masked_matrices_are_missing_where_the_mask_is():
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, bool, np.float64])
 def test_sparse_matrices_of_any_numbers_are_sparse_floats(form, dtype):
     table = Table.from_input(form(np.array([[0, 1], [1, 0]], dtype=dtype)))
-    assert (table.n_rows, table.n_columns, table.names) == (2, 2, [])
+    assert (table.n_rows, table.n_columns, table.names) == (2, 2, ["x0", "x1"])
+    assert table.columns == ()
+    assert table.column(1).numbers().tolist() == [1.0, 0.0]
     assert table.source.dtype == np.float64
     assert table.take(np.array([1])).source.toarray().tolist() == [[1.0, 0.0]]
 

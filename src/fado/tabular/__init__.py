@@ -1,12 +1,19 @@
 """What a user hands over, read once: tables, variables, labels, groups, files."""
 
 from fado.tabular._columns import Column, column_from
-from fado.tabular._comparisons import protected_from, short_name, source_column
+from fado.tabular._comparisons import (
+    check_compared,
+    protected_from,
+    short_name,
+    source_column,
+    source_columns,
+)
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, weights_of
 from fado.tabular._groups import Groups, group_rows, warn_of_missing
 from fado.tabular._labels import Labels, label_named, positive_code
 from fado.tabular._open import nearest_names, open_table
+from fado.tabular._patterns import is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
@@ -28,6 +35,7 @@ __all__ = [
     "Table",
     "Variable",
     "attribute_columns",
+    "check_compared",
     "check_learnable",
     "check_min_group_size",
     "column_from",
@@ -35,7 +43,9 @@ __all__ = [
     "columns_that_determine",
     "ending_of",
     "group_rows",
+    "is_pattern",
     "label_named",
+    "names_like",
     "nearest_names",
     "note_features",
     "one_column",
@@ -48,6 +58,7 @@ __all__ = [
     "short_name",
     "small_groups",
     "source_column",
+    "source_columns",
     "take_rows",
     "tell_small",
     "variable_from",

@@ -5,10 +5,13 @@ A raw age beside ``age >= 50`` would make every model sure of the group, and eve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from fado.tabular._columns import Column
 from fado.tabular._table import Table
@@ -19,6 +22,8 @@ __all__ = ["columns_equal_to", "columns_that_determine"]
 SAMPLE = 2_000  # rows that are enough to rule most columns out
 TOLERANCE = 0.001  # share of what guessing the commonest class (or the mean) leaves open
 EVIDENCE = 10.0  # disagreements that chance alone would have shown, at the least
+PART = 20_000  # rows that are enough to believe a column
+FEW_VALUES = 20
 LENIENCE = 20.0  # how much worse a column may do on the sample before it is ruled out
 
 
@@ -28,27 +33,116 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     For classes: every value of the column goes with one class, or the sorted column splits into a few
     stretches of one class each. For numbers: the column orders rows as the variable does, or each of its
     values goes with one number. Only as much evidence as chance cannot explain counts, so an identifier,
-    whose values never repeat, is not reported.
+    whose values never repeat, is not reported; nor is a column whose values repeat only with the whole row,
+    in a table that holds rows several times.
     """
     known = variable.known
     if variable.has_missing:  # a group that no rule made
         known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
     sample = rows[:: max(1, len(rows) // SAMPLE)]
-    return [
-        j
-        for j, column in enumerate(table.columns)
-        if j not in skip
-        and not _ruled_out(*_sorted(column, variable, sample), ordered=column.levels is None)
-        and _determines(*_sorted(column, variable, rows), ordered=column.levels is None)
-    ]
+    judge = _Judge(variable, table, rows)
+    candidates: Iterable[int] = range(table.n_columns)
+    if table.is_sparse:
+        candidates = _sparse_candidates(table.source, variable, sample)
+    found = []
+    for j in candidates:
+        if j in skip:
+            continue
+        column = table.column(j)
+        labels, starts = _sorted(column, variable, sample)
+        if _ruled_out(labels, starts, ordered=column.levels is None):
+            continue
+        if judge.determines(column, few_values=len(starts) <= FEW_VALUES):
+            found.append(j)
+    return found
+
+
+class _Judge:
+    """Tells which columns determine a variable, by all rows or, where rows are copies, by the distinct ones.
+
+    A column of few values repeats them in any table, and so does the only column of a table. Any other is
+    believed if some rows without copies, or all that there are, show enough.
+    """
+
+    def __init__(self, variable: Variable, table: Table, rows: npt.NDArray[np.intp]) -> None:
+        self._variable = variable
+        self._table = table
+        self._rows = rows
+
+    def determines(self, column: Column, *, few_values: bool) -> bool:
+        copies_matter = not few_values and self._table.n_columns > 1
+        if copies_matter and not self._holds(column, self._some_distinct):
+            return self._holds(column, self._distinct)
+        return self._holds(column, self._rows)
+
+    def _holds(self, column: Column, rows: npt.NDArray[np.intp]) -> bool:
+        return _determines(*_sorted(column, self._variable, rows), ordered=column.levels is None)
+
+    @cached_property
+    def _some_distinct(self) -> npt.NDArray[np.intp]:
+        return self._without_copies(self._rows[:: max(1, len(self._rows) // PART)])
+
+    @cached_property
+    def _distinct(self) -> npt.NDArray[np.intp]:
+        return self._without_copies(self._rows)
+
+    def _without_copies(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Give the first of the rows that agree in the variable and in every column."""
+        key = _hashed(self._variable.labels[rows].astype(np.float64))
+        if self._table.is_sparse:
+            key = _hashed(_projected(self._table.source[rows]), key)
+        for column in self._table.columns:
+            key = _hashed(_values(column, rows), key)
+        return rows[~pd.Series(key).duplicated().to_numpy()]
+
+
+def _hashed(
+    values: npt.NDArray[np.float64], key: npt.NDArray[np.uint64] | None = None
+) -> npt.NDArray[np.uint64]:
+    """Mix numbers into a key per row; rows that differ share one only by a chance of next to nothing."""
+    mixed = (values + 0.0).view(np.uint64)  # + 0.0: one zero, not two
+    if key is not None:
+        mixed = mixed ^ (key * np.uint64(3))
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _projected(matrix: Any) -> npt.NDArray[np.float64]:
+    """Give one number per row of a sparse matrix that only equal rows share."""
+    matrix = matrix.copy()
+    matrix.data = np.nan_to_num(matrix.data.astype(np.float64), nan=-1 / 3, posinf=1 / 7, neginf=-1 / 7)
+    return np.asarray(matrix @ np.random.default_rng(0).random(matrix.shape[1])).ravel()
+
+
+def _sparse_candidates(matrix: Any, variable: Variable, sample: npt.NDArray[np.intp]) -> list[int]:
+    """List the columns of a sparse matrix that a sample's zeros do not rule out, all columns at once.
+
+    Where the rows that have a zero scatter too much, so do all; see `_ruled_out`.
+    """
+    rows, labels = matrix[sample], variable.labels[sample]
+    there = rows.copy()
+    there.data = (rows.data != 0).astype(np.float64)
+    n_zeros = len(sample) - np.asarray(there.sum(axis=0)).ravel()
+    if variable.kind == "classes":
+        members = (labels[:, None] == np.unique(labels)).astype(np.float64)
+        zeros = members.sum(axis=0) - there.T @ members
+        allowed = 1 + LENIENCE * TOLERANCE * (len(sample) - members.sum(axis=0).max())
+        possible = n_zeros - zeros.max(axis=1) <= allowed
+    else:
+        moments = np.column_stack([labels - labels.mean(), np.square(labels - labels.mean())])
+        sums, squares = (moments.sum(axis=0) - there.T @ moments).T
+        scatter = squares - np.square(sums) / np.maximum(n_zeros, 1)
+        possible = (n_zeros <= len(sample) / 2) | (scatter <= LENIENCE * TOLERANCE * moments[:, 1].sum())
+    return np.flatnonzero(possible).tolist()
 
 
 def columns_equal_to(variable: Variable, table: Table) -> list[int]:
     """List the positions of the columns that are the variable itself, perhaps under other labels."""
     found = []
     for j in columns_that_determine(variable, table, frozenset()):
-        values = _values(table.columns[j], np.arange(table.n_rows))
+        values = _values(table.column(j), np.arange(table.n_rows))
         if variable.kind == "classes":
             same = len(np.unique(values)) == len(variable.classes)
         else:
@@ -81,7 +175,7 @@ def _ruled_out(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, ordere
     if labels.dtype.kind == "f":
         return (
             _scatter(labels, starts) > LENIENCE * TOLERANCE
-            and _scatter_of_order(labels) > LENIENCE * TOLERANCE
+            and _scatter_of_order(labels, starts) > LENIENCE * TOLERANCE
         )
     lost = _minority(labels, starts) > 1 + LENIENCE * TOLERANCE * (n - np.bincount(labels).max())
     repeats = (n - len(starts)) * _disagreement(labels) >= EVIDENCE
@@ -96,7 +190,7 @@ def _determines(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp], *, order
     if labels.dtype.kind == "f":
         if n - len(starts) >= max(EVIDENCE, n / 2) and _scatter(labels, starts) <= TOLERANCE:
             return True
-        return ordered and n >= EVIDENCE and _scatter_of_order(labels) <= TOLERANCE
+        return ordered and n >= EVIDENCE and _scatter_of_order(labels, starts) <= TOLERANCE
     if _minority(labels, starts) > TOLERANCE * (n - np.bincount(labels).max()):
         return False
     if (n - len(starts)) * _disagreement(labels) >= EVIDENCE:
@@ -127,12 +221,21 @@ def _minority(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> int:
 def _scatter(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
     """Give the share of the variance that is left within the values of the column."""
     total = np.square(labels - labels.mean()).sum()
+    if not total:
+        return 0.0
     counts = np.diff(np.r_[starts, len(labels)])
     means = np.add.reduceat(labels, starts) / counts
     return float(np.square(labels - np.repeat(means, counts)).sum() / total)
 
 
-def _scatter_of_order(labels: npt.NDArray[Any]) -> float:
-    """Give how far the labels, in the order of the column, are from being sorted: 1 - |rank correlation|."""
+def _scatter_of_order(labels: npt.NDArray[Any], starts: npt.NDArray[np.intp]) -> float:
+    """Give how far the labels are from the order of the column: 1 - |rank correlation|.
+
+    Rows of one value have one rank in the column, whichever comes first in the table.
+    """
+    if len(starts) < 2:
+        return 1.0
     ranks = np.argsort(np.argsort(labels, kind="stable"), kind="stable")
-    return float(1.0 - abs(np.corrcoef(ranks, np.arange(len(labels)))[0, 1]))
+    ends = np.r_[starts[1:], len(labels)]
+    places = np.repeat((starts + ends - 1) / 2, ends - starts)
+    return float(1.0 - abs(np.corrcoef(ranks, places)[0, 1]))

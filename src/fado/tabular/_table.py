@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado.tabular._columns import Column, column_from
+from fado.tabular._index import without_index
 from fado.tabular._rows import is_sparse, take_rows
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Table:
     source : numpy array, scipy sparse matrix, pandas, polars or pyarrow table, or None
         What the user passed; None for a table that is made of `columns`.
     names : sequence of str
-        What the columns are called. A sparse matrix keeps no columns here: only the generic path can use it.
+        What the columns are called.
     n_rows : int
         How many rows there are.
     columns : sequence of Column, optional
@@ -54,9 +55,12 @@ class Table:
             if np.issubdtype(X.dtype, np.complexfloating):
                 raise ValueError("Complex data not supported: `X` holds complex numbers.")
             matrix = X.tocsr()
-            return cls(matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64), [], X.shape[0])
+            if matrix.dtype.kind != "f" or matrix.dtype.itemsize > 8:
+                matrix = matrix.astype(np.float64)
+            return cls(matrix, [f"x{j}" for j in range(X.shape[1])], X.shape[0])
         if is_frame(X):
             X = _collected(X)
+            X = without_index(X) if isinstance(X, pa.Table) else X
             names = X.column_names if isinstance(X, pa.Table) else X.columns
             return cls(X, [str(name) for name in names], X.num_rows if isinstance(X, pa.Table) else len(X))
         X = _matrix(X)
@@ -69,14 +73,20 @@ class Table:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """All columns; none of a sparse matrix."""
-        return tuple(self.column(j) for j in range(len(self.names)))
+        """All columns; none of a sparse matrix, whose columns together would be a dense one."""
+        return () if self.is_sparse else tuple(self.column(j) for j in range(self.n_columns))
 
     def column(self, j: int) -> Column:
-        """Read one column, by its position."""
+        """Read one column, by its position; those of a sparse matrix are not kept."""
+        if self.is_sparse:
+            return column_from(self.names[j], self._by_column[:, [j]].toarray()[:, 0])
         if j not in self._read:
             self._read[j] = column_from(self.names[j], self._source_column(j))
         return self._read[j]
+
+    @cached_property
+    def _by_column(self) -> Any:
+        return self.source.tocsc()
 
     def _source_column(self, j: int) -> Any:
         if isinstance(self.source, np.ndarray):
@@ -91,8 +101,8 @@ class Table:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are, sparse or not."""
-        return self.source.shape[1] if self.is_sparse else len(self.names)
+        """How many columns there are."""
+        return len(self.names)
 
     @property
     def is_sparse(self) -> bool:

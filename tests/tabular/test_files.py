@@ -1,0 +1,211 @@
+"""Tables from files, and the one sentence that says what is wrong with a file."""
+
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fado import OutOfBagEntropy
+from fado.tabular import Table, read_table
+
+PLAIN = b"age,sex,note\n30,f,x\n31,m,y z\n"
+
+
+def written(folder, content, name="d.csv"):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def refusal(path):
+    with pytest.raises(ValueError, match=path.name) as caught:
+        read_table(path)
+    text = str(caught.value)
+    assert text.startswith(f"{str(path)!r} ")
+    assert text.endswith(".")
+    return text.removeprefix(f"{str(path)!r} ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PLAIN,
+        b"\xef\xbb\xbf" + PLAIN,
+        PLAIN.replace(b"\n", b"\r\n"),
+        PLAIN.replace(b",", b";"),
+        PLAIN.replace(b",", b"\t"),
+        b"\xef\xbb\xbf" + PLAIN.replace(b",", b";").replace(b"\n", b"\r\n"),
+        b"\n" + PLAIN.replace(b",", b";"),
+        b'"age";"sex";"note"\n30;"f";"x"\n31;"m";"y z"\n',
+    ],
+    ids=["commas", "mark", "windows", "semicolons", "tabs", "excel", "empty line", "quoted"],
+)
+def test_text_of_any_usual_form(content, tmp_path):
+    table = read_table(written(tmp_path, content))
+    assert table.to_pydict() == {"age": [30, 31], "sex": ["f", "m"], "note": ["x", "y z"]}
+
+
+def test_separators_within_fields_separate_nothing(tmp_path):
+    content = b'name,"a;b",c\n"x;1",1,2\n"y;2",3,4\n'
+    assert read_table(written(tmp_path, content)).column_names == ["name", "a;b", "c"]
+    semicolons = b'name;"a,b";c\n"x,1";1;2\n"y,2";3;4\n'
+    assert read_table(written(tmp_path, semicolons)).to_pydict() == {
+        "name": ["x,1", "y,2"],
+        "a,b": [1, 3],
+        "c": [2, 4],
+    }
+    alone = b"note\na;b\nc\n"
+    assert read_table(written(tmp_path, alone)).to_pydict() == {"note": ["a;b", "c"]}
+
+
+def test_fields_with_line_ends_are_one_field(tmp_path):
+    content = b'a;b\n1;"x\ny;z"\n2;"u"\n'
+    assert read_table(written(tmp_path, content)).to_pydict() == {"a": [1, 2], "b": ["x\ny;z", "u"]}
+
+
+def test_a_long_file_with_semicolons_is_read_whole(tmp_path):
+    content = b"a;b\n" + b"1;x\n" * 50_000
+    table = read_table(written(tmp_path, content))
+    assert (table.num_rows, table.column_names) == (50_000, ["a", "b"])
+
+
+def test_decimal_commas(tmp_path):
+    table = read_table(written(tmp_path, b"a;b;c\n1,5;-2;x\n-0,25;3;1,5\n;;1,25\n"))
+    assert table.to_pydict() == {"a": [1.5, -0.25, None], "b": [-2, 3, None], "c": ["x", "1,5", "1,25"]}
+    tabs = read_table(written(tmp_path, b"a\tb\n1,5\t2\n3,5\t3\n"))
+    assert tabs.to_pydict() == {"a": [1.5, 3.5], "b": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    "content", [b"a;b\n1,5;1.5\n2,5;2.5\n", b"a;b\n1,5;1\n2.5;2\n"], ids=["columns", "rows"]
+)
+def test_decimal_commas_beside_decimal_points_are_refused(content, tmp_path):
+    said = refusal(written(tmp_path, content))
+    assert said.startswith("writes numbers with decimal commas and with decimal points (column '")
+    assert said.endswith("save it with points alone.")
+
+
+def test_decimal_points_in_a_file_with_semicolons(tmp_path):
+    table = read_table(written(tmp_path, b"a;when\n1.5;01.02.2020\n2.5;02.02.2020\n"))
+    assert table.to_pydict() == {"a": [1.5, 2.5], "when": ["01.02.2020", "02.02.2020"]}
+
+
+@pytest.mark.parametrize("content", [b"a;b;c\n1;2\n3;4;5\n", b"sep=;\na;b;c\n1;2;3\n", b"a\tb\n1\n2\t3\n"])
+def test_separators_that_are_not_plain_to_see_are_refused(content, tmp_path):
+    said = refusal(written(tmp_path, content))
+    assert "in its header, but its lines do not all have the same number of fields" in said
+    assert said.endswith("save it with commas between them.")
+
+
+LATIN = "größe,b\n1,x\n".encode("latin-1")
+NO_UTF_8 = (
+    "is not UTF-8 text: line {} has the byte 0x{}; convert it, for example with `iconv -f latin1 -t utf-8`."
+)
+NONE = "cannot be read as Parquet: it is none; if it is CSV, let its name end in .csv."
+CUT = "cannot be read as Parquet: its end is missing; it is still being written, or was cut off."
+UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
+
+
+def parquet(table=None):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"a": [1, 2]}) if table is None else table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+BROKEN = {
+    "latin-1 header.csv": (LATIN, NO_UTF_8.format(1, "f6")),
+    "latin-1 body.csv": (b"a,b\n1,x\n2,\xe9\n", NO_UTF_8.format(3, "e9")),
+    "latin-1 semicolons.csv": (LATIN.replace(b",", b";"), NO_UTF_8.format(1, "f6")),
+    "utf-16.csv": (PLAIN.decode().encode("utf-16"), UTF_16),
+    "utf-16 without mark.csv": (PLAIN.decode().encode("utf-16-le"), UTF_16),
+    "empty.csv": (b"", "is empty."),
+    "blank.csv": (b"\n \n", "has no rows."),
+    "header.csv": (b"a;b\n", "has no rows."),
+    "gzip.csv": (gzip.compress(PLAIN), "is compressed: unpack it, for example with `gunzip`."),
+    "bzip.csv": (bz2.compress(PLAIN), "is compressed: unpack it, for example with `bunzip2`."),
+    "xz.csv": (lzma.compress(PLAIN), "is compressed: unpack it, for example with `unxz`."),
+    "zip.csv": (b"PK\x03\x04...", "is a ZIP archive or a workbook: unpack it, or save the sheet as CSV."),
+    "parquet.csv": (parquet(), "is a Parquet file: let its name end in .parquet."),
+    "cut.csv": (PLAIN + b"32", "cannot be read as CSV: CSV parse error: Expected 3 columns, got 1: 32."),
+    "twice.csv": (b"a,a,b,b\n1,2,3,4\n", "has more than one column called 'a', 'b': rename them."),
+    "text.parquet": (PLAIN, NONE),
+    "empty.parquet": (b"", "is empty."),
+    "cut.parquet": (parquet()[:-20], CUT),
+    "begun.parquet": (b"PAR1", "cannot be read as Parquet: "),
+    "no rows.parquet": (parquet(pa.table({"a": pa.array([], pa.int64())})), "has no rows."),
+    "twice.parquet": (
+        parquet(pa.table([[1], [2], [3]], names=["a", "b", "a"])),
+        "has more than one column called 'a': rename them.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_one_sentence_names_the_file_and_the_remedy(name, tmp_path):
+    content, message = BROKEN[name]
+    assert refusal(written(tmp_path, content, name)).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["d.csv", "d.parquet"])
+def test_a_directory_is_not_a_file(name, tmp_path):
+    (tmp_path / name).mkdir()
+    assert refusal(tmp_path / name) == "is not a file."
+
+
+def test_zero_bytes_far_inside_are_part_of_an_entry(tmp_path):
+    assert read_table(written(tmp_path, b"a,b\n1,x\0\n")).to_pydict() == {"a": [1], "b": ["x\0"]}
+
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0], "sex": ["f", "m"]})
+
+
+@pytest.mark.parametrize("index", [pd.RangeIndex(2), pd.Index([7, 8]), pd.Index(["p", "q"])], ids=str)
+def test_an_index_without_a_name_is_no_column(index, tmp_path):
+    FRAME.set_axis(index).to_parquet(tmp_path / "d.parquet", index=True)
+    table = read_table(tmp_path / "d.parquet")
+    assert table.column_names == ["a", "sex"]
+    assert list(table.to_pandas().columns) == ["a", "sex"]
+    held = pq.read_table(tmp_path / "d.parquet")  # as a user may hand it over
+    assert Table.from_input(held).names == ["a", "sex"]
+
+
+def test_a_named_index_is_a_column_and_a_warning_says_so(tmp_path):
+    named = FRAME.set_axis(pd.MultiIndex.from_arrays([[7, 8], ["p", "q"]], names=["id", "branch"]))
+    named.to_parquet(tmp_path / "d.parquet")
+    with pytest.warns(
+        UserWarning, match=r"index 'id', 'branch' of the pandas table in .*d\.parquet' is read as"
+    ):
+        table = read_table(tmp_path / "d.parquet")
+    assert table.column_names == ["a", "sex", "id", "branch"]
+    assert list(table.to_pandas().columns) == ["a", "sex", "id", "branch"]
+    held = Table.from_input(pq.read_table(tmp_path / "d.parquet"))
+    assert held.names == list(held.to_pandas().columns) == ["a", "sex", "id", "branch"]
+
+
+def test_a_pipeline_sees_the_named_index_of_an_arrow_table():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80)}, index=pd.Index(np.arange(80.0), name="id"))
+    y = (frame["a"] + rng.normal(size=80) > 0).to_numpy()
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    held, plain = pa.Table.from_pandas(frame), frame.reset_index()[["a", "id"]]
+    found, expected = (
+        OutOfBagEntropy(model, n_bags=5, random_state=0, n_jobs=1).fit(X, y).valuation_["y"]
+        for X in (held, plain)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_pandas_told_may_be_broken(tmp_path):
+    for told in (b"{", b"[]", b'{"index_columns": 3}', b'{"index_columns": [{}, "none", 4]}'):
+        table = pa.table({"a": [1]}).replace_schema_metadata({b"pandas": told})
+        assert Table.from_input(table).names == ["a"]
+        pq.write_table(table, tmp_path / "d.parquet")
+        assert read_table(tmp_path / "d.parquet").column_names == ["a"]
