@@ -1,9 +1,11 @@
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import fado.metrics
 from fado.metrics import RATIO_NAMES, RATIO_TITLES
+from fado.tabular import MIN_GROUP_SIZE
 
 # The parent package is a stub here: only what `fado.metrics` itself imports is counted.
 IMPORT_ALONE = """
@@ -23,6 +25,11 @@ def test_import_loads_no_heavy_package():
         [sys.executable, "-c", IMPORT_ALONE.format(source=source)], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_small_groups_are_those_of_the_other_packages():
+    for function in (fado.metrics.evaluate, fado.metrics.by_group, *map(vars(fado.metrics).get, RATIO_NAMES)):
+        assert inspect.signature(function).parameters["min_group_size"].default == MIN_GROUP_SIZE
 
 
 def test_every_public_name_is_there_and_described():

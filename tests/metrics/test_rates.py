@@ -115,6 +115,83 @@ def test_a_declared_level_that_no_row_holds_changes_nothing(ratio, expected):
     assert ratio(Y_TRUE, Y_PRED, sensitive_features=groups) == expected
 
 
+def with_a_tiny_group(n_tiny=5):
+    """Three thousand rows of which a few, all negatives predicted positive, are a group apart."""
+    rng = np.random.default_rng(0)
+    groups = rng.choice(["a", "b"], size=3000).astype(object)
+    y_true, y_pred = rng.random(3000) < 0.3, rng.random(3000) < 0.4
+    groups[:n_tiny], y_true[:n_tiny], y_pred[:n_tiny] = "tiny", False, True
+    return y_true, y_pred, groups
+
+
+SMALL = (
+    r"Group 'tiny' \(5 rows\), with fewer than 30 rows and less than 1 % of the table, is left out of ratios"
+)
+
+
+@pytest.mark.parametrize("ratio", PEERS)
+def test_a_tiny_group_is_left_out_with_one_warning(ratio):
+    y_true, y_pred, groups = with_a_tiny_group()
+    with pytest.warns(UserWarning, match=f"{SMALL}; `min_group_size=0` compares all groups") as caught:
+        left = ratio(y_true, y_pred, sensitive_features=groups)
+    assert [type(warning.message) for warning in caught] == [UserWarning]
+    rest = groups != "tiny"
+    assert left == ratio(y_true[rest], y_pred[rest], sensitive_features=groups[rest])
+
+
+def test_a_tiny_group_counts_if_asked_to():
+    y_true, y_pred, groups = with_a_tiny_group()
+    rates = [np.mean(y_pred[~y_true & (groups == group)]) for group in "ab"]
+    ratio = fpr_ratio(y_true, y_pred, sensitive_features=groups, min_group_size=0)
+    assert ratio == pytest.approx(min(rates))  # of the rate of 1 in the tiny group
+    assert ratio == fpr_ratio(y_true, y_pred, sensitive_features=groups, min_group_size=5)
+    with pytest.warns(UserWarning, match="with fewer than 6 rows"):
+        assert fpr_ratio(y_true, y_pred, sensitive_features=groups, min_group_size=6) > ratio
+
+
+def test_a_small_group_is_compared_if_it_has_rows_enough_or_is_a_hundredth():
+    y_true, y_pred, groups = with_a_tiny_group(30)
+    every = fpr_ratio(y_true, y_pred, sensitive_features=groups, min_group_size=0)
+    assert fpr_ratio(y_true, y_pred, sensitive_features=groups) == every
+    first = slice(0, 100)  # of which 30 are a third
+    every = fpr_ratio(y_true[first], y_pred[first], sensitive_features=groups[first], min_group_size=0)
+    assert (
+        fpr_ratio(y_true[first], y_pred[first], sensitive_features=groups[first], min_group_size=50) == every
+    )
+
+
+def test_rows_count_whatever_they_weigh():
+    y_true, y_pred, groups = with_a_tiny_group()
+    weights = np.where(groups == "tiny", 1000.0, 1.0)
+    with pytest.warns(UserWarning, match=SMALL):
+        left = fpr_ratio(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
+    rest = groups != "tiny"
+    assert left == fpr_ratio(y_true[rest], y_pred[rest], sensitive_features=groups[rest])
+
+
+@pytest.mark.parametrize("ratio", PEERS)
+def test_one_group_that_is_left_has_no_ratio(ratio):
+    y_true, y_pred, groups = with_a_tiny_group()
+    groups[groups == "b"] = "a"
+    with (
+        pytest.warns(UserWarning, match=SMALL),
+        pytest.warns(UndefinedMetricWarning, match="'a' is the only group that is not left out, and a ratio"),
+    ):
+        assert np.isnan(ratio(y_true, y_pred, sensitive_features=groups))
+
+
+def test_no_group_that_is_left_has_no_ratio():
+    y_true, y_pred, _ = with_a_tiny_group()
+    groups = [f"{row % 200}" for row in range(3000)]
+    with (
+        pytest.warns(UserWarning, match=r"Groups '0' \(15 rows\), .* and 195 more, with fewer than 30 rows"),
+        pytest.warns(
+            UndefinedMetricWarning, match="`tpr_ratio` is undefined and set to NaN: every group is left"
+        ),
+    ):
+        assert np.isnan(tpr_ratio(y_true, y_pred, sensitive_features=groups))
+
+
 def test_a_rate_of_zero_in_one_group_is_defined():
     assert fpr_ratio([0, 1, 0, 1], [1, 1, 0, 1], sensitive_features=["a", "a", "b", "b"]) == 0.0
 

@@ -251,8 +251,8 @@ def test_bad_weights(metric, weights, message):
 
 def test_measure_is_evaluate_on_encoded_rows():
     options = {"max_fpr": 0.3, "n_boot": 30, "random_state": 1}
-    positive, scores, codes, rng = random_rows(0, 300, 3)
-    for weights in (None, rng.gamma(1.0, size=302)):
+    positive, scores, codes, rng = random_rows(0, 900, 3)
+    for weights in (None, rng.gamma(1.0, size=902)):
         metrics, reasons = measure(positive, scores, codes, ["0", "1", "2"], **options, sample_weight=weights)
         assert reasons == []
         labels = np.array(["0", "1", "2"])[codes]

@@ -1,5 +1,6 @@
 """Judge a model by its errors: at a fixed false-positive rate, between groups, and against other models."""
 
+from fado.metrics._by_group import by_group
 from fado.metrics._evaluate import evaluate, measure
 from fado.metrics._pareto import hypervolume, pareto_frontier
 from fado.metrics._rates import (
@@ -15,6 +16,7 @@ from fado.metrics._threshold import threshold_at_fpr, tpr_at_fpr
 __all__ = [
     "RATIO_NAMES",
     "RATIO_TITLES",
+    "by_group",
     "evaluate",
     "fnr_ratio",
     "fpr_ratio",

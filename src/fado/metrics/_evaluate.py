@@ -1,31 +1,31 @@
-"""All metrics of one model's scores, with bootstrap intervals."""
+"""All metrics of one model's scores, with intervals."""
 
 from collections.abc import Sequence
-from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fado._messages import list_names
-from fado.metrics._bootstrap import resample
-from fado.metrics._groups import encode_groups
+from fado._validation import check_count
+from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, leave_out_small
 from fado.metrics._inputs import (
     Bools,
     Floats,
     Integers,
     as_scores,
+    check_confidence,
     check_max_fpr,
+    check_threshold,
     encode_target,
     warn_undefined,
 )
-from fado.metrics._rates import RATIOS, GroupCounts, count_by_group, min_max_ratio, why_undefined
-from fado.metrics._row_bootstrap import resample_rows
+from fado.metrics._intervals import find_intervals
+from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, min_max_ratio, why_undefined
+from fado.metrics._sample import Sample
 from fado.metrics._threshold import lowest_threshold
 from fado.metrics._weights import Weights, read_weights, rows_of_weight
 
-_INTERVAL = (0.025, 0.975)
+_MOST_DRAWS = 1_000_000
 
 
 def evaluate(
@@ -39,6 +39,8 @@ def evaluate(
     pos_label: Any = None,
     threshold: float | None = None,
     sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    confidence: float = 0.95,
 ) -> dict[str, float]:
     """Return a model's rates at a false-positive budget and their ratios between groups.
 
@@ -46,7 +48,8 @@ def evaluate(
     reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
     prediction, as a model that decides nothing is not fair for it; the rates too if all scores are equal. So
     a NaN keeps such a model off a :func:`pareto_frontier`. Whether a given ``threshold`` keeps the budget is
-    for the caller to read from ``fpr``.
+    for the caller to read from ``fpr``. Small groups are left out of the ratios, with a warning that names
+    them; their rows count in all else.
 
     Parameters
     ----------
@@ -60,9 +63,10 @@ def evaluate(
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     n_boot : int, default=0
-        The number of bootstrap resamples for 95 % intervals; 0 for none.
+        0 for no intervals, else for how many draws of where the threshold truly lies; 200 do. At a given
+        ``threshold`` nothing is drawn, and any number gives the same intervals.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the resamples.
+        The seed of the draws.
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     threshold : float, default=None
@@ -71,27 +75,36 @@ def evaluate(
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
         shares of weight, and a group that weighs nothing has none.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table are left out of ratios; 0 leaves out
+        none. Rows count as they are, whatever they weigh.
+    confidence : float, default=0.95
+        How often an interval holds the truth, at least; in (0, 1).
 
     Returns
     -------
     dict of str to float
         ``threshold``, ``fpr``, ``tpr``, ``fpr_ratio``, ``fnr_ratio``, ``tpr_ratio`` and
-        ``selection_rate_ratio``; with ``n_boot`` also each with ``_low`` and ``_high`` appended.
+        ``selection_rate_ratio``; with ``n_boot`` also each with ``_low`` and ``_high`` appended, both NaN
+        where no interval can be given.
 
     Notes
     -----
-    Resamples are stratified by group and label, so that a rare group never vanishes from one. Without a
-    given ``threshold`` each resample sets its own by the budget. Only the counts that the metrics need are
-    drawn, by their exact law under row-wise resampling (binomial, and for the threshold a bisection of
-    binomials over the scores), at O(groups * log(rows)) per resample. With a ``sample_weight`` the counts
-    have no such law: rows are drawn, each with its weight, at O(rows) per resample. Rows that weigh nothing
-    are never drawn.
+    Intervals tell how metrics vary with the rows that they are measured on, not with those that a model was
+    trained on. They are to hold the population's value: at the given ``threshold``, or at the population's
+    own for the budget. Rates have Clopper and Pearson's limits. A ratio's lower limit is the least over all
+    pairs of groups of the limits of their ratio, its upper limit the least of those limits corrected for the
+    number of pairs; so it reaches 1 where groups cannot be told apart, however many there are. The price is
+    width: with several groups intervals hold the truth more often than they say.
 
-    Intervals are the 2.5 and 97.5 percentiles over the resamples in which the metric is defined, widened to
-    hold the metric itself where they do not. A ratio is resampled between the groups that have the lowest and
-    the highest rate in the data, and capped at 1: the minimum over the maximum of each resample would never
-    reach 1, not even for groups with equal true rates. With many groups of nearly equal rates the two are
-    extremes partly by chance, and the ratio and its interval lie low.
+    A threshold that is set on these rows is an estimate. How many negatives truly score above the
+    population's has a binomial law, whatever the scores; draws from it say where that threshold may lie, and
+    what the metrics are there. Weighted rows count with their effective number.
+
+    A ratio has no interval, and a warning says so, if a group has too few events: fewer than 5 are expected
+    at the rate of all compared groups together, and fewer than 15 are seen; or if the interval would be
+    nearly all of [0, 1]. A threshold and what hangs on it have none if all negatives are too few for the
+    budget: below 72 at 5 %.
 
     Examples
     --------
@@ -110,10 +123,9 @@ def evaluate(
     selection_rate_ratio 1.000
     """
     check_max_fpr(max_fpr)
-    if not isinstance(n_boot, Integral) or n_boot < 0:
-        raise ValueError(f"`n_boot` must be a whole number of at least 0, got {n_boot!r}.")
-    if threshold is not None and np.isnan(threshold):
-        raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
+    check_count("n_boot", n_boot, 0, _MOST_DRAWS)
+    check_threshold(threshold)
+    check_confidence(confidence)
     positive = encode_target(y_true, pos_label).positive
     scores = as_scores(scores, len(positive))
     weights = read_weights(sample_weight, len(positive))
@@ -128,6 +140,8 @@ def evaluate(
         random_state=random_state,
         threshold=threshold,
         sample_weight=weights,
+        left_out=leave_out_small(codes, names, min_group_size),
+        confidence=confidence,
     )
     for reason in reasons:
         warn_undefined(reason)
@@ -145,6 +159,8 @@ def measure(
     random_state: int | np.random.Generator | np.random.RandomState | None = None,
     threshold: float | None = None,
     sample_weight: Weights | None = None,
+    left_out: Bools | None = None,
+    confidence: float = 0.95,
 ) -> tuple[dict[str, float], list[str]]:
     """Do the work of :func:`evaluate` on rows that have been read, in silence.
 
@@ -164,20 +180,24 @@ def measure(
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     n_boot : int, default=0
-        The number of bootstrap resamples for 95 % intervals; 0 for none.
+        0 for no intervals, else for how many draws of where the threshold truly lies.
     random_state : int, Generator, RandomState or None, default=None
-        The seed of the resamples.
+        The seed of the draws.
     threshold : float, default=None
         Predict ``scores >= threshold``; None sets it on these rows by the budget.
     sample_weight : ndarray of float64, of shape (n,), default=None
         How many rows each row stands for, none of them negative; None is one for each.
+    left_out : ndarray of bool, of the length of ``names``, default=None
+        Which groups do not count in ratios, such as small ones; None leaves out none.
+    confidence : float, default=0.95
+        How often an interval holds the truth, at least; in (0, 1).
 
     Returns
     -------
     metrics : dict of str to float
         As :func:`evaluate` returns them.
     reasons : list of str
-        Why metrics are undefined: the sentences that :func:`evaluate` warns with.
+        Why metrics are undefined or have no interval: the sentences that :func:`evaluate` warns with.
 
     Examples
     --------
@@ -196,99 +216,73 @@ def measure(
     """
     weights, positive, scores, codes = rows_of_weight(sample_weight, positive, scores, codes)
     chosen = lowest_threshold(positive, scores, max_fpr, weights) if threshold is None else float(threshold)
-    counts = count_by_group(positive, scores.astype(np.float64) >= chosen, codes, len(names), weights)
-    metrics = {name: float(value) for name, value in (_rates(counts) | _ratios(counts)).items()}
+    sample = Sample(positive, scores, codes, len(names), weights, chosen)
+    compared = np.ones(len(names), dtype=np.bool_) if left_out is None else ~left_out
+    metrics = {"threshold": chosen, **_rates(sample.counts), **_ratios(sample.counts, compared)}
     if scores.min() == scores.max():
-        metrics = dict.fromkeys(metrics, float("nan"))
+        metrics = {"threshold": chosen, **dict.fromkeys(list(metrics)[1:], float("nan"))}
         reasons = [
             "All metrics are undefined and set to NaN: "
             f"all scores are {scores[0]}, in group {list_names(names)}."
         ]
     else:
-        reasons = _undefined_ratios(counts, names, weighted=sample_weight is not None)
-    result = {"threshold": chosen, **metrics}
+        reasons = _undefined_ratios(sample.counts, names, compared, weighted=sample_weight is not None)
     if n_boot == 0:
-        return result, reasons
-    draw = partial(resample) if weights is None else partial(resample_rows, weights=weights)
-    thresholds, resampled = draw(
-        positive,
-        scores,
-        codes,
-        len(names),
+        return metrics, reasons
+    bounds, without = find_intervals(
+        sample,
+        metrics,
+        names,
+        compared,
         max_fpr=max_fpr,
-        threshold=threshold,
-        n_boot=n_boot,
+        threshold_given=threshold is not None,
+        error=(1 - confidence) / 2,
+        n_draws=n_boot,
         rng=np.random.default_rng(random_state),
     )
-    resampled_metrics = {"threshold": thresholds, **_rates(resampled), **_resampled_ratios(resampled, counts)}
-    for name, draws in resampled_metrics.items():
-        result[f"{name}_low"], result[f"{name}_high"] = _interval(result[name], draws)
-        n_undefined = int(np.isnan(draws).sum())
-        if 0 < n_undefined < len(draws) and not np.isnan(result[name]):
-            reasons.append(
-                f"`{name}` is undefined in {n_undefined} of {len(draws)} resamples; "
-                "its interval is over the others."
-            )
-    return result, reasons
+    for name, (low, high) in bounds.items():
+        metrics |= {f"{name}_low": low, f"{name}_high": high}
+    return metrics, reasons + without
 
 
-def _rates(counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
-    """Return the rates over all groups, for one set of counts or one per resample."""
+def _rates(counts: GroupCounts) -> dict[str, float]:
+    """Return the rates over all groups."""
     return {
-        "fpr": counts.false_positives.sum(axis=-1) / counts.negatives.sum(axis=-1),
-        "tpr": counts.true_positives.sum(axis=-1) / counts.positives.sum(axis=-1),
+        "fpr": float(counts.false_positives.sum() / counts.negatives.sum()),
+        "tpr": float(counts.true_positives.sum() / counts.positives.sum()),
     }
 
 
-def _ratios(counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
-    """Return the ratios between groups, NaN if every row gets the same prediction."""
-    alike = _predicted_alike(counts)
-    return {
-        name: np.where(alike, np.nan, min_max_ratio(*rate.counts(counts))) for name, rate in RATIOS.items()
-    }
+def _ratios(counts: GroupCounts, compared: Bools) -> dict[str, float]:
+    """Return the ratios between the compared groups, NaN if all their rows get the same prediction."""
+    of_compared = compared_counts(counts, compared)
+    if _predicted_alike(of_compared):
+        return dict.fromkeys(RATIOS, float("nan"))
+    return {name: float(min_max_ratio(*rate.counts(of_compared))) for name, rate in RATIOS.items()}
 
 
-def _resampled_ratios(resampled: GroupCounts, counts: GroupCounts) -> dict[str, NDArray[np.float64]]:
-    """Return each resample's ratios between the groups that are the extremes in the data."""
-    alike = _predicted_alike(resampled)
-    ratios = {}
-    for name, rate in RATIOS.items():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            observed, drawn = (np.divide(*rate.counts(source)) for source in (counts, resampled))
-            lowest = np.argmin(observed)
-            highest = len(observed) - 1 - np.argmax(observed[::-1])  # another group if all are equal
-            between = drawn[:, lowest] / drawn[:, highest]
-        ratios[name] = np.where(alike, np.nan, np.minimum(between, 1.0))
-    return ratios
-
-
-def _predicted_alike(counts: GroupCounts) -> Bools:
+def _predicted_alike(counts: GroupCounts) -> bool:
     none = (counts.false_positives == 0) & (counts.true_positives == 0)
     # Cell by cell: sums of the same weights in another order need not be equal.
     every = (counts.false_positives == counts.negatives) & (counts.true_positives == counts.positives)
-    return none.all(axis=-1) | every.all(axis=-1)
+    return counts.negatives.size > 0 and bool(none.all() or every.all())
 
 
-def _undefined_ratios(counts: GroupCounts, names: Sequence[str], *, weighted: bool) -> list[str]:
+def _undefined_ratios(
+    counts: GroupCounts, names: Sequence[str], compared: Bools, *, weighted: bool
+) -> list[str]:
     """Say which ratios have no value, and why."""
-    if _predicted_alike(counts):
-        side = "positive" if counts.true_positives.any() else "negative"
+    of_compared = compared_counts(counts, compared)
+    if _predicted_alike(of_compared):
+        side = "positive" if of_compared.true_positives.any() else "negative"
+        alike = [name for name, counted in zip(names, compared, strict=True) if counted]
         return [
             "All ratios are undefined and set to NaN: "
-            f"every row of group {list_names(names)} is predicted {side}."
+            f"every row of group {list_names(alike)} is predicted {side}."
         ]
-    reasons = {metric: why_undefined(metric, counts, names, weighted=weighted) for metric in RATIOS}
+    reasons = {metric: why_undefined(metric, counts, names, compared, weighted=weighted) for metric in RATIOS}
     return [
         f"`{metric}` is undefined and set to NaN: {reason}."
         for metric, reason in reasons.items()
         if reason is not None
     ]
-
-
-def _interval(estimate: float, draws: NDArray[np.floating[Any]]) -> tuple[float, float]:
-    """Return the percentile interval of a metric, NaN if the metric itself is."""
-    defined = draws[~np.isnan(draws)]
-    if np.isnan(estimate) or len(defined) == 0:
-        return float("nan"), float("nan")
-    low, high = np.quantile(defined, _INTERVAL)
-    return min(float(low), estimate), max(float(high), estimate)

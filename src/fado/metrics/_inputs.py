@@ -110,6 +110,20 @@ def check_max_fpr(max_fpr: Any) -> None:
         raise ValueError(f"`max_fpr` must be in (0, 1), got {max_fpr}.")
 
 
+def check_threshold(threshold: Any) -> None:
+    """Refuse a threshold that no score can be compared with; None is to be set by the budget."""
+    if threshold is not None and np.isnan(threshold):
+        raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
+
+
+def check_confidence(confidence: Any) -> None:
+    """Refuse a level of confidence that is no share strictly between 0 and 1."""
+    if not isinstance(confidence, int | float | np.floating):
+        raise TypeError(f"`confidence` must be a number in (0, 1), got {confidence!r}.")
+    if not 0 < confidence < 1:
+        raise ValueError(f"`confidence` must be in (0, 1), got {confidence}.")
+
+
 def warn_undefined(message: str) -> None:
     """Warn that a metric has no value."""
     from sklearn.exceptions import UndefinedMetricWarning

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._messages import list_names
-from fado.metrics._groups import encode_groups
+from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, leave_out_small
 from fado.metrics._inputs import Bools, Integers, encode_predictions, encode_target, warn_undefined
 from fado.metrics._weights import Weights, read_weights, rows_of_weight
 
@@ -63,12 +63,19 @@ RATIO_TITLES = {name: rate.title for name, rate in RATIOS.items()}
 
 
 def fpr_ratio(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
 ) -> float:
     """Return the lowest false-positive rate of a group over the highest (predictive equality).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no negatives,
-    if no group has false positives, and if there is only one group.
+    if no group has false positives, and if there is only one group. Small groups are left out, with a warning
+    that names them.
 
     Parameters
     ----------
@@ -84,6 +91,9 @@ def fpr_ratio(
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
         shares of weight, and a group that weighs nothing has none.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table are left out of the ratio; 0 leaves out
+        none. Rows count as they are, whatever they weigh.
 
     Returns
     -------
@@ -98,11 +108,17 @@ def fpr_ratio(
     >>> fpr_ratio([0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0], sensitive_features=list("aaabbb"))
     0.5
     """
-    return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
+    return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
 def fnr_ratio(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
 ) -> float:
     """Return the lowest false-negative rate of a group over the highest (paper: equality of opportunity).
 
@@ -118,11 +134,17 @@ def fnr_ratio(
     >>> fnr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0], sensitive_features=list("aaabbbb"))
     0.5
     """
-    return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
+    return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
 def tpr_ratio(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
 ) -> float:
     """Return the lowest true-positive rate of a group over the highest (others' equality of opportunity).
 
@@ -138,11 +160,17 @@ def tpr_ratio(
     >>> tpr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1], sensitive_features=list("aaabbbb"))
     0.5
     """
-    return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
+    return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
 def selection_rate_ratio(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
 ) -> float:
     """Return the lowest share of predicted positives of a group over the highest (demographic parity).
 
@@ -158,7 +186,9 @@ def selection_rate_ratio(
     >>> selection_rate_ratio([0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0], sensitive_features=list("aaaabb"))
     0.5
     """
-    return _ratio("selection_rate_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight)
+    return _ratio(
+        "selection_rate_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size
+    )
 
 
 def count_by_group(
@@ -174,41 +204,59 @@ def count_by_group(
     )
 
 
+def compared_counts(counts: GroupCounts, compared: Bools) -> GroupCounts:
+    """Return the counts of the groups that ratios compare."""
+    return GroupCounts(*(part[..., compared] for part in counts))
+
+
 def min_max_ratio(events: Counts, members: Counts) -> NDArray[np.float64]:
     """Return the lowest rate over the highest along the last axis, NaN where that is undefined."""
+    if events.shape[-1] < 2:
+        return np.full(events.shape[:-1], np.nan)
     with np.errstate(invalid="ignore"):
         rates = events / members
-        ratio = rates.min(axis=-1) / rates.max(axis=-1)
-    return ratio if events.shape[-1] > 1 else np.full_like(ratio, np.nan)
+        return np.asarray(rates.min(axis=-1) / rates.max(axis=-1))
 
 
 def why_undefined(
-    metric: str, counts: GroupCounts, names: Sequence[str], *, weighted: bool = False
+    metric: str, counts: GroupCounts, names: Sequence[str], compared: Bools, *, weighted: bool = False
 ) -> str | None:
     """Return the reason why a ratio has no value, with the groups that cause it, or None if it has one."""
     rate = RATIOS[metric]
-    events, members = rate.counts(counts)
-    empty = [name for name, count in zip(names, members, strict=True) if count == 0]
+    events, members = rate.counts(compared_counts(counts, compared))
+    left = [name for name, counted in zip(names, compared, strict=True) if counted]
+    empty = [name for name, count in zip(left, members, strict=True) if count == 0]
     if empty:
         return f"no {rate.members}{' of any weight' if weighted else ''} in group {list_names(empty)}"
     if len(names) == 1:
         return f"{names[0]} is the only group, and a ratio compares two"
+    if not left:
+        return "every group is left out"
+    if len(left) == 1:
+        return f"{left[0]} is the only group that is not left out, and a ratio compares two"
     if not events.any():
-        return f"no {rate.events} in any group ({list_names(names)})"
+        return f"no {rate.events} in any group ({list_names(left)})"
     return None
 
 
 def _ratio(
-    metric: str, y_true: Any, y_pred: Any, sensitive_features: Any, pos_label: Any, sample_weight: Any
+    metric: str,
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    pos_label: Any,
+    sample_weight: Any,
+    min_group_size: int,
 ) -> float:
     target = encode_target(y_true, pos_label)
     predicted = encode_predictions(y_pred, target)
     codes, names = encode_groups(sensitive_features, len(predicted))
+    compared = ~leave_out_small(codes, names, min_group_size)
     weights, positive, predicted, codes = rows_of_weight(
         read_weights(sample_weight, len(predicted)), target.positive, predicted, codes
     )
     counts = count_by_group(positive, predicted, codes, len(names), weights)
-    reason = why_undefined(metric, counts, names, weighted=sample_weight is not None)
+    reason = why_undefined(metric, counts, names, compared, weighted=sample_weight is not None)
     if reason is not None:
         warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
-    return float(min_max_ratio(*RATIOS[metric].counts(counts)))
+    return float(min_max_ratio(*RATIOS[metric].counts(compared_counts(counts, compared))))
