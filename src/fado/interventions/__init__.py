@@ -3,11 +3,7 @@
 import fado.interventions._catalogue  # noqa: F401  # registers what follows
 from fado.interventions._base import BaseIntervention
 from fado.interventions._estimator import ReweighedEstimator
-from fado.interventions._prevalence import (
-    PrevalenceSampling,
-    RandomPrevalenceSampler,
-    UtilityAwarePrevalenceSampler,
-)
+from fado.interventions._prevalence import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._registry import (
     Entry,
     Setting,
@@ -16,6 +12,7 @@ from fado.interventions._registry import (
     register_intervention,
 )
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
+from fado.interventions._sampling import PrevalenceSampling
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._untouched import NoIntervention
 from fado.interventions._weights import mean_one, minmax

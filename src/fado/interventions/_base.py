@@ -97,12 +97,11 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
             groups=groups,
             pos_label=self._pos_label,
         )
-        note_features(self, problem.table)
         labels, members = _uncounted(problem.n_rows)
         if self._counts_cells:
             labels, members = problem.labels, problem.groups
             warn_of_missing(problem.protected)
-        utilities = None
+        utilities, learned = None, {}
         if self.uses_values:
             given = {
                 "X": X,
@@ -111,14 +110,20 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
                 "sample_weight": sample_weight,
                 "groups": groups,
             }
-            utilities = self._utilities(problem, valuation, given)
+            learned["valuation_"], utilities = self._utilities(problem, valuation, given)
         generator = check_random_state(getattr(self, "random_state", None))
-        self._keep(self._choose(labels, members, utilities, problem.sample_weight, generator))
+        chosen = self._choose(labels, members, utilities, problem.sample_weight, generator)
+        learned |= self._learned(chosen, labels, members, problem.sample_weight)
+        # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
+        note_features(self, problem.table)
+        self.__dict__.update(learned)
         return self
 
-    def _keep(self, chosen: TrainingSet) -> None:
-        """Leave what was chosen, under the names that users of this kind of intervention know."""
-        self.training_set_ = chosen
+    def _learned(
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> dict[str, Any]:
+        """Give what was chosen, by the names that users of this kind of intervention know."""
+        return {"training_set_": chosen}
 
     def training_set(
         self,
@@ -159,12 +164,13 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     def _pos_label(self) -> Any:
         return getattr(self, "pos_label", None)
 
-    def _utilities(self, problem: Problem, valuation: Any, given: dict[str, Any]) -> FloatArray | None:
-        """Give every row's utility, from values that are passed in or made on the way."""
+    def _utilities(
+        self, problem: Problem, valuation: Any, given: dict[str, Any]
+    ) -> tuple[Any, FloatArray | None]:
+        """Give values, passed in or made on the way, and every row's utility; None where no row needs any."""
         if valuation is None:
             valuation = value_rows(self.valuator, problem, given, getattr(self, "random_state", None))
-        self.valuation_ = valuation
-        return row_utilities(self.utility, valuation, problem)
+        return valuation, row_utilities(self.utility, valuation, problem)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -55,8 +55,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing, so that a search or
-    a pipeline passes them on without further ado. Cross-validation cuts a Series, a
-    DataFrame, an array or a
+    a pipeline passes them on without further ado. Cross-validation cuts a Series, a DataFrame, an array or a
     `Valuation` to the rows of each fold, but not a dict; names of columns of X need no cutting.
 
     Examples
@@ -125,8 +124,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
             told["sample_weight"] = sample_weight
         reweigher = clone(self.reweigher).fit(X, y, **told)
         weights = _product(reweigher.sample_weight_, sample_weight)
-        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
-        self.reweigher_ = reweigher
+        estimator = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
+        self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 
     @_if_estimator_has("predict")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,85 +12,14 @@ from imblearn.utils import check_target_type
 from fado._messages import list_names, warn_user
 from fado._validation import check_share
 from fado.interventions._base import BaseIntervention
+from fado.interventions._sampling import PrevalenceSampling
+from fado.interventions._small import warn_of_small
 from fado.interventions._training_set import TrainingSet
-from fado.tabular import Groups, Labels, Problem, take_rows
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, take_rows
 
-__all__ = ["PrevalenceSampling", "RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
+__all__ = ["RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
 
-Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
-
-
-class PrevalenceSampling:
-    """Which negatives go, for one order of the rows after another.
-
-    How many negatives each group loses does not depend on their utilities, unless rows have weights.
-
-    Parameters
-    ----------
-    positive : ndarray of bool
-        The rows of the positive label.
-    groups : Groups
-        The rows' groups, two or more.
-    strength : float
-        How far a group's rate moves from its own (0) to the highest (1).
-    sample_weight : ndarray, optional
-        What each row counts in the rates.
-    """
-
-    def __init__(
-        self, positive: Bools, groups: Groups, strength: float = 1.0, sample_weight: FloatArray | None = None
-    ) -> None:
-        self._groups = groups
-        self._weights = sample_weight
-        self.positives, self.negatives = (
-            np.bincount(
-                groups.codes[rows],
-                None if sample_weight is None else sample_weight[rows],
-                minlength=len(groups),
-            )
-            for rows in (positive, ~positive)
-        )
-        if sample_weight is None:
-            kept = _negatives_to_keep(self.positives.tolist(), self.negatives.tolist(), strength)
-            self._kept = np.array(kept, dtype=np.float64)
-        else:
-            self._kept = _weight_to_keep(self.positives, self.negatives, strength)
-        self._negatives = {
-            int(group): np.flatnonzero(~positive & (groups.codes == group))
-            for group in np.flatnonzero(self.shrinking)
-        }
-
-    @property
-    def shrinking(self) -> Bools:
-        """Mark the groups that lose negatives."""
-        return self._kept < self.negatives
-
-    def dropped(self, utilities: FloatArray | None, shuffled: Rows) -> Bools:
-        """Mark the rows that go: per group the negatives of least utility.
-
-        Ties fall by the rows' places in `shuffled`; without utilities it alone is the order.
-        """
-        gone: Bools = np.zeros(len(self._groups.codes), dtype=bool)
-        for group, rows in self._negatives.items():
-            order = shuffled[rows] if utilities is None else utilities[rows]
-            if self._weights is None:
-                n_dropped = int(self.negatives[group] - self._kept[group])
-                gone[rows[_least(order, n_dropped, shuffled[rows])]] = True
-            else:
-                ordered = rows[np.lexsort([shuffled[rows], order])]
-                left = self.negatives[group] - np.cumsum(self._weights[ordered])  # after each row has gone
-                gone[ordered[: _closest(np.r_[self.negatives[group], left], self._kept[group])]] = True
-        return gone
-
-    @property
-    def droppable(self) -> Bools:
-        """Mark the rows of which some go."""
-        marked: Bools = np.zeros(len(self._groups.codes), dtype=bool)
-        for rows in self._negatives.values():
-            marked[rows] = True
-        return marked
 
 
 class _PrevalenceSampler(BaseIntervention, BaseSampler):
@@ -144,9 +72,16 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             groups=groups,
         )
 
-    def _keep(self, chosen: TrainingSet) -> None:
-        super()._keep(chosen)
-        self.sample_indices_ = chosen.rows
+    def _learned(
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> dict[str, Any]:
+        counts = np.bincount(labels.codes[chosen.rows], minlength=len(labels.classes))
+        sampling = self._sampling(labels, groups, sample_weight)
+        return super()._learned(chosen, labels, groups, sample_weight) | {
+            "sample_indices_": chosen.rows,
+            "sampling_strategy_": dict(zip(labels.classes, counts.tolist(), strict=True)),
+            "target_rate_": float("nan") if sampling is None else sampling.target_rate,
+        }
 
     def _fit_resample(self, X: Any, y: Any, **params: Any) -> Any:
         rows = self.fit(X, y, **params).sample_indices_
@@ -171,10 +106,8 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             )
         else:
             if self.strength > 0:
-                _warn_of_extremes(groups.names, sampling)
+                self._warn(groups, sampling, weighted=sample_weight is not None)
             kept = np.flatnonzero(~sampling.dropped(utilities, shuffled))
-        counts = np.bincount(labels.codes[kept], minlength=len(labels.classes))
-        self.sampling_strategy_ = dict(zip(labels.classes, counts.tolist(), strict=True))
         return TrainingSet(kept)
 
     def _sampling(
@@ -193,10 +126,27 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
                 f"`y` must hold two labels for a positive rate, got {len(labels.classes)} ({shown}): pass "
                 "one class against the others, for example `y == label`."
             )
-        return PrevalenceSampling(labels.is_positive, groups, self.strength, sample_weight)
+        return PrevalenceSampling(
+            labels.is_positive, groups, self.strength, sample_weight, self.min_group_size
+        )
+
+    def _warn(self, groups: Groups, sampling: PrevalenceSampling, *, weighted: bool) -> None:
+        """Say what a user would not expect of the rates that are matched."""
+        warn_of_small(
+            groups,
+            sampling.compared,
+            self.min_group_size,
+            outcome="all their rows are kept, and they count in no rate",
+            alone="every row is kept",
+        )
+        if sampling.compared.sum() > 1:
+            _warn_of_extremes(groups.names, sampling)
+            if self.min_group_size > 0:
+                _warn_of_thin_lead(groups, sampling, weighted=weighted)
 
     def _check_settings(self) -> None:
         check_share("strength", self.strength)
+        check_min_group_size(self.min_group_size)
 
     def _target(self, y: Any) -> Any:
         # one column, or one indicator column per class
@@ -212,7 +162,9 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
 
     Every group whose positive rate is below the highest loses negatives, least utility first, until the rates
-    match to one row. Positives are never dropped, and rows keep their order.
+    match to one row. Positives are never dropped, and rows keep their order. So that a few rows do not decide
+    over all others, small groups are left out, and the rate of a thin group, with less than 5 % of the rows
+    that are compared, is matched only as far as half of the table's rows go.
 
     Parameters
     ----------
@@ -222,11 +174,15 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         Values the rows if no valuation is passed and rows are to be dropped. None is ``OutOfBagEntropy()``.
         Without a seed of its own it uses `random_state`.
     strength : float, default=1.0
-        How far a group's rate moves from its own (0) to the highest (1).
+        How far a group's rate moves from its own (0) to the highest (1), or to `target_rate_` where that is
+        lower.
     pos_label : label, optional
         The positive label. None is the larger of the two.
     random_state : int, RandomState or None, default=None
         Seed of the shuffle by which ties in utility fall.
+    min_group_size : int, default=30
+        Groups with fewer rows that are also less than 1 % of the table keep all rows and set no rate. 0
+        compares every group and always matches the highest rate, whatever goes: the paper's rule.
 
     Attributes
     ----------
@@ -234,6 +190,9 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         The positions of the rows kept, ascending.
     sampling_strategy_ : dict
         How many rows of each label are kept.
+    target_rate_ : float
+        The positive rate that groups are moved to, at full `strength`; NaN if there are no two groups to
+        compare.
     valuation_ : Valuation or None
         The values used; None if no row was to be dropped and none were passed.
     n_features_in_ : int
@@ -244,8 +203,10 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     Warns
     -----
     UserWarning
-        If a group has no positives, as it is left untouched; if a group has no negatives, as the others then
-        give up theirs; if there is only one group.
+        If groups are small, and so left alone; if there is only one group to compare; if a group has no
+        positives, as it is left untouched; if a group has no negatives, as the others then give up theirs; if
+        a thin group has the highest rate, and half of the rows are not enough to match it, or a tenth of the
+        rows go for its sake.
 
     Examples
     --------
@@ -272,19 +233,22 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         strength: float = 1.0,
         pos_label: Any = None,
         random_state: Any = None,
+        min_group_size: int = MIN_GROUP_SIZE,
     ) -> None:
         self.utility = utility
         self.valuator = valuator
         self.strength = strength
         self.pos_label = pos_label
         self.random_state = random_state
+        self.min_group_size = min_group_size
 
-    def _utilities(self, problem: Problem, valuation: Any, given: dict[str, Any]) -> FloatArray | None:
-        self.valuation_ = valuation
+    def _utilities(
+        self, problem: Problem, valuation: Any, given: dict[str, Any]
+    ) -> tuple[Any, FloatArray | None]:
         if valuation is None:
             sampling = self._sampling(problem.labels, problem.groups, problem.sample_weight)
             if sampling is None or not sampling.shrinking.any():
-                return None  # no row is to go, so that none needs a value
+                return None, None  # no row is to go, so that none needs a value
         return super()._utilities(problem, valuation, given)
 
 
@@ -296,11 +260,15 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
     Parameters
     ----------
     strength : float, default=1.0
-        How far a group's rate moves from its own (0) to the highest (1).
+        How far a group's rate moves from its own (0) to the highest (1), or to `target_rate_` where that is
+        lower.
     pos_label : label, optional
         The positive label. None is the larger of the two.
     random_state : int, RandomState or None, default=None
         Seed of the order.
+    min_group_size : int, default=30
+        Groups with fewer rows that are also less than 1 % of the table keep all rows and set no rate. 0
+        compares every group and always matches the highest rate, whatever goes: the paper's rule.
 
     Attributes
     ----------
@@ -308,6 +276,9 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
         The positions of the rows kept, ascending.
     sampling_strategy_ : dict
         How many rows of each label are kept.
+    target_rate_ : float
+        The positive rate that groups are moved to, at full `strength`; NaN if there are no two groups to
+        compare.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -329,52 +300,60 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
     [1, 0, 1, 0]
     """
 
-    def __init__(self, *, strength: float = 1.0, pos_label: Any = None, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        strength: float = 1.0,
+        pos_label: Any = None,
+        random_state: Any = None,
+        min_group_size: int = MIN_GROUP_SIZE,
+    ) -> None:
         self.strength = strength
         self.pos_label = pos_label
         self.random_state = random_state
-
-
-def _negatives_to_keep(positives: list[int], negatives: list[int], strength: float) -> list[int]:
-    """Give per group how many negatives stay; in fractions, so that halves are halves."""
-    rates = [Fraction(p, p + n) for p, n in zip(positives, negatives, strict=True)]
-    kept = []
-    for p, n, own in zip(positives, negatives, rates, strict=True):
-        target = own + Fraction(strength) * (max(rates) - own)
-        kept.append(min(n, round(p * (1 - target) / target)) if p else n)
-    return kept
-
-
-def _weight_to_keep(positives: npt.NDArray[Any], negatives: npt.NDArray[Any], strength: float) -> FloatArray:
-    """Give per group what its negatives may weigh; a group that weighs nothing stays as it is."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = positives / (positives + negatives)
-        target = own + strength * (np.nanmax(own) - own)
-        kept = positives * (1 - target) / target
-    return np.where(positives > 0, np.minimum(kept, negatives), negatives)
-
-
-def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
-    """Find so many entries with the least keys; ties fall by `shuffled`."""
-    limit = np.partition(keys, count - 1)[count - 1]
-    below, tied = np.flatnonzero(keys < limit), np.flatnonzero(keys == limit)
-    return np.r_[below, tied[np.argsort(shuffled[tied], kind="stable")[: count - len(below)]]]
-
-
-def _closest(left: FloatArray, wanted: float) -> int:
-    """Find after how many rows that which is left comes closest to what is wanted."""
-    return int(np.argmin(np.abs(left - wanted)))
+        self.min_group_size = min_group_size
 
 
 def _warn_of_extremes(names: tuple[str, ...], sampling: PrevalenceSampling) -> None:
-    none = [name for name, count in zip(names, sampling.positives, strict=True) if not count]
-    only = [name for name, count in zip(names, sampling.negatives, strict=True) if not count]
+    """Say which of the compared groups lack a label."""
+    none, only = (
+        [names[group] for group in np.flatnonzero(sampling.compared & (counts == 0))]
+        for counts in (sampling.positives, sampling.negatives)
+    )
     if none:
         warn_user(
             f"No positives in group {list_names(none)}: no rate can be matched there, its rows are all kept."
         )
-    if only:
+    if only and sampling.target_rate == 1:
         warn_user(
             f"No negatives in group {list_names(only)}: the other groups lose theirs to match a rate of 1. "
             "Merge it with another group, or lower `strength`."
+        )
+
+
+def _warn_of_thin_lead(groups: Groups, sampling: PrevalenceSampling, *, weighted: bool) -> None:
+    """Say if a thin group has the highest rate, and what that costs."""
+    lead = sampling.thin_lead()
+    if lead is None:
+        return
+
+    def told(amount: float) -> str:
+        if weighted:
+            return f"{100 * amount / sampling.total:.0f} % of the weight"
+        return f"{amount:,.0f} of {sampling.total:,.0f} rows"
+
+    sized = [(groups.names[group], int(groups.sizes[group])) for group in lead.groups]
+    who = list_names([f"{name} ({size} row{'' if size == 1 else 's'})" for name, size in sized])
+    subject = f"Group {who}, with less than 5 % of the rows, has the highest positive rate, {lead.rate:.3g}"
+    if lead.is_capped:
+        warn_user(
+            f"{subject}: to match it, {told(lead.wanted)} would go, more than half. The rate aimed at is "
+            f"{sampling.target_rate:.3g}, and {told(lead.going)} go. Merge the group with another; "
+            "`min_group_size=0` matches its rate all the same."
+        )
+    elif lead.thick_rate is not None and 10 * (lead.going - lead.without) > sampling.total:
+        warn_user(
+            f"{subject}: to match it, {told(lead.going)} go, and {told(lead.without)} would go to match "
+            f"{lead.thick_rate:.3g}, the highest of the larger groups. Merge the group with another, or "
+            "lower `strength`."
         )

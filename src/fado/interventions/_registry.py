@@ -85,11 +85,32 @@ class Entry:
         """Whether rows need utilities."""
         return self.kind.uses_values
 
-    def make(self, *, random_state: Any = None, **settings: Any) -> BaseIntervention:
-        """Make the intervention with some settings."""
+    def make(
+        self, *, random_state: Any = None, min_group_size: int | None = None, **settings: Any
+    ) -> BaseIntervention:
+        """Make the intervention with some settings.
+
+        Parameters
+        ----------
+        random_state : int, RandomState or None
+            The seed, for an intervention that draws.
+        min_group_size : int, optional
+            Which groups are small, for an intervention that leaves them alone; None is its own default.
+        **settings
+            Other parameters; the intervention must have them.
+
+        Examples
+        --------
+        >>> from fado.interventions import intervention_named
+        >>> [intervention_named(key).make(random_state=1, min_group_size=50) for key in ("none", "rw")]
+        [NoIntervention(), Reweigher(min_group_size=50)]
+        """
+        shared: dict[str, Any] = {"random_state": random_state}
+        if min_group_size is not None:
+            shared["min_group_size"] = min_group_size
         taken = inspect.signature(self.kind).parameters
-        seeded = {"random_state": random_state} if "random_state" in taken else {}
-        return self.kind(**{**seeded, **self.fixed, **settings})
+        offered = {name: value for name, value in shared.items() if name in taken}
+        return self.kind(**{**offered, **self.fixed, **settings})
 
 
 _ENTRIES: dict[str, Entry] = {}

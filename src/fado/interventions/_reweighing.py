@@ -13,25 +13,49 @@ import numpy.typing as npt
 from fado._messages import list_names, warn_user
 from fado._validation import check_choice, check_share
 from fado.interventions._base import BaseIntervention
+from fado.interventions._small import warn_of_small
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._utilities import row_utilities, value_rows
 from fado.interventions._weights import corrected_logs, kamiran_calders, mean_one, minmax
-from fado.tabular import Groups, Labels, Problem
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, small_groups
 from fado.utility import LinearUtility
 
 __all__ = ["Reweigher", "UtilityAwareReweigher"]
 
 FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
 
 class _BaseReweigher(BaseIntervention):
-    """What the reweighers share: every row stays, and its weight has a name of its own."""
+    """What the reweighers share: every row stays, its weight has a name, small groups have no cells."""
 
     changes = "weights"
 
-    def _keep(self, chosen: TrainingSet) -> None:
-        super()._keep(chosen)
-        self.sample_weight_ = chosen.weights
+    min_group_size: int
+
+    def _learned(
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> dict[str, Any]:
+        learned = super()._learned(chosen, labels, groups, sample_weight)
+        return learned | {"sample_weight_": chosen.weights}
+
+    def _check_settings(self) -> None:
+        check_min_group_size(self.min_group_size)
+
+    def _compared(self, labels: Labels, groups: Groups) -> tuple[Rows, Labels, Groups]:
+        """Give the rows whose cells count, with their labels and groups; warn of the others."""
+        compared = ~small_groups(groups.sizes, self.min_group_size)
+        warn_of_small(
+            groups,
+            compared,
+            self.min_group_size,
+            outcome="their rows get the factor 1, and they count in no rate",
+            alone="every row gets the factor 1",
+        )
+        rows = np.flatnonzero(compared[groups.codes])
+        among = Labels(labels.codes[rows], labels.classes, labels.positive), groups.take(rows)
+        _warn_of_what_no_weight_can_mend(*among, alone=len(groups) == 1)
+        return rows, *among
 
 
 class Reweigher(_BaseReweigher):
@@ -39,6 +63,12 @@ class Reweigher(_BaseReweigher):
 
     A row of group z and label y weighs ``P(z) P(y) / P(z, y)``: in the weighted rows every group has the same
     rate of every label.
+
+    Parameters
+    ----------
+    min_group_size : int, default=30
+        Groups with fewer rows that are also less than 1 % of the table weigh 1 and do not count in the
+        probabilities. 0 weighs every group.
 
     Attributes
     ----------
@@ -52,7 +82,8 @@ class Reweigher(_BaseReweigher):
     Warns
     -----
     UserWarning
-        If a group has no rows of some label, as no weight can equalise its rate; if there is only one group.
+        If groups are small, and so left alone; if a group has no rows of some label, as no weight can
+        equalise its rate; if there is only one group to compare.
 
     References
     ----------
@@ -69,6 +100,9 @@ class Reweigher(_BaseReweigher):
     array([2.   , 0.667, 0.667, 0.667, 0.667, 0.667, 0.667, 2.   ])
     """
 
+    def __init__(self, *, min_group_size: int = MIN_GROUP_SIZE) -> None:
+        self.min_group_size = min_group_size
+
     def _choose(
         self,
         labels: Labels,
@@ -77,8 +111,10 @@ class Reweigher(_BaseReweigher):
         sample_weight: FloatArray | None,
         generator: np.random.RandomState,
     ) -> TrainingSet:
-        _warn_of_what_no_weight_can_mend(groups, labels)
-        weights = kamiran_calders(groups.codes, labels.codes, sample_weight)
+        weights = np.ones(len(labels.codes))
+        rows, labels, groups = self._compared(labels, groups)
+        if len(rows):
+            weights[rows] = kamiran_calders(groups.codes, labels.codes, _among(rows, sample_weight))
         return TrainingSet(np.arange(len(weights)), weights)
 
 
@@ -110,6 +146,9 @@ class UtilityAwareReweigher(_BaseReweigher):
         ``scaling="minmax"``.
     random_state : int, RandomState or None, default=None
         Seed of a valuator that has none of its own.
+    min_group_size : int, default=30
+        With a correction, groups with fewer rows that are also less than 1 % of the table get the factor 1
+        and do not count in the probabilities. 0 corrects every group.
 
     Attributes
     ----------
@@ -125,8 +164,8 @@ class UtilityAwareReweigher(_BaseReweigher):
     Warns
     -----
     UserWarning
-        With a correction: if a group has no rows of some label, or none that weigh anything, as no factor can
-        equalise its rate; if there is only one group.
+        With a correction: if groups are small, and so left without; if a group has no rows of some label, or
+        none that weigh anything, as no factor can equalise its rate; if there is only one group to compare.
 
     Examples
     --------
@@ -153,6 +192,7 @@ class UtilityAwareReweigher(_BaseReweigher):
         prevalence_correction: float = 0.0,
         floor: float = 0.0,
         random_state: Any = None,
+        min_group_size: int = MIN_GROUP_SIZE,
     ) -> None:
         self.utility = utility
         self.valuator = valuator
@@ -162,20 +202,23 @@ class UtilityAwareReweigher(_BaseReweigher):
         self.prevalence_correction = prevalence_correction
         self.floor = floor
         self.random_state = random_state
+        self.min_group_size = min_group_size
 
     @property
     def _counts_cells(self) -> bool:
         return self.prevalence_correction > 0
 
-    def _utilities(self, problem: Problem, valuation: Any, given: dict[str, Any]) -> FloatArray | None:
+    def _utilities(
+        self, problem: Problem, valuation: Any, given: dict[str, Any]
+    ) -> tuple[Any, FloatArray | None]:
         if valuation is not None or problem.protected:
             return super()._utilities(problem, valuation, given)
         warn_user(
             "There are no protected attributes to value: rows are weighed by their value for performance "
             "alone. Pass them as `sensitive_features`."
         )
-        self.valuation_ = value_rows(self.valuator, problem, given, self.random_state)
-        return row_utilities(LinearUtility(alpha=1.0), self.valuation_, problem)
+        valuation = value_rows(self.valuator, problem, given, self.random_state)
+        return valuation, row_utilities(LinearUtility(alpha=1.0), valuation, problem)
 
     def _choose(
         self,
@@ -189,16 +232,27 @@ class UtilityAwareReweigher(_BaseReweigher):
             raise ValueError("Rows cannot be weighed by their utility without utilities.")
         weights = self._base_weights(utilities)
         if self.prevalence_correction > 0:
-            _warn_of_what_no_weight_can_mend(groups, labels)
-            _warn_of_weightless_cells(weights / weights.max(), groups, labels)
-            logs = corrected_logs(
-                weights, groups.codes, labels.codes, float(self.prevalence_correction), sample_weight
-            )
+            logs = self._corrected_logs(weights, labels, groups, sample_weight)
             weights = np.exp(logs - logs.max()) if self.normalize else _exp(logs)
         weights = mean_one(weights) if self.normalize else weights
         return TrainingSet(np.arange(len(weights)), weights)
 
+    def _corrected_logs(
+        self, weights: FloatArray, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> FloatArray:
+        """Give the logarithms of the weights, corrected by the cells of groups that are not small."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(weights)
+        rows, labels, groups = self._compared(labels, groups)
+        own = weights[rows]
+        _warn_of_weightless_cells(own / own.max() if own.any() else own, groups, labels)
+        if own.any():
+            power = float(self.prevalence_correction)
+            logs[rows] = corrected_logs(own, groups.codes, labels.codes, power, _among(rows, sample_weight))
+        return logs
+
     def _check_settings(self) -> None:
+        super()._check_settings()
         check_choice("scaling", self.scaling, ("minmax", "none"))
         check_choice("negative", self.negative, ("raise", "clip"))
         if check_share("floor", self.floor) > 0 and self.scaling == "none":
@@ -228,14 +282,15 @@ class UtilityAwareReweigher(_BaseReweigher):
         return np.ones(len(weights))
 
 
-def _warn_of_what_no_weight_can_mend(groups: Groups, labels: Labels) -> None:
+def _warn_of_what_no_weight_can_mend(labels: Labels, groups: Groups, *, alone: bool) -> None:
     """Say which cells have no rows, or that there is but one group."""
-    if len(groups) == 1:
+    if alone:
         warn_user(
             f"There is only one group ({groups.names[0]}) and so no other rate to equalise: its rows all get "
             "the factor 1. Pass protected attributes as `sensitive_features`."
         )
-    for label, names in _marked(_rows_per_cell(groups, labels) == 0, groups, labels):
+    rows = _rows_per_cell(groups, labels)
+    for label, names in _marked((rows == 0) & rows.any(axis=0), groups, labels):
         warn_user(
             f"No rows with label {label} in group {names}: no weights can equalise the rate of that label "
             "there."
@@ -249,6 +304,10 @@ def _warn_of_weightless_cells(weights: FloatArray, groups: Groups, labels: Label
             f"All rows with label {label} in group {names} have the weight 0, which no correction can raise: "
             "set `floor` above 0 to equalise the rate of that label there."
         )
+
+
+def _among(rows: Rows, sample_weight: FloatArray | None) -> FloatArray | None:
+    return None if sample_weight is None else sample_weight[rows]
 
 
 def _rows_per_cell(groups: Groups, labels: Labels, among: Any = slice(None)) -> npt.NDArray[np.int64]:

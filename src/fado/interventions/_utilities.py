@@ -67,13 +67,13 @@ def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
             f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
             "`valuation_`, or make one with `Valuation.from_probabilities`."
         )
+    check_alignment(valuation, problem)
     n_rows = problem.n_rows
     utilities = np.asarray(utility(valuation), dtype=np.float64)
     if utilities.shape != (n_rows,):
         raise ValueError(
-            f"`valuation` has {len(utilities)} rows and X has {n_rows}: pass the valuation of the same rows."
+            f"`utility` gave numbers of shape {utilities.shape} for {n_rows} rows: it must give one per row."
         )
-    check_alignment(valuation, problem)
     unknown = np.flatnonzero(~np.isfinite(utilities))
     if len(unknown):
         raise ValueError(

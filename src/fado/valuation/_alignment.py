@@ -1,4 +1,4 @@
-"""Do values belong to the rows that they are used for? The target tells, if its labels are seen again."""
+"""Do values belong to the rows and attributes that they are used for? Names, numbers and labels tell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import warn_user
+from fado._messages import list_names, warn_user
 from fado.tabular import Problem
 
 __all__ = ["check_alignment", "target_pattern"]
@@ -32,7 +32,50 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
 
 
 def check_alignment(valuation: Any, problem: Problem) -> None:
-    """Warn if a valuation was made with other labels than those of the rows it is used for.
+    """Refuse a valuation of other attributes or of another number of rows; warn if its labels were others.
+
+    Parameters
+    ----------
+    valuation : Valuation
+        Or anything that has its `protected`.
+    problem : Problem
+        What the values are used for.
+
+    Raises
+    ------
+    ValueError
+        If there are no values of an attribute that is asked for. Names are compared only where both sides
+        have them: attributes that came without are called "z", or "z0", "z1", ...; if the valuation has no
+        attributes, or none are asked for, there is nothing to compare.
+    """
+    _check_names(list(valuation.protected), [variable.name for variable in problem.protected])
+    n_rows = len(valuation) if hasattr(valuation, "__len__") else problem.n_rows
+    if n_rows != problem.n_rows:
+        raise ValueError(
+            f"`valuation` has {n_rows} rows and X has {problem.n_rows}: pass the valuation of the same rows."
+        )
+    _compare_labels(valuation, problem)
+
+
+def _check_names(valued: list[str], asked: list[str]) -> None:
+    if _are_made_up(valued) or _are_made_up(asked):
+        return
+    lacking = [name for name in asked if name not in valued]
+    if lacking:
+        raise ValueError(
+            f"`valuation` has values of {list_names(list(map(repr, valued)))}, and none of the protected "
+            f"attribute {lacking[0]!r} that `sensitive_features` asks for: pass the valuation of that "
+            "attribute."
+        )
+
+
+def _are_made_up(names: list[str]) -> bool:
+    """Tell names that attributes have for want of others, as all of none are."""
+    return names in (["z"], [f"z{number}" for number in range(len(names))])
+
+
+def _compare_labels(valuation: Any, problem: Problem) -> None:
+    """Warn of other labels.
 
     Labels of another number are another target, which tells nothing about the rows. Given probabilities, some
     of the rows, a continuous target and old files have no pattern to compare.
