@@ -21,6 +21,11 @@ def made_up_valuation(n_rows, names, seed=0, digits=2):
 
 
 @pytest.fixture(scope="session")
+def made_up():
+    return made_up_valuation
+
+
+@pytest.fixture(scope="session")
 def small():
     """600 rows with two attributes, one of them with a small group, and made-up values."""
     rng = np.random.default_rng(1)

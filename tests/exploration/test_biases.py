@@ -132,3 +132,32 @@ def test_a_continuous_target_is_compared_by_its_mean(small):
     means = y.groupby(small.z["sex"]).mean()
     assert found["prevalence"]["number"] == pytest.approx(means["f"] - means["m"])
     assert found["prevalence"]["format"] == "number"
+
+
+def test_every_label_has_its_share_where_none_is_positive(small):
+    y = pd.Series(np.arange(600) % 7 + 1, name="cover")
+    y[(small.z["sex"] == "f") & (y == 3)] = 5
+    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation))
+    bias, rates = found["prevalence"], pd.crosstab(small.z["sex"], y, normalize="index")
+    label = (rates.loc["f"] - rates.loc["m"]).abs().idxmax()
+    high, low = sorted(["f", "m"], key=lambda group: -rates.loc[group, label])
+    assert bias["measure"] == f"gap in the share of “cover = {label}”"
+    assert bias["sentence"].startswith(f"The share of “cover = {label}” is ")
+    assert f" in “{high}” and " in bias["sentence"]
+    assert bias["sentence"].endswith("Of the 7 labels it differs most.")
+    assert low in bias["labels_per"]
+    assert [one["label"] for one in bias["labels"]] == list("1234567")
+    for one in bias["labels"]:
+        assert one["share"] == pytest.approx((y == int(one["label"])).mean())
+        assert one["groups"] == pytest.approx([rates.loc[group, int(one["label"])] for group in "fm"])
+    text = str(found).lower()
+    assert "positive" not in text
+    assert "rate of" not in text
+
+
+def test_a_positive_label_leaves_the_others_unnamed(small):
+    y = np.array(["low", "middle", "high"])[np.arange(600) % 3]
+    seen = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, pos_label="high")
+    assert biases_of(seen)["prevalence"]["labels"] is None
+    assert biases_of(seen)["prevalence"]["measure"] == "gap in the rate of “high”"
+    assert seen.to_dict()["about"]["outcome"]["name"] == "rate of “high”"

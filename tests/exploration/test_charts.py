@@ -27,8 +27,11 @@ def test_a_chart_shows_the_summary_s_numbers(seen):
     summary = seen.to_dict()["attributes"][0]
     bars = rows_of(seen.chart("prevalence", "sex"))
     assert [bar["number"] for bar in bars] == [bar["number"] for bar in summary["biases"][1]["bars"]]
-    plane = rows_of(seen.chart("plane", "sex"))
+    chart = seen.chart("plane", "sex").to_dict()
+    plane, *cuts = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"])
     assert sum(cell["rows"] for cell in plane) == 600
+    scales = summary["plane"]["scales"]
+    assert cuts == [[{"v_y": scales["v_y"]["cut"]}], [{"v_z": scales["v_z"]["cut"]}]]
     utility = rows_of(seen.chart("utility", "sex", utility="cobb-douglas", alpha=0.35))
     histogram = summary["alpha"]["utilities"]["cobb-douglas"]["settings"][7]["histogram"][0]
     shares = [bar["share"] * summary["alpha"]["rows"][0] for bar in utility if bar["group"] == "f"]

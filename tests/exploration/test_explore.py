@@ -182,3 +182,11 @@ def test_constant_values_are_explored():
     setting = part["alpha"]["utilities"]["linear"]["settings"][10]
     assert setting["slices"] == {"highest": [], "lowest": [], "dropped": []}
     assert setting["weights"]["effective_rows"] == pytest.approx(30)
+
+
+def test_weights_are_said_to_count_in_models_alone(small):
+    given = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation}
+    assert not explore(small.X, small.y, **given).to_dict()["about"]["weights_given"]
+    weighted = explore(small.X, small.y, **given, sample_weight=np.arange(1, 601)).to_dict()
+    assert weighted["about"]["weights_given"]
+    assert weighted["attributes"] == explore(small.X, small.y, **given).to_dict()["attributes"]

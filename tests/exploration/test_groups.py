@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from fado.exploration._groups import MOST_GROUPS, ShownGroups, show_groups
+from fado.exploration._groups import (
+    MOST_GROUPS,
+    MOST_LISTED,
+    ListedGroup,
+    ShownGroups,
+    listed_groups,
+    show_groups,
+    tell_left_out,
+)
 from fado.tabular import Variable, column_from, group_rows, variable_from
 
 
@@ -9,21 +17,25 @@ def test_groups_under_ten_are_pooled():
     groups = show_groups(np.repeat([0, 1, 2, 3], [20, 9, 15, 8]), ("a", "b", "c", "d"))
     assert groups.names == ("a", "c", "(2 small groups)")
     assert groups.sizes.tolist() == [20, 15, 17]
-    assert groups.has_pool
+    assert groups.small == 2
+    assert groups.compared == groups.rated == [0, 1]
 
 
 def test_a_pool_under_ten_is_hidden():
     groups = show_groups(np.repeat([0, 1, 2], [20, 10, 9]), ("a", "b", "c"))
     assert groups.names == ("a", "b")
     assert (groups.codes == -1).sum() == 9
-    assert not groups.has_pool
+    assert groups.small is None
+    assert groups.listed[-1] == ListedGroup("(1 group of fewer than 10 rows)", 9, "unnamed")
 
 
 def test_many_groups_are_pooled_smallest_first():
     sizes = np.arange(20, 40)
     groups = show_groups(np.repeat(np.arange(20), sizes), tuple(map(str, range(20))))
     assert len(groups) == MOST_GROUPS
-    assert groups.names[-1] == "(9 small groups)"
+    assert groups.names[-1] == "(9 other groups)"
+    assert groups.compared == list(range(MOST_GROUPS - 1))
+    assert groups.rated == list(range(MOST_GROUPS))
     assert groups.sizes[-1] == sizes[:9].sum()
     assert groups.sizes.sum() == sizes.sum()
 
@@ -32,6 +44,59 @@ def test_many_groups_are_pooled_smallest_first():
 def test_a_dozen_groups_are_all_shown(n_groups):
     groups = show_groups(np.repeat(np.arange(n_groups), 10), tuple(map(str, range(n_groups))))
     assert groups.names == tuple(map(str, range(n_groups)))
+
+
+def test_small_groups_are_pooled_and_listed_by_name():
+    sizes = [3000, 2900, 29, 12, 9, 3]
+    groups = show_groups(np.repeat(np.arange(6), sizes), tuple("abcdef"))
+    assert groups.names == ("a", "b", "(4 small groups)")
+    assert groups.sizes.tolist() == [3000, 2900, 53]
+    assert groups.rated_rows.sum() == 5900
+    assert listed_groups(groups) == [
+        {"name": "a", "rows": 3000, "compared": True, "note": None},
+        {"name": "b", "rows": 2900, "compared": True, "note": None},
+        {"name": "c", "rows": 29, "compared": False, "note": "too small to compare"},
+        {"name": "d", "rows": 12, "compared": False, "note": "too small to compare"},
+        {"name": "(2 groups of fewer than 10 rows)", "rows": 12, "compared": False,
+         "note": "too small to compare or to name"},
+    ]  # fmt: skip
+    assert tell_left_out(groups, repr, 30) == (
+        "Groups 'c' (29 rows), 'd' (12 rows), with fewer than 30 rows and less than 1 % of the table, are "
+        "left out of what compares groups. 2 groups of fewer than 10 rows (12 rows in all) are left out of "
+        "what compares groups, and not named."
+    )
+
+
+def test_no_group_of_ten_rows_is_small_if_the_user_says_so():
+    groups = show_groups(np.repeat(np.arange(3), [3000, 12, 9]), ("a", "b", "c"), 0)
+    assert groups.names == ("a", "b")
+    assert groups.compared == [0, 1]
+
+
+def test_a_group_of_one_percent_is_compared():
+    groups = show_groups(np.repeat(np.arange(2), [1980, 20]), ("a", "b"))
+    assert groups.compared == [0, 1]
+    assert tell_left_out(groups, repr, 30) is None
+
+
+def test_groups_beyond_a_dozen_are_told_apart_from_small_ones():
+    sizes = [*range(1000, 1014), 25, 20]
+    groups = show_groups(np.repeat(np.arange(16), sizes), tuple(map(str, range(16))))
+    assert groups.names[-2:] == ("(3 other groups)", "(2 small groups)")
+    assert (groups.others, groups.small) == (11, 12)
+    assert tell_left_out(groups, repr, 30).endswith(
+        "Only the 11 largest groups are shown on their own and compared; the 3 others of enough rows (3,003 "
+        "rows in all) are shown as one."
+    )
+
+
+def test_a_long_list_of_groups_ends_in_a_count():
+    sizes = [30_000, *[11] * 80]
+    groups = show_groups(np.repeat(np.arange(81), sizes), tuple(map(str, range(81))))
+    listed = listed_groups(groups)
+    assert len(listed) == MOST_LISTED + 1
+    assert listed[-1]["name"] == f"({81 - MOST_LISTED} more)"
+    assert sum(one["rows"] for one in listed) == sum(sizes)
 
 
 def test_a_continuous_attribute_is_cut_into_quarters_and_missing_rows():

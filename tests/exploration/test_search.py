@@ -14,7 +14,8 @@ def searching(frame, max_rows=10_000):
     half = np.full(n_rows, 0.5)
     valuation = Valuation.from_probabilities(half, {"z": half})
     z = np.arange(n_rows) % 2
-    material = read_material(read_problem(frame, z == 0, {"z": z}), "y", valuation, max_rows, 0)
+    limits = {"max_rows": max_rows, "min_group_size": 30, "seed": 0}
+    material = read_material(read_problem(frame, z == 0, {"z": z}), "y", valuation, **limits)
     columns = binned_columns(material)
     return SliceSearch(columns, material.sample), columns
 

@@ -85,3 +85,42 @@ def test_values_without_agreement_leave_nothing_to_suspect(small):
         suspicious_of(explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values))
         is None
     )
+
+
+def contradicted_of(y, agreement, **settings):
+    n_rows = len(y)
+    values = {"y": np.full(n_rows, 0.5), "sex": np.full(n_rows, 0.5)}
+    valuation = Valuation(values, agreement={"y": agreement, "sex": agreement})
+    sex = np.where(np.arange(n_rows) % 2, "m", "f")
+    X = np.arange(n_rows, dtype=float).reshape(-1, 1)
+    return suspicious_of(explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, **settings))
+
+
+def test_a_rare_label_is_contradicted_only_below_half_of_its_share():
+    y = np.arange(1000) < 10
+    agreement = np.where(y, 0.01, 0.99)  # what a model without knowledge says
+    found = contradicted_of(y, agreement)
+    assert sum(group["contradicted"] for group in found["groups"]) == 0
+    assert found["sentence"] == "Models confidently contradict none of the labels."
+    assert found["rule"].endswith("which is less for rare labels: 0.5 % for “True”.")
+    agreement[:4] = 0.005
+    found = contradicted_of(y, agreement)
+    assert sum(group["contradicted"] for group in found["groups"]) == 4
+    expected = [group["expected"] * group["rows"] for group in found["groups"]]
+    assert sum(expected) == pytest.approx(4 * 0.005)  # the others' 0.01 is above the limit
+
+
+def test_labels_that_are_one_of_many_have_limits_of_their_own():
+    y = np.arange(700) % 7
+    agreement = np.where(np.arange(700) < 70, 0.07, 0.08)  # half of a seventh is 0.0714
+    found = contradicted_of(y, agreement)
+    assert sum(group["contradicted"] for group in found["groups"]) == 70
+    assert "7.14 % for “y = 0”" in found["rule"]
+    assert found["sentence"].startswith("Models contradict 10 % of the labels")
+
+
+def test_numbers_are_not_called_labels(small):
+    agreement = np.r_[np.linspace(0.9, 0.95, 599), 0.1]
+    found = contradicted_of(np.linspace(0, 1, 600), agreement)
+    assert found["rule"].startswith("A number is contradicted where the models' error")
+    assert "of the numbers in “m” and 0 % in “f”" in found["sentence"]

@@ -34,12 +34,17 @@ def test_plane_counts_every_row_once(small, sex):
     assert counts[15, 5] == here.sum()
 
 
+def half_entropy(share):
+    return -(share * np.log2(share) + (1 - share) * np.log2(1 - share)) / 2
+
+
 def test_corners(small, sex):
     v_y, v_z = small.valuation["y"], small.valuation["sex"]
+    cut_y, cut_z = half_entropy((small.y == "yes").mean()), half_entropy((small.z["sex"] == "f").mean())
     corners = {(c["unsure_of_target"], c["unsure_of_attribute"]): c for c in sex["plane"]["corners"]}
     assert sum(corner["share"] for corner in corners.values()) == pytest.approx(1)
     for (unsure_y, unsure_z), corner in corners.items():
-        rows = ((v_y >= 0.5) == unsure_y) & ((v_z >= 0.5) == unsure_z)
+        rows = ((v_y >= cut_y) == unsure_y) & ((v_z >= cut_z) == unsure_z)
         assert corner["share"] == pytest.approx(rows.mean())
         groups = [rows[small.z["sex"] == group].mean() for group in "fm"]
         assert corner["share_per_group"] == pytest.approx(groups)

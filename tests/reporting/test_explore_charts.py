@@ -102,6 +102,26 @@ def test_the_plane_is_drawn_on_the_summary_s_scales(summary):
     assert chart["datasets"][line["data"]["name"]] == [{"v_y": 0.0}]
 
 
+def test_the_plane_is_parted_at_its_cuts(summary):
+    scales = {
+        "v_y": {"low": 0.0, "high": 1.0, "cut": 0.04},
+        "v_z": {"low": -1.0, "high": 1.0, "neutral": 0.0},
+    }
+    summary["attributes"][0]["plane"]["scales"] = scales
+    chart = draw(summary, "plane")
+    lines = [chart["datasets"][layer["data"]["name"]] for layer in chart["layer"][1:]]
+    assert lines == [[{"v_y": 0.04}], [{"v_z": 0.0}]]
+
+
+def test_small_groups_have_no_histogram_of_utilities(summary):
+    scene = summary["attributes"][0]["alpha"]
+    scene |= {"groups": ["f", "(2 small groups)"], "rows": [4, 3], "small": 1}
+    for setting in scene["utilities"]["linear"]["settings"]:
+        setting["histogram"].append([1, 2])
+    (rows,) = draw(summary, "utility")["datasets"].values()
+    assert {row["group"] for row in rows} == {"f"}
+
+
 def test_utilities_are_drawn_on_their_scale(summary):
     (rows,) = draw(summary, "utility")["datasets"].values()
     assert [(row["utility"], row["share"]) for row in rows] == [(0.25, 0.75), (0.75, 0.25)]

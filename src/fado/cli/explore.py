@@ -9,9 +9,10 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
-from fado.cli._options import Data, Drop, Positive, Protected, Seed, Target, Values
+from fado.cli._options import Data, Drop, MinGroupSize, Positive, Protected, Seed, Target, Values
 from fado.cli._tables import check_output
 from fado.cli._values import load_values
+from fado.tabular import MIN_GROUP_SIZE
 
 __all__ = ["explore"]
 
@@ -28,6 +29,7 @@ def explore(
     show_rows: Annotated[
         bool, typer.Option("--show-rows", help="Show what the most suspicious rows hold.")
     ] = False,
+    min_group_size: MinGroupSize = None,
     seed: Seed = 0,
 ) -> None:
     """Write a page that shows which rows carry the bias, and what could be done about it."""
@@ -41,12 +43,15 @@ def explore(
         sensitive_features=inputs.protected,
         valuation=load_values(values, target, inputs.target),
         pos_label=inputs.positive,
+        min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
         show_rows=show_rows,
         random_state=seed,
     )
     found.write_html(out)
     for attribute in found.to_dict()["attributes"]:
         print(f"Protected attribute {attribute['name']}")
+        if attribute["left_out"]:
+            print(f"  {attribute['left_out']}")
         for bias in attribute["biases"]:
             print(f"  {bias['name']}: {bias['sentence']}")
         print(f"  Columns: {attribute['columns']['sentence']}")

@@ -14,7 +14,7 @@ from fado.exploration._material import Material, Span, span_around
 from fado.exploration._pool import Dropping, SlicePool
 from fado.exploration._slices import SliceFinder
 from fado.interventions import mean_one, minmax
-from fado.tabular import Groups
+from fado.tabular import Groups, small_groups
 from fado.utility import BaseUtility, utility_class, utility_names
 
 __all__ = ["ALPHAS", "alpha_part"]
@@ -40,8 +40,8 @@ def alpha_part(
         The protected attributes that the utility weighs, in equal parts.
     fine : Groups
         The groups whose positive rates the sampler matches.
-    groups : Groups
-        The groups that are shown.
+    groups : ShownGroups
+        The groups that are shown; small ones are counted, and have no rates.
     """
     parts = _Parts(material, finder, names, fine, groups)
     return {
@@ -49,7 +49,8 @@ def alpha_part(
         "alphas": list(ALPHAS),
         "groups": list(groups.names),
         "rows": groups.sizes.tolist(),
-        "outcome_before": _per_row(parts.outcome_sums(None), groups.sizes),
+        "small": groups.small,
+        "outcome_before": parts.per_row(parts.outcome_sums(None), groups.sizes),
         "sampling": parts.sampling_counts(),
         "slices": parts.pool.described(groups),
         "utilities": {utility: parts.settings(utility) for utility in _usable(material, names)},
@@ -71,8 +72,9 @@ class _Parts:
         self._material, self._groups, self._names = material, groups, names
         positive = material.is_positive
         self._sampling: Dropping | None = None
-        if positive is not None and len(fine) > 1:
-            self._sampling = Dropping(positive, fine, material.seed)
+        n_small = int(small_groups(fine.sizes, material.min_group_size).sum())
+        if positive is not None and len(fine) - n_small > 1:
+            self._sampling = Dropping(positive, fine, material.min_group_size, material.seed)
         self.pool = SlicePool(material, finder, names, self._sampling)
 
     def settings(self, utility: str) -> dict[str, Any]:
@@ -95,7 +97,7 @@ class _Parts:
         dropped = None if self._sampling is None else self._sampling.dropped(utilities)
         return {
             "histogram": self._histograms(bins, everyone),
-            "mean": _per_row(self._groups.total(utilities), self._groups.sizes),
+            "mean": self.per_row(self._groups.total(utilities), self._groups.sizes),
             "dropped": None if dropped is None else self._dropped(bins, dropped),
             "weights": self._weights(mean_one(minmax(utilities))),
             "slices": self.pool.ranked(utilities, dropped),
@@ -116,11 +118,21 @@ class _Parts:
         gone = groups.count(self._sampling.dropped(np.zeros(len(self._material))))
         positives = groups.count(self._sampling.positive)
         return {
+            "target_rate": self._sampling.target_rate,
             "dropped": gone.tolist(),
             "kept": (groups.sizes - gone).tolist(),
-            "rate_before": (positives / groups.sizes).tolist(),
-            "rate_after": (positives / (groups.sizes - gone)).tolist(),
+            "rate_before": self.per_row(positives, groups.sizes),
+            "rate_after": self.per_row(positives, groups.sizes - gone),
         }
+
+    def per_row(self, sums: npt.NDArray[Any] | None, counts: npt.NDArray[Any]) -> list[float | None] | None:
+        """Divide each group's sum by its count; None for small groups, and where the count is 0."""
+        if sums is None:
+            return None
+        return [
+            float(total / count) if count > 0 and group != self._groups.small else None
+            for group, (total, count) in enumerate(zip(sums, counts, strict=True))
+        ]
 
     def _histograms(self, bins: npt.NDArray[np.int64], rows: Bools) -> list[list[int]]:
         groups = self._groups
@@ -134,8 +146,8 @@ class _Parts:
         v_z = np.mean([valuation[name] for name in self._names], axis=0)
         return {
             "histogram": self._histograms(bins, dropped),
-            "mean_v_y": _per_row(groups.total(valuation["y"] * dropped), counts),
-            "mean_v_z": _per_row(groups.total(v_z * dropped), counts),
+            "mean_v_y": self.per_row(groups.total(valuation["y"] * dropped), counts),
+            "mean_v_z": self.per_row(groups.total(v_z * dropped), counts),
         }
 
     def _weights(self, weights: FloatArray) -> dict[str, Any]:
@@ -146,12 +158,5 @@ class _Parts:
             "effective_share": effective / len(weights),
             "largest": float(weights.max()),
             "share_per_group": (per_group / weights.sum()).tolist(),
-            "outcome_per_group": _per_row(self.outcome_sums(weights), per_group),
+            "outcome_per_group": self.per_row(self.outcome_sums(weights), per_group),
         }
-
-
-def _per_row(sums: FloatArray | None, counts: npt.NDArray[Any]) -> list[float | None] | None:
-    """Divide sums by counts; None where there is nothing to divide by."""
-    if sums is None:
-        return None
-    return [float(total / count) if count > 0 else None for total, count in zip(sums, counts, strict=True)]

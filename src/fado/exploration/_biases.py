@@ -11,16 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration import _intervals
+from fado.exploration._certainty import error_removed
 from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
 from fado.exploration._intervals import Estimate
 from fado.exploration._material import Attribute, Material
+from fado.exploration._outcomes import label_shares, outcomes
+from fado.exploration._trend import Gap, trend_of
 from fado.exploration._wording import percent, plain_number, quoted
+from fado.tabular import MISSING
 
 __all__ = ["biases"]
 
 FloatArray = npt.NDArray[np.float64]
 
-ONE_GROUP = "Only one group is large enough to be shown, so there is nothing to compare."
+ONE_GROUP = "Only one group is large enough to be compared, so there is nothing to compare it with."
+NO_GROUP = "No group is large enough to be compared."
 NO_AGREEMENT = "The values came without the models' agreement with the labels, which this needs."
 
 
@@ -31,7 +36,8 @@ def biases(material: Material, attribute: Attribute) -> list[dict[str, Any]]:
     -------
     list of dict
         Each with ``id``, ``name``, ``measure``, ``format``, ``number``, ``low`` and ``high`` (None if
-        unknown), ``sentence``, and the bars of its picture.
+        unknown), ``sentence``, and the bars of its picture; along a continuous attribute with a course that
+        turns, also ``turning``, the widest gap between its quarters, in the same form.
     """
     return [
         _group_size(material, attribute),
@@ -45,20 +51,17 @@ def _group_size(material: Material, attribute: Attribute) -> dict[str, Any]:
     groups = _stretches(attribute) if attribute.is_continuous else attribute.groups
     sizes = groups.sizes
     shares = [_intervals.share(int(size), len(material)) for size in sizes]
-    compared = [
-        group for group, size in enumerate(sizes)
-        if size >= FEWEST_MEMBERS and not (groups.has_pool and group == len(groups) - 1)
-    ]  # fmt: skip
-    estimate, sentence = None, ONE_GROUP
+    compared = [group for group in groups.compared if sizes[group] >= FEWEST_MEMBERS]
+    estimate, sentence = None, _too_few(attribute)
     if len(compared) > 1:
         most, least = max(compared, key=lambda g: sizes[g]), min(compared, key=lambda g: sizes[g])
         estimate = _intervals.count_ratio(int(sizes[most]), int(sizes[least]))
-        names = groups.names if attribute.is_continuous else attribute.spoken
-        where = quoted(names[most])
+        names = tuple(map(quoted, groups.names)) if attribute.is_continuous else attribute.spoken
+        where = names[most]
         if attribute.is_continuous:
             where = f"The stretch {where} of {attribute.name}"
         sentence = (
-            f"{where} has {plain_number(estimate.number)} times as many rows as {quoted(names[least])}: "
+            f"{where} has {plain_number(estimate.number)} times as many rows as {names[least]}: "
             f"{percent(shares[most].number)} of all rows against {percent(shares[least].number)}."
         )
     name, measure = "Group size disparity", "largest over smallest"
@@ -77,57 +80,36 @@ def _stretches(attribute: Attribute) -> ShownGroups:
     return ShownGroups(codes, names)
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What groups may differ in: the rate of a label, or the mean of a number."""
-
-    name: str
-    rows: npt.NDArray[Any]
-    per_group: list[Estimate]
-
-
-def _outcomes(material: Material, groups: ShownGroups) -> list[_Outcome]:
-    """List the rate of the positive label; without one, of every label; or a continuous target's mean."""
-    target = material.target
-    if target.kind == "continuous":
-        means = [_intervals.mean(target.labels[groups.members(group)]) for group in range(len(groups))]
-        return [_Outcome(f"mean of {material.target_name}", target.labels, means)]
-    outcomes = []
-    for code in range(len(target.classes)) if material.positive is None else [material.positive]:
-        rows = target.labels == code
-        events, sizes = groups.count(rows).tolist(), groups.sizes.tolist()
-        rates = [_intervals.share(event, size) for event, size in zip(events, sizes, strict=True)]
-        outcomes.append(_Outcome(f"rate of {quoted(str(target.classes[code]))}", rows, rates))
-    return outcomes
-
-
 def _prevalence(material: Material, attribute: Attribute) -> dict[str, Any]:
-    outcomes = _outcomes(material, attribute.groups)
-    form = "number" if material.target.kind == "continuous" else "percent"
+    groups, found = attribute.groups, outcomes(material, attribute.groups)
     name = "Prevalence disparity"
+    parts = _quarters(attribute) if attribute.is_continuous else groups.compared
+    widest = [_widest(outcome.per_group, parts, outcome.gap) for outcome in found]
+    best = max(range(len(found)), key=lambda j: widest[j].gap.number if widest[j].known else -1.0)
+    outcome, gaping = found[best], widest[best]
     if attribute.is_continuous:
-        known, z = attribute.variable.known, attribute.variable.labels
-        found = [_intervals.rank_correlation(outcome.rows[known], z[known]) for outcome in outcomes]
-        best = max(range(len(found)), key=lambda j: abs(found[j].number))
-        outcome = outcomes[best]
-        sentence = _dependence(found[best], attribute.name, f"the {outcome.name}")
-        measure = f"rank correlation of {attribute.name} and {outcome.name}"
-        sized = _bias("prevalence", name, measure, "number", found[best], sentence)
+        along = _Along(attribute, outcome.name, outcome.rows, [outcome.per_group[part] for part in parts])
+        sized = along.sized("prevalence", name, outcome.gap, outcome.write, outcome.format)
     else:
-        gap = _intervals.difference if form == "number" else _intervals.share_gap
-        widest = [_widest(outcome.per_group, gap) for outcome in outcomes]
-        best = max(range(len(widest)), key=lambda j: widest[j].gap.number if widest[j].known else -1.0)
-        outcome, gaping = outcomes[best], widest[best]
-        sentence = ONE_GROUP
+        sentence = _too_few(attribute)
         if gaping.known:
-            write = percent if form == "percent" else plain_number
             high, low = (outcome.per_group[group].number for group in (gaping.high, gaping.low))
             sentence = (
-                f"The {outcome.name} is {write(high)} in {quoted(attribute.spoken[gaping.high])} and "
-                f"{write(low)} in {quoted(attribute.spoken[gaping.low])}."
+                f"The {outcome.name} is {outcome.write(high)} in {attribute.spoken[gaping.high]} and "
+                f"{outcome.write(low)} in {attribute.spoken[gaping.low]}."
             )
-        sized = _bias("prevalence", name, f"gap in the {outcome.name}", form, gaping.gap, sentence)
-    return sized | _pictured(_bars(attribute.groups, outcome.per_group), outcome.name, form)
+            if material.target.kind == "classes" and material.positive is None:
+                sentence += f" Of the {len(found)} labels it differs most."
+        measure = f"gap in the {outcome.name}"
+        sized = _bias("prevalence", name, measure, outcome.format, gaping.gap, sentence)
+    return (
+        sized
+        | _pictured(_bars(groups, outcome.per_group), outcome.name, outcome.format)
+        | {
+            "labels": label_shares(material, groups),
+            "labels_per": [groups.names[group] for group in groups.compared],
+        }
+    )
 
 
 def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
@@ -136,7 +118,8 @@ def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
     if agreement is None:
         return _bias("separability", name, "", "number", None, NO_AGREEMENT) | _pictured([], "", "number")
     binary = material.target.kind == "classes" and len(material.target.classes) == 2
-    if binary:
+    by_area = binary and not attribute.is_continuous
+    if by_area:
         is_one = material.target.labels == 1
         scores = np.where(is_one, agreement, 1.0 - agreement)
         estimates = [
@@ -147,44 +130,50 @@ def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
         estimates = [_intervals.mean(agreement[groups.members(g)]) for g in range(len(groups))]
         what = f"agreement on {material.target_name}"
     bars = _pictured(_bars(groups, estimates), what, "number")
+    if not by_area:
+        bars["bars_are"] = f"{what}: {_agreement_is(material)}"
     if attribute.is_continuous:
-        known = attribute.variable.known
-        estimate = _intervals.rank_correlation(agreement[known], attribute.variable.labels[known])
-        sentence = _dependence(estimate, attribute.name, f"the models' agreement on {material.target_name}")
-        measure = f"rank correlation of {attribute.name} and agreement on {material.target_name}"
-        return _bias("separability", name, measure, "number", estimate, sentence) | bars
-    widest = _widest(estimates, _intervals.difference)
+        over = [estimates[part] for part in _quarters(attribute)]
+        along = _Along(attribute, f"models' agreement on {material.target_name}", agreement, over)
+        return along.sized("separability", name, _intervals.difference, _three_digits, "number") | bars
+    widest = _widest(estimates, groups.compared, _intervals.difference)
     if not widest.known:
-        return _bias("separability", name, f"gap in the {what}", "number", None, ONE_GROUP) | bars
+        return _bias("separability", name, f"gap in the {what}", "number", None, _too_few(attribute)) | bars
     sentence = (
-        f"Models tell {material.target_name} best in {quoted(attribute.spoken[widest.high])} "
-        f"({what} {estimates[widest.high].number:.3f}) and worst in {quoted(attribute.spoken[widest.low])} "
+        f"Models tell {material.target_name} best in {attribute.spoken[widest.high]} "
+        f"({what} {estimates[widest.high].number:.3f}) and worst in {attribute.spoken[widest.low]} "
         f"({estimates[widest.low].number:.3f})."
     )
     return _bias("separability", name, f"gap in the {what}", "number", widest.gap, sentence) | bars
 
 
+def _agreement_is(material: Material) -> str:
+    """Say what agreement with the target is."""
+    if material.target.kind == "classes":
+        return "mean probability that models give to a row's own label"
+    return "1 is no error, 0 the largest of all"
+
+
 def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
     name, z, groups = "Base bias", attribute.variable, attribute.groups
     agreement, provenance = material.agreement(z.name), material.valuation.provenance
-    largest_error = (provenance.largest_error or {}).get(z.name)
-    if agreement is None or (attribute.is_continuous and largest_error is None):
+    removed = error_removed(material, z) if attribute.is_continuous else None
+    if agreement is None or (attribute.is_continuous and removed is None):
         return _bias("base", name, "", "number", None, NO_AGREEMENT) | _pictured([], "", "number")
     seen = (
         "the features" if provenance.settings.get("z_sees_target") is False else "the features and the target"
     )
     bars = _bars(groups, [_intervals.mean(agreement[groups.members(group)]) for group in range(len(groups))])
-    if attribute.is_continuous and largest_error is not None:
-        known = z.known
-        errors = (1.0 - agreement[known]) * largest_error
-        estimate = _intervals.skill(errors, np.abs(z.labels[known] - z.labels[known].mean()))
+    if removed is not None:
         sentence = (
-            f"From {seen}, models remove {percent(max(estimate.number, 0.0))} of the error that guessing the "
+            f"From {seen}, models remove {percent(max(removed.number, 0.0))} of the error that guessing the "
             f"mean of {z.name} makes."
         )
-        sized = _bias("base", name, "share of the mean's error removed", "percent", estimate, sentence)
+        sized = _bias("base", name, "share of the mean's error removed", "percent", removed, sentence)
         return sized | _pictured(bars, f"agreement on {z.name}", "number")
-    if len(z.classes) == 2:
+    if len(groups.rated) < 2:
+        sized = _bias("base", name, "", "number", None, _too_few(attribute))
+    elif len(z.classes) == 2:
         estimate = _intervals.auc(np.where(z.labels == 1, agreement, 1.0 - agreement), z.labels == 1)
         sentence = (
             f"{quoted(z.name)} is {_how_well(estimate.number)} told from {seen}: an AUC of "
@@ -192,20 +181,82 @@ def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
         )
         sized = _bias("base", name, f"AUC of {z.name}", "number", estimate, sentence)
     else:
+        rows = groups.rated_rows
         shares = np.bincount(z.labels, minlength=len(z.classes)) / len(z.labels)
-        estimate = _intervals.skill(1.0 - agreement, 1.0 - shares[z.labels])
+        estimate = _intervals.skill(1.0 - agreement[rows], 1.0 - shares[z.labels[rows]])
         sentence = (
             f"From {seen}, models remove {percent(max(estimate.number, 0.0))} of the doubt about {z.name} "
             "that knowing the groups' sizes leaves."
         )
         sized = _bias("base", name, "share of the doubt removed", "percent", estimate, sentence)
-    for bar in bars[: len(bars) - groups.has_pool]:
-        bar["reference"] = bar["rows"] / len(material)
+    for bar, group in zip(bars, groups.rated, strict=True):
+        if group != groups.others:
+            bar["reference"] = bar["rows"] / len(material)
     return (
         sized
         | _pictured(bars, "probability that models give to a row's own group", "percent")
         | {"references_are": "the group's share of rows, which a blind guess would give"}
     )
+
+
+def _too_few(attribute: Attribute) -> str:
+    return ONE_GROUP if attribute.groups.compared else NO_GROUP
+
+
+def _quarters(attribute: Attribute) -> list[int]:
+    """List the groups that are stretches of a continuous attribute, in their order."""
+    groups = attribute.groups
+    return [group for group in groups.compared if groups.names[group] != MISSING]
+
+
+@dataclass(frozen=True)
+class _Along:
+    """Something along a continuous attribute: what it is, per row, and per quarter."""
+
+    attribute: Attribute
+    what: str
+    rows: npt.NDArray[Any]
+    quarters: list[Estimate]
+
+    def sized(
+        self, which: str, name: str, gap: Gap, write: Callable[[float], str], form: str
+    ) -> dict[str, Any]:
+        """Size the bias by the rank correlation, and by the widest gap too if the course turns."""
+        known, z = self.attribute.variable.known, self.attribute.variable.labels
+        correlation = _intervals.rank_correlation(self.rows[known], z[known])
+        subject, along = f"{self.what[0].upper()}{self.what[1:]}", self.attribute.name
+        if not self.what.startswith("models'"):
+            subject = f"The {self.what}"
+        measure = f"rank correlation of {along} and {self.what}"
+        if len(self.quarters) < 2:
+            sentence = f"There are too few rows to follow the {self.what} along {along}."
+            return _bias(which, name, measure, "number", correlation, sentence)
+        trend = trend_of(correlation, self.quarters, gap)
+        named = [self.attribute.spoken[part] for part in _quarters(self.attribute)]
+        high, low = (f"{write(self.quarters[end].number)} in {named[end]}" for end in (trend.high, trend.low))
+        if trend.course:
+            widest = gap(self.quarters[trend.high], self.quarters[trend.low])
+            sentence = (
+                f"{subject} {trend.course} along {along}: highest with {high}, lowest with {low} (rank "
+                f"correlation {correlation.number:.3f}, which misses a course that turns)."
+            )
+            turning = {
+                "measure": f"gap in the {self.what} between quarters of {along}",
+                "format": form,
+                "number": widest.number, "low": widest.low, "high": widest.high,
+            }  # fmt: skip
+            return _bias(which, name, measure, "number", correlation, sentence) | {"turning": turning}
+        if not trend.direction:
+            sentence = f"{subject} does not clearly rise or fall with {along}."
+        else:
+            word = "rises" if trend.direction > 0 else "falls"
+            first, last = (low, high) if trend.direction > 0 else (high, low)
+            steady = "" if trend.every_step else ", though not from every quarter to the next"
+            sentence = (
+                f"{subject} {word} with {along}{steady}: from {first} to {last} "
+                f"(rank correlation {correlation.number:.3f})."
+            )
+        return _bias(which, name, measure, "number", correlation, sentence)
 
 
 def _bias(
@@ -222,8 +273,8 @@ def _bias(
 def _bars(groups: ShownGroups, estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     return [
         {"group": name, "rows": int(size), "number": e.number, "low": e.low, "high": e.high}
-        for name, size, e in zip(groups.names, groups.sizes, estimates, strict=True)
-        if size >= FEWEST_MEMBERS
+        for group, (name, size, e) in enumerate(zip(groups.names, groups.sizes, estimates, strict=True))
+        if size >= FEWEST_MEMBERS and group != groups.small
     ]
 
 
@@ -245,8 +296,8 @@ class _Widest:
         return self.high >= 0
 
 
-def _widest(estimates: Sequence[Estimate], gap: Callable[[Estimate, Estimate], Estimate]) -> _Widest:
-    known = [j for j, estimate in enumerate(estimates) if np.isfinite(estimate.number)]
+def _widest(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap) -> _Widest:
+    known = [j for j in compared if np.isfinite(estimates[j].number)]
     if len(known) < 2:
         return _Widest(Estimate(np.nan, np.nan, np.nan))
     high = max(known, key=lambda j: estimates[j].number)
@@ -254,13 +305,8 @@ def _widest(estimates: Sequence[Estimate], gap: Callable[[Estimate, Estimate], E
     return _Widest(gap(estimates[high], estimates[low]), high, low)
 
 
-def _dependence(estimate: Estimate, first: str, second: str) -> str:
-    if estimate.low <= 0 <= estimate.high:
-        return f"{second[0].upper()}{second[1:]} does not clearly rise or fall with {first}."
-    direction = "rises" if estimate.number > 0 else "falls"
-    return (
-        f"{second[0].upper()}{second[1:]} {direction} with {first} (rank correlation {estimate.number:.3f})."
-    )
+def _three_digits(number: float) -> str:
+    return f"{number:.3f}"
 
 
 def _how_well(area: float) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado.exploration._certainty import cut_of
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._labels import label_groups
 from fado.exploration._material import Attribute, Material, known_mean
+from fado.exploration._wording import plain_number
+from fado.tabular import Variable
 
 __all__ = ["BINS", "binned", "distributions"]
 
@@ -43,8 +46,8 @@ def distributions(material: Material, attribute: Attribute) -> dict[str, Any]:
     labels, groups = label_groups(material), attribute.groups
     return {
         "labels": list(labels.names),
-        "groups": list(groups.names),
-        "lead": _lead(material, attribute.name),
+        "groups": [groups.names[group] for group in groups.rated],
+        "lead": _lead(material, attribute),
         "scales": {"v_y": _scale(material, "y"), "v_z": _scale(material, attribute.name)},
         "v_y": _per_cell(material, "y", attribute, labels),
         "v_z": _per_cell(material, attribute.name, attribute, labels),
@@ -58,18 +61,27 @@ def _scale(material: Material, variable: str) -> dict[str, Any]:
     return {**material.span(variable).to_dict(), "meaning": scale.meaning, "title": title}
 
 
-def _lead(material: Material, attribute: str) -> str:
+def _lead(material: Material, attribute: Attribute) -> str:
     """Say in a few sentences what the values of the target and of an attribute tell."""
-    scales = [material.valuation.scales[name] for name in ("y", attribute)]
+    scales = [material.valuation.scales[name] for name in ("y", attribute.name)]
     if all(scale.is_unit for scale in scales):
+        known = ", and ".join(_nothing_learnt(material, one) for one in (material.target, attribute.variable))
         return (
-            "A value says how unsure models are: 0 is certain, 1 knows nothing. A high value for the target "
-            "marks a row that still has something to teach; a high value for the attribute marks a row that "
-            "does not give its group away."
+            f"A value says how unsure models are: 0 is certain; {known}. A high "
+            "value for the target marks a row that still has something to teach; a high value for the "
+            "attribute marks a row that does not give its group away."
         )
     first, second = (scale.meaning for scale in scales)
     told = first if first == second else f"{first} (target); {second} (attribute)"
     return f"A higher value means that the row is worth more. What it says: {told}."
+
+
+def _nothing_learnt(material: Material, variable: Variable) -> str:
+    """Say which value a variable has where models know nothing but its shares, or its mean."""
+    name, uninformed = material.shown_name(variable), cut_of(material, variable).uninformed
+    if uninformed is None:
+        return f"knowing only the mean of {name} gives 1"
+    return f"knowing only how frequent each class of {name} is gives {plain_number(uninformed)}"
 
 
 def _per_cell(material: Material, variable: str, attribute: Attribute, labels: Any) -> list[dict[str, Any]]:
@@ -77,7 +89,8 @@ def _per_cell(material: Material, variable: str, attribute: Attribute, labels: A
     span = material.span(variable)
     bins = binned(values, span.low, span.high)
     cells = []
-    for group, name in enumerate(attribute.groups.names):
+    for group in attribute.groups.rated:
+        name = attribute.groups.names[group]
         for label, label_name in enumerate(labels.names):
             rows = np.flatnonzero(attribute.groups.members(group) & labels.members(label))
             if len(rows) < FEWEST_MEMBERS:

@@ -11,7 +11,7 @@ from fado._files import replacing
 from fado.exploration._material import read_material
 from fado.exploration._summary import summarise
 from fado.reporting import explore_chart, explore_page
-from fado.tabular import read_problem
+from fado.tabular import MIN_GROUP_SIZE, read_problem
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ class Exploration:
 
     def __repr__(self) -> str:
         about = self._summary["about"]
-        names = ", ".join(attribute["name"] for attribute in self._summary["attributes"])
-        return f"Exploration of {about['rows']:,} rows by {names}"
+        attributes = self._summary["attributes"]
+        names = ", ".join(attribute["name"] for attribute in attributes)
+        left_out = [f"{one['name']}: {one['left_out']}" for one in attributes if one["left_out"]]
+        return "\n".join([f"Exploration of {about['rows']:,} rows by {names}", *left_out])
 
 
 def explore(
@@ -96,6 +98,7 @@ def explore(
     groups: Any = None,
     pos_label: Any = None,
     max_rows: int = 50_000,
+    min_group_size: int = MIN_GROUP_SIZE,
     show_rows: bool = False,
     random_state: int = 0,
 ) -> Exploration:
@@ -120,6 +123,10 @@ def explore(
     max_rows : int, default=50_000
         Slices are searched for in so many rows at most, drawn at random. All else, and all that is said of a
         slice that was found, is about every row.
+    min_group_size : int, default=30
+        From how many rows on a group is compared in any case. Groups of fewer rows and less than 1 % of the
+        table are counted and listed, and left out of rates, biases and all else that compares groups; the
+        page says which. 0 compares all groups of at least ten rows, which is the fewest that are ever named.
     show_rows : bool, default=False
         Whether to show what the most suspicious rows hold, and not just where they stand.
     random_state : int, default=0
@@ -151,5 +158,7 @@ def explore(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
     )
     name = str(getattr(y, "name", None) or "y")
-    material = read_material(problem, name, valuation, max_rows, random_state)
+    material = read_material(
+        problem, name, valuation, max_rows=max_rows, min_group_size=min_group_size, seed=random_state
+    )
     return Exploration(summarise(material, show_rows=show_rows))

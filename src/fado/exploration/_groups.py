@@ -1,33 +1,85 @@
-"""The groups that a page shows: never fewer than ten members, never more than a dozen."""
+"""The groups that a page shows: which are compared, which are pooled, and what is said of those left out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FEWEST_MEMBERS", "ShownGroups", "show_groups"]
+from fado.tabular import MIN_GROUP_SIZE, small_groups, tell_small
+
+__all__ = ["FEWEST_MEMBERS", "ListedGroup", "ShownGroups", "listed_groups", "show_groups", "tell_left_out"]
 
 Codes = npt.NDArray[np.int64]
 
-FEWEST_MEMBERS = 10
+FEWEST_MEMBERS = 10  # groups of fewer rows are never named
 MOST_GROUPS = 12
+MOST_LISTED = 60
 HIDDEN = -1
+
+COMPARED, POOLED, SMALL, UNNAMED = "compared", "pooled", "small", "unnamed"
+NOTES = {
+    COMPARED: None,
+    POOLED: "shown with others",
+    SMALL: "too small to compare",
+    UNNAMED: "too small to compare or to name",
+}
+
+
+@dataclass(frozen=True)
+class ListedGroup:
+    """A group with its rows, and whether it is compared, pooled, small, or too small to be named."""
+
+    name: str
+    rows: int
+    standing: str
 
 
 @dataclass(frozen=True)
 class ShownGroups:
-    """The groups that are shown: per row the position of its group's name, -1 for a row of none of them."""
+    """The groups that are shown: per row the position of its group's name, -1 for a row of none of them.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Each row's shown group.
+    names : tuple of str
+        The shown groups: those that are compared, and then pools of others.
+    others : int or None
+        The position of the pool of groups beyond the largest, which are too many to be shown.
+    small : int or None
+        The position of what is too small to be compared: counted, and left out of every rate.
+    listed : tuple of ListedGroup
+        All groups, the compared ones first; those of fewer than ten rows as one, without their names.
+    """
 
     codes: Codes
     names: tuple[str, ...]
-    has_pool: bool = False  # whether the last one pools several that are too small to be shown
+    others: int | None = None
+    small: int | None = None
+    listed: tuple[ListedGroup, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def compared(self) -> list[int]:
+        """The groups that are set against each other."""
+        return [group for group in range(len(self)) if group not in (self.others, self.small)]
+
+    @property
+    def rated(self) -> list[int]:
+        """The groups that have rates and means of their own: those compared, and the pool of others."""
+        return [group for group in range(len(self)) if group != self.small]
+
+    @property
+    def rated_rows(self) -> npt.NDArray[np.bool_]:
+        """Mark the rows of groups that have rates of their own."""
+        there = self.codes >= 0
+        return there if self.small is None else there & (self.codes != self.small)
 
     @property
     def sizes(self) -> Codes:
@@ -51,29 +103,121 @@ class ShownGroups:
         return self.codes == group
 
 
-def show_groups(codes: Codes, names: Sequence[str]) -> ShownGroups:
-    """Pool groups that are too small, or too many, into one; hide that one if it is too small itself.
+def show_groups(
+    codes: Codes, names: Sequence[str], min_group_size: int = MIN_GROUP_SIZE, *, noun: str = "groups"
+) -> ShownGroups:
+    """Choose which groups are compared, and pool the others.
+
+    Groups that are small by `fado.tabular.small_groups`, and groups of fewer than ten rows, make one pool; of
+    more than a dozen others the smallest make a second. A pool of one group has that group's name; a pool of
+    fewer than ten rows is hidden.
 
     Examples
     --------
     >>> import numpy as np
     >>> groups = show_groups(np.repeat([0, 1, 2, 3], [30, 20, 7, 4]), ("a", "b", "c", "d"))
-    >>> groups.names, groups.sizes
-    (('a', 'b', '(2 small groups)'), array([30, 20, 11]))
+    >>> groups.names, groups.sizes, groups.compared
+    (('a', 'b', '(2 small groups)'), array([30, 20, 11]), [0, 1])
     >>> show_groups(np.repeat([0, 1], [30, 4]), ("a", "b")).names
     ('a',)
+    >>> groups = show_groups(np.repeat([0, 1, 2], [3000, 2980, 20]), ("a", "b", "c"))
+    >>> groups.names, groups.compared, groups.listed[-1]
+    (('a', 'b', 'c'), [0, 1], ListedGroup(name='c', rows=20, standing='small'))
     """
     sizes = np.bincount(codes, minlength=len(names))
+    too_few = (sizes > 0) & (sizes < FEWEST_MEMBERS)
+    small = small_groups(sizes, min_group_size) | too_few
     by_size = np.argsort(-sizes, kind="stable")
-    kept = [int(group) for group in by_size if sizes[group] >= FEWEST_MEMBERS]
-    if len(kept) > MOST_GROUPS or (len(kept) == MOST_GROUPS and len(names) > MOST_GROUPS):
-        kept = kept[: MOST_GROUPS - 1]
-    kept.sort()
-    pooled = [group for group in range(len(names)) if group not in kept and sizes[group]]
+    large = [int(group) for group in by_size if sizes[group] and not small[group]]
+    n_kept = len(large) if len(large) <= MOST_GROUPS else MOST_GROUPS - 1
+    kept, rest = sorted(large[:n_kept]), large[n_kept:]
+    left = [int(group) for group in by_size if small[group]]
+
     place = np.full(len(names), HIDDEN, dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    named = [names[group] for group in kept]
-    if sizes[pooled].sum() >= FEWEST_MEMBERS:
-        place[pooled] = len(kept)
-        named.append(f"({len(pooled)} small groups)")
-    return ShownGroups(place[codes], tuple(named), has_pool=len(named) > len(kept))
+    shown = [names[group] for group in kept]
+    pools: list[int | None] = []
+    for pool, word in ((rest, "other"), (left, "small")):
+        hidden = not pool or sizes[pool].sum() < FEWEST_MEMBERS
+        pools.append(None if hidden else len(shown))
+        if not hidden:
+            place[pool] = len(shown)
+            shown.append(names[pool[0]] if len(pool) == 1 else f"({len(pool)} {word} {noun})")
+    listed = [
+        ListedGroup(names[group], int(sizes[group]), standing)
+        for groups, standing in ((kept, COMPARED), (rest, POOLED), (left, SMALL))
+        for group in groups
+        if not too_few[group]
+    ]
+    if too_few.any():
+        listed.append(_unnamed(sizes[too_few], noun))
+    return ShownGroups(place[codes], tuple(shown), pools[0], pools[1], tuple(listed))
+
+
+def listed_groups(groups: ShownGroups) -> list[dict[str, Any]]:
+    """List all groups with their rows as plain data, each with a note if it is not compared."""
+    listed = list(groups.listed)
+    more = listed[MOST_LISTED:]
+    if more:
+        listed = [
+            *listed[:MOST_LISTED],
+            ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), SMALL),
+        ]
+    return [
+        {
+            "name": one.name,
+            "rows": one.rows,
+            "compared": one.standing == COMPARED,
+            "note": NOTES[one.standing],
+        }
+        for one in listed
+    ]
+
+
+def tell_left_out(groups: ShownGroups, speak: Callable[[str], str], min_group_size: int) -> str | None:
+    """Say which groups are not compared, and why; None if all are.
+
+    Parameters
+    ----------
+    groups : ShownGroups
+        The groups.
+    speak : callable
+        Gives a group's name as a sentence has it.
+    min_group_size : int
+        From how many rows on groups are compared in any case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups = show_groups(np.repeat([0, 1, 2], [3000, 2993, 7]), ("a", "b", "c"))
+    >>> tell_left_out(groups, repr, 30)
+    '1 group of fewer than 10 rows (7 rows) is left out of what compares groups, and not named.'
+    """
+    sentences = []
+    small = [one for one in groups.listed if one.standing == SMALL]
+    if small:
+        names, sizes = [speak(one.name) for one in small], [one.rows for one in small]
+        told = tell_small(names, sizes, np.ones(len(small), dtype=bool), min_group_size)
+        verb = "is" if len(small) == 1 else "are"
+        sentences.append(f"{told} {verb} left out of what compares groups.")
+    for one in groups.listed:
+        if one.standing == UNNAMED:
+            verb, rows = ("is", "rows") if one.name.startswith("(1 ") else ("are", "rows in all")
+            sentences.append(
+                f"{one.name[1:-1]} ({one.rows} {rows}) {verb} left out of what compares groups, "
+                "and not named."
+            )
+    pooled = [one.rows for one in groups.listed if one.standing == POOLED]
+    if pooled:
+        sentences.append(
+            f"Only the {len(groups.compared)} largest groups are shown on their own and compared; the "
+            f"{len(pooled)} others of enough rows ({sum(pooled):,} rows in all) are shown as one."
+        )
+    return " ".join(sentences) or None
+
+
+def _unnamed(sizes: Codes, noun: str) -> ListedGroup:
+    word = noun if len(sizes) > 1 else noun.removesuffix("s")
+    return ListedGroup(
+        f"({len(sizes)} {word} of fewer than {FEWEST_MEMBERS} rows)", int(sizes.sum()), UNNAMED
+    )

@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 __all__ = [
     "Estimate",
+    "Z",
     "auc",
     "count_ratio",
     "difference",

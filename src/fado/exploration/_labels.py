@@ -14,7 +14,9 @@ def label_groups(material: Material) -> ShownGroups:
     """Split rows by their label; by the two halves of a continuous target."""
     target = material.target
     if target.kind == "classes":
-        return show_groups(target.labels.astype(np.int64), tuple(map(str, target.classes)))
-    middle = float(np.median(target.labels))
-    names = (f"up to {middle:.4g}", f"over {middle:.4g}")
-    return show_groups((target.labels > middle).astype(np.int64), names)
+        codes, names = target.labels.astype(np.int64), tuple(map(str, target.classes))
+    else:
+        middle = float(np.median(target.labels))
+        codes = (target.labels > middle).astype(np.int64)
+        names = (f"up to {middle:.4g}", f"over {middle:.4g}")
+    return show_groups(codes, names, 0, noun="labels")

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._groups import ShownGroups, show_groups
-from fado.tabular import Groups, Problem, Table, Variable, group_rows
+from fado.exploration._wording import quoted
+from fado.tabular import Groups, Problem, Table, Variable, check_min_group_size, group_rows
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
 __all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "span_around"]
@@ -32,14 +33,18 @@ class Attribute:
         """The attribute's name."""
         return self.variable.name
 
+    def speak(self, group: str) -> str:
+        """Give a group's name for a sentence, where a bare "True" or "3" would say nothing."""
+        if self.is_continuous:
+            return quoted(f"{self.name} {group}")
+        if all(isinstance(label, str) for label in self.variable.classes):
+            return quoted(group)
+        return quoted(f"{self.name} = {group}")
+
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The shown groups' names for a sentence, where a bare "True" or "3" would say nothing."""
-        if self.is_continuous:
-            return tuple(f"{self.name} {name}" for name in self.groups.names)
-        if all(isinstance(label, str) for label in self.variable.classes):
-            return self.groups.names
-        return tuple(f"{self.name} = {name}" for name in self.groups.names)
+        """The shown groups' names for a sentence."""
+        return tuple(map(self.speak, self.groups.names))
 
     @property
     def is_continuous(self) -> bool:
@@ -71,6 +76,10 @@ class Material:
         Sorted positions among the explored rows, at most `max_rows`, for what is searched and not counted.
     seed : int
         Of the sample and of the shuffle by which ties in utility fall.
+    min_group_size : int
+        From how many rows on groups are compared in any case.
+    weights_given : bool
+        Whether rows came with weights, which count in the models alone.
     """
 
     table: Table
@@ -82,6 +91,8 @@ class Material:
     rows: npt.NDArray[np.intp]
     sample: npt.NDArray[np.intp]
     seed: int
+    min_group_size: int
+    weights_given: bool
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -97,6 +108,17 @@ class Material:
         if self.target.kind == "continuous":
             return self.target.labels
         return None if self.is_positive is None else self.is_positive.astype(np.float64)
+
+    def shown_name(self, variable: Variable) -> str:
+        """Give what the user calls the target or a protected attribute."""
+        return self.target_name if variable is self.target else variable.name
+
+    def speak_label(self, code: int) -> str:
+        """Give a label for a sentence, where one number among several would say nothing by itself."""
+        label = self.target.classes[code]
+        if len(self.target.classes) == 2 or isinstance(label, str):
+            return str(label)
+        return f"{self.target_name} = {label}"
 
     def agreement(self, name: str) -> FloatArray | None:
         """Give the agreement of models and labels; None for values that came without."""
@@ -128,11 +150,6 @@ class Span:
     high: float
     neutral: float | None = None
 
-    @property
-    def middle(self) -> float:
-        """What divides high from low: the neutral point, or the middle."""
-        return (self.low + self.high) / 2 if self.neutral is None else self.neutral
-
     def to_dict(self) -> dict[str, float | None]:
         """Give plain data that JSON can hold."""
         return {"low": self.low, "high": self.high, "neutral": self.neutral}
@@ -153,10 +170,17 @@ def known_mean(numbers: FloatArray) -> float | None:
 
 
 def read_material(
-    problem: Problem, target_name: str, valuation: Valuation | None, max_rows: int, seed: int
+    problem: Problem,
+    target_name: str,
+    valuation: Valuation | None,
+    *,
+    max_rows: int,
+    min_group_size: int,
+    seed: int,
 ) -> Material:
     """Gather what is to be explored, and value it if that has not been done."""
     _check_max_rows(max_rows)
+    check_min_group_size(min_group_size)
     if valuation is None:
         _ = problem.positive  # a label that is none is refused before rows are valued
         valuation = OutOfBagEntropy(random_state=seed).fit_problem(problem).valuation_
@@ -175,19 +199,21 @@ def read_material(
         target=problem.target.take(rows),
         target_name=target_name,
         positive=problem.positive,
-        attributes=tuple(_attributes(problem, rows)),
+        attributes=tuple(_attributes(problem, rows, min_group_size)),
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,
         sample=_sample(len(rows), max_rows, seed),
         seed=seed,
+        min_group_size=min_group_size,
+        weights_given=problem.sample_weight is not None,
     )
 
 
-def _attributes(problem: Problem, rows: npt.NDArray[np.intp]) -> Iterator[Attribute]:
+def _attributes(problem: Problem, rows: npt.NDArray[np.intp], min_group_size: int) -> Iterator[Attribute]:
     for variable, position in zip(problem.protected, problem.positions, strict=True):
         cut = variable.take(rows)
         fine = group_rows([cut], quarters=True)
-        yield Attribute(cut, fine, show_groups(fine.codes, fine.titles), position)
+        yield Attribute(cut, fine, show_groups(fine.codes, fine.titles, min_group_size), position)
 
 
 def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> None:

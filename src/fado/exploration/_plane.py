@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from fado.exploration._certainty import Cut, cut_of
 from fado.exploration._distributions import BINS, binned
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._material import Attribute, Material, known_mean
+from fado.exploration._wording import plain_number
 
 __all__ = ["plane"]
 
@@ -24,7 +26,7 @@ _CORNERS = (
 )  # fmt: skip
 _OTHER_CORNERS = (
     # the same for values that are no entropies
-    (True, True, "high for both", "Worth most: above the middle for the target and for the attribute."),
+    (True, True, "high for both", "Worth most: above the cut for the target and for the attribute."),
     (True, False, "high for the target only", "Good for the target, and not for the attribute."),
     (False, True, "high for the attribute only", "Good for the attribute, and not for the target."),
     (False, False, "low for both", "Worth least: the first to go when rows are dropped."),
@@ -38,8 +40,9 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
     -------
     dict
         ``counts``, a square table with one row per bin of the attribute's value and one column per bin of
-        the target's; the ``scales`` of both; and the four ``corners``, split in the middle or at the neutral
-        point, with their shares, overall and per group, their mean standard errors, and what they mean.
+        the target's; the ``scales`` of both, with the ``cut`` between sure and unsure; the ``cuts`` in a
+        sentence; and the four ``corners``, with their shares, overall and per group, their mean standard
+        errors, and what they mean.
     """
     v_y, v_z = material.valuation["y"], material.valuation[attribute.name]
     x, y = material.span("y"), material.span(attribute.name)
@@ -47,22 +50,36 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
     counts = np.bincount(cells, minlength=BINS * BINS).reshape(BINS, BINS)
     unit = all(material.valuation.scales[name].is_unit for name in ("y", attribute.name))
     corners = _CORNERS if unit else _OTHER_CORNERS
+    parted = "sure from unsure" if unit else "low from high"
+    cuts = cut_of(material, material.target), cut_of(material, attribute.variable)
     return {
         "counts": counts.tolist(),
-        "scales": {"v_y": x.to_dict(), "v_z": y.to_dict()},
+        "scales": {
+            key: {**span.to_dict(), "cut": cut.number}
+            for key, span, cut in zip(("v_y", "v_z"), (x, y), cuts, strict=True)
+        },
+        "cuts": (
+            f"The dashed lines part {parted}: v_y at {plain_number(cuts[0].number)}, {cuts[0].why}; "
+            f"v_z at {plain_number(cuts[1].number)}, {cuts[1].why}."
+        ),
         "titles": ["unsure of", "unsure of"] if unit else ["worth for", "worth for"],
-        "corners": [_corner(material, attribute, *corner) for corner in corners],
+        "corners": [_corner(material, attribute, cuts, *corner) for corner in corners],
         "groups": list(attribute.groups.names),
     }
 
 
 def _corner(
-    material: Material, attribute: Attribute, unsure_y: bool, unsure_z: bool, name: str, meaning: str
+    material: Material,
+    attribute: Attribute,
+    cuts: tuple[Cut, Cut],
+    unsure_y: bool,
+    unsure_z: bool,
+    name: str,
+    meaning: str,
 ) -> dict[str, Any]:
     v_y, v_z = material.valuation["y"], material.valuation[attribute.name]
-    middle_y, middle_z = material.span("y").middle, material.span(attribute.name).middle
-    rows = ((v_y >= middle_y) == unsure_y) & ((v_z >= middle_z) == unsure_z)
-    n_rows, positive = int(rows.sum()), material.is_positive
+    rows = ((v_y >= cuts[0].number) == unsure_y) & ((v_z >= cuts[1].number) == unsure_z)
+    n_rows, positive, groups = int(rows.sum()), material.is_positive, attribute.groups
     known = n_rows >= FEWEST_MEMBERS
     return {
         "name": name,
@@ -71,7 +88,10 @@ def _corner(
         "unsure_of_attribute": unsure_z,
         "rows": n_rows,
         "share": n_rows / len(material),
-        "share_per_group": (attribute.groups.count(rows) / attribute.groups.sizes).tolist(),
+        "share_per_group": [
+            None if group == groups.small else float(count / size)
+            for group, (count, size) in enumerate(zip(groups.count(rows), groups.sizes, strict=True))
+        ],
         "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
         "standard_error_y": _mean_error(material, "y", rows),
         "standard_error_z": _mean_error(material, attribute.name, rows),

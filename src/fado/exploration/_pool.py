@@ -35,16 +35,19 @@ class Dropping:
     positive : ndarray of bool
         Which rows have the positive label.
     fine : Groups
-        The groups whose positive rates are to match.
+        All groups.
+    min_group_size : int
+        Below it a group may be small: its rows stay, and its rate is not matched.
     seed : int
         Of the shuffle by which ties in utility fall.
     """
 
-    def __init__(self, positive: Bools, fine: Groups, seed: int) -> None:
+    def __init__(self, positive: Bools, fine: Groups, min_group_size: int, seed: int) -> None:
         self.positive = positive
-        self._sampling = PrevalenceSampling(positive, fine)
+        self._sampling = PrevalenceSampling(positive, fine, min_group_size=min_group_size)
         self._shuffled = check_random_state(seed).permutation(len(positive))
         self.droppable = self._sampling.droppable
+        self.target_rate = self._sampling.target_rate
 
     def dropped(self, utilities: FloatArray) -> Bools:
         """Mark the rows that go."""

@@ -74,18 +74,19 @@ class SliceFinder:
         ]
 
     def described(self, found: Slice, z: str | Sequence[str], groups: ShownGroups) -> dict[str, Any]:
-        """Describe a slice over all rows; what fewer than ten rows would say is None."""
+        """Describe a slice over all rows; what too few rows, or no compared group, say is None."""
         rows, valuation = self.rows(found), self._material.valuation
         n_rows = int(rows.sum())
         names = [z] if isinstance(z, str) else list(z)
         outcome = self._material.outcome
         per_group: list[float | None] = [None] * len(groups)
         counts = groups.count(rows)
+        enough = [group in groups.compared and count >= FEWEST_MEMBERS for group, count in enumerate(counts)]
         if outcome is not None:
             sums = groups.total(np.where(rows, outcome, 0.0))
             per_group = [
-                float(total / count) if count >= FEWEST_MEMBERS else None
-                for total, count in zip(sums, counts, strict=True)
+                float(total / count) if told else None
+                for total, count, told in zip(sums, counts, enough, strict=True)
             ]
         return {
             "conditions": [condition.text for condition in found.conditions],
@@ -96,6 +97,7 @@ class SliceFinder:
             "outcome": None if outcome is None else float(outcome[rows].mean()),
             "outcome_per_group": per_group,
             "share_per_group": [
-                float(count / n_rows) if n_rows and count >= FEWEST_MEMBERS else None for count in counts
+                float(count / n_rows) if n_rows and told else None
+                for count, told in zip(counts, enough, strict=True)
             ],
         }

@@ -10,11 +10,12 @@ from fado.exploration._alpha import alpha_part
 from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
 from fado.exploration._distributions import distributions
-from fado.exploration._groups import show_groups
+from fado.exploration._groups import listed_groups, show_groups, tell_left_out
 from fado.exploration._material import Attribute, Material
 from fado.exploration._plane import plane
 from fado.exploration._slices import SliceFinder
 from fado.exploration._suspicious import suspicious_part
+from fado.exploration._wording import quoted
 from fado.tabular import group_rows
 
 __all__ = ["summarise"]
@@ -55,10 +56,10 @@ def _attribute(
     return {
         "name": attribute.name,
         "kind": attribute.variable.kind,
-        "groups": [
-            {"name": name, "rows": int(size)} for name, size in zip(groups.names, groups.sizes, strict=True)
-        ],
+        "groups": listed_groups(groups),
+        "shown": list(groups.names),
         "some_hidden": bool((groups.codes < 0).any()),
+        "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
         "biases": biases(material, attribute),
         "values": distributions(material, attribute),
         "plane": plane(material, attribute),
@@ -73,8 +74,12 @@ def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
     if len(material.attributes) < 2:
         return None
     fine = group_rows([one.variable for one in material.attributes], quarters=True)
-    shown = show_groups(fine.codes, fine.titles)
-    return alpha_part(material, finder, [one.name for one in material.attributes], fine, shown)
+    shown = show_groups(fine.codes, fine.titles, material.min_group_size)
+    return {
+        **alpha_part(material, finder, [one.name for one in material.attributes], fine, shown),
+        "listed": listed_groups(shown),
+        "left_out": tell_left_out(shown, quoted, material.min_group_size),
+    }
 
 
 def _about(material: Material) -> dict[str, Any]:
@@ -82,6 +87,7 @@ def _about(material: Material) -> dict[str, Any]:
     positive = None if material.positive is None else str(target.classes[material.positive])
     return {
         "rows": len(material),
+        "weights_given": material.weights_given,
         "rows_without_value": material.table.n_rows - len(material),
         "rows_searched": len(material.sample),
         "columns": material.table.n_columns,
@@ -105,4 +111,4 @@ def _outcome_name(material: Material) -> dict[str, str] | None:
         return {"name": f"mean {material.target_name}", "format": "number"}
     if material.positive is None:
         return None
-    return {"name": f"rate of {material.target.classes[material.positive]}", "format": "percent"}
+    return {"name": f"rate of {quoted(material.speak_label(material.positive))}", "format": "percent"}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fado._messages import list_names
 from fado.exploration import _intervals
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._labels import label_groups
 from fado.exploration._material import Attribute, Material
 from fado.exploration._slices import SliceFinder
-from fado.exploration._wording import percent, quoted
+from fado.exploration._wording import percent, plain_number, quoted
 from fado.tabular import MISSING
 
 __all__ = ["suspicious_part"]
@@ -22,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 CONTRADICTED = 0.1  # probability of the row's own label, at the most
+NAMED_LIMITS = 5
 MOST_ROWS = 10  # listed per group
 
 
@@ -29,6 +30,10 @@ def suspicious_part(
     material: Material, attribute: Attribute, finder: SliceFinder, *, show_rows: bool
 ) -> dict[str, Any] | None:
     """Count the rows whose label the models contradict, per group and label, and name the worst.
+
+    A label is contradicted where models give it at most 10 %, and at most half of its share among all rows:
+    midway between no chance and what a model would give it that knows only how frequent each label is. A
+    number is contradicted where the error is beyond Tukey's far fence.
 
     Returns
     -------
@@ -38,18 +43,19 @@ def suspicious_part(
     agreement = material.agreement("y")
     if agreement is None:
         return None
-    limit = CONTRADICTED if material.target.kind == "classes" else _fence(agreement)
-    contradicted = agreement <= limit
+    limits = _limits(material, agreement)
+    contradicted = agreement <= (limits[material.target.labels] if _has_classes(material) else limits[0])
     groups = attribute.groups
     per_group = [
-        _counted(material, name, groups.members(group), agreement, contradicted)
-        for group, name in enumerate(groups.names)
+        _counted(material, groups.names[group], groups.members(group), agreement, contradicted, limits)
+        for group in groups.rated
     ]
     return {
-        "limit": limit,
+        "limit": float(limits.max()),
+        "rule": _rule(material, limits),
         "groups": per_group,
         "labels": _per_label(material, attribute, contradicted),
-        "sentence": _sentence(per_group, attribute.spoken),
+        "sentence": _sentence(material, attribute, per_group, int(contradicted.sum())),
         "rows": [
             {
                 "group": name,
@@ -64,8 +70,39 @@ def suspicious_part(
     }
 
 
+def _has_classes(material: Material) -> bool:
+    return material.target.kind == "classes"
+
+
 def _is_binary(material: Material) -> bool:
-    return material.target.kind == "classes" and len(material.target.classes) == 2
+    return _has_classes(material) and len(material.target.classes) == 2
+
+
+def _limits(material: Material, agreement: FloatArray) -> FloatArray:
+    """Give the agreement up to which a row is contradicted: per label, or one for a continuous target."""
+    if not _has_classes(material):
+        return np.array([_fence(agreement)])
+    labels = material.target.labels
+    shares = np.bincount(labels, minlength=len(material.target.classes)) / len(labels)
+    return np.minimum(CONTRADICTED, shares / 2)
+
+
+def _rule(material: Material, limits: FloatArray) -> str:
+    """Say what is contradicted."""
+    if not _has_classes(material):
+        return (
+            "A number is contradicted where the models' error is beyond Tukey's far fence (agreement under "
+            f"{plain_number(float(limits[0]))})."
+        )
+    rule = f"A label is contradicted where models give it a probability of at most {percent(CONTRADICTED)}"
+    lower = [code for code in range(len(limits)) if 0 < limits[code] < CONTRADICTED]
+    if not lower:
+        return f"{rule}."
+    told = [f"{percent(float(limits[code]))} for {quoted(material.speak_label(code))}" for code in lower]
+    return (
+        f"{rule}, and of at most half of the label's share, which is less for rare labels: "
+        f"{list_names(told, NAMED_LIMITS)}."
+    )
 
 
 def _expected(agreement: FloatArray) -> FloatArray:
@@ -80,7 +117,12 @@ def _fence(agreement: FloatArray) -> float:
 
 
 def _counted(
-    material: Material, name: str, members: Bools, agreement: FloatArray, contradicted: Bools
+    material: Material,
+    name: str,
+    members: Bools,
+    agreement: FloatArray,
+    contradicted: Bools,
+    limits: FloatArray,
 ) -> dict[str, Any]:
     found = _intervals.share(int((members & contradicted).sum()), int(members.sum()))
     counted: dict[str, Any] = {
@@ -94,15 +136,18 @@ def _counted(
     }
     if _is_binary(material):
         # Models that are sure of a row and right about how sure they are still miss some.
-        doubt = np.minimum(agreement, 1.0 - agreement)[members]
-        counted["expected"] = float(doubt[doubt <= CONTRADICTED].sum() / members.sum())
+        own, labels = agreement[members], material.target.labels[members]
+        other = 1.0 - own
+        expected = own[own <= limits[labels]].sum() + other[other <= limits[1 - labels]].sum()
+        counted["expected"] = float(expected / members.sum())
     return counted
 
 
 def _per_label(material: Material, attribute: Attribute, contradicted: Bools) -> list[dict[str, Any]]:
     labels, groups = label_groups(material), attribute.groups
     cells = []
-    for group, group_name in enumerate(groups.names):
+    for group in groups.rated:
+        group_name = groups.names[group]
         for label, label_name in enumerate(labels.names):
             members = groups.members(group) & labels.members(label)
             if members.sum() >= FEWEST_MEMBERS:
@@ -168,14 +213,19 @@ def _slices(
     return slices
 
 
-def _sentence(groups: list[dict[str, Any]], spoken: Sequence[str]) -> str:
-    if not any(group["contradicted"] for group in groups):
-        return "Models contradict no label confidently."
-    shares = [group["share"] for group in groups]
+def _sentence(
+    material: Material, attribute: Attribute, per_group: list[dict[str, Any]], n_contradicted: int
+) -> str:
+    what = "labels" if _has_classes(material) else "numbers"
+    verb = "confidently contradict" if _is_binary(material) else "contradict"
+    if not n_contradicted:
+        return f"Models {verb} none of the {what}."
+    compared = attribute.groups.compared
+    shares = [per_group[attribute.groups.rated.index(group)]["share"] for group in compared]
+    if len(shares) < 2 or max(shares) == min(shares):
+        return f"Models {verb} {percent(n_contradicted / len(material))} of the {what}."
     most, least = int(np.argmax(shares)), int(np.argmin(shares))
-    if most == least:
-        return f"Models confidently contradict {percent(shares[most])} of the labels."
     return (
-        f"Models confidently contradict {percent(shares[most])} of the labels in {quoted(spoken[most])} "
-        f"and {percent(shares[least])} in {quoted(spoken[least])}."
+        f"Models {verb} {percent(shares[most])} of the {what} in {attribute.spoken[compared[most]]} "
+        f"and {percent(shares[least])} in {attribute.spoken[compared[least]]}."
     )

@@ -20,6 +20,7 @@ class _Scale(NamedTuple):
     low: float
     high: float
     neutral: float | None
+    cut: float | None = None  # between sure and unsure
 
     def edges(self, bins: int) -> list[float]:
         """Give the edges of equally wide bins."""
@@ -86,7 +87,7 @@ def _suspicious(altair: Any, entry: dict[str, Any]) -> Any:
     if found is None:
         raise ValueError("The values came without the models' agreement with the labels: nothing to draw.")
     bars = [group | {"number": group["share"]} for group in found["groups"]]
-    return _bars(altair, bars, "contradicted labels", ".1%", found["sentence"])
+    return _bars(altair, bars, "share contradicted", ".1%", found["sentence"])
 
 
 def _bars(altair: Any, bars: list[dict[str, Any]], what: str, form: str, title: str) -> Any:
@@ -139,9 +140,9 @@ def _plane(altair: Any, entry: dict[str, Any], target: str) -> Any:
         .properties(width=320, height=320)
     )
     lines = [
-        altair.Chart(pd.DataFrame({field: [scale.neutral]})).mark_rule(color="grey").encode(**{axis: field})
+        altair.Chart(pd.DataFrame({field: [at]})).mark_rule(color="grey").encode(**{axis: field})
         for axis, field, scale in (("x", "v_y", of_y), ("y", "v_z", of_z))
-        if scale.neutral is not None
+        if (at := scale.neutral if scale.cut is None else scale.cut) is not None
     ]
     return altair.layer(density, *lines) if lines else density
 
@@ -160,9 +161,10 @@ def _utility(altair: Any, entry: dict[str, Any], utility: str, alpha: float) -> 
     scale = _scale(scene["utilities"][utility])
     rows = [
         {"group": group, "utility": middle, "share": number / n_rows}
-        for group, n_rows, histogram in zip(
-            scene["groups"], scene["rows"], settings[0]["histogram"], strict=True
+        for position, (group, n_rows, histogram) in enumerate(
+            zip(scene["groups"], scene["rows"], settings[0]["histogram"], strict=True)
         )
+        if position != scene.get("small")
         for middle, number in _histogram(histogram, scale)
     ]
     color = altair.Color("group:N", legend=None)
@@ -174,7 +176,8 @@ def _scale(part: dict[str, Any], variable: str | None = None) -> _Scale:
     """Read a scale as the page does: of one variable, or of all, or from 0 to 1."""
     said = part.get("scales", {}).get(variable, part)
     low, high, neutral = said.get("low", 0.0), said.get("high", 1.0), said.get("neutral")
-    return _Scale(low, high, neutral if neutral is not None and low < neutral < high else None)
+    inside = neutral if neutral is not None and low < neutral < high else None
+    return _Scale(low, high, inside, said.get("cut"))
 
 
 def _domain(altair: Any, scale: _Scale) -> Any:

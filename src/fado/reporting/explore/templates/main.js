@@ -56,16 +56,16 @@ function drawAbout() {
   else if (target.positive !== null) box.append(" (positive: ", name(target.positive), ")");
   else box.append(` (${target.classes.length} classes)`);
   box.append(`. Values: ${about.algorithm}${about.bags ? `, ${about.bags} bags` : ""}.`);
+  if (about.weights_given) box.append(" Weights count in the models; this page counts rows.");
   if (about.rows_without_value) box.append(` ${count(about.rows_without_value)} rows without a value are left out.`);
   document.getElementById("footer").append(
-    `Made by FADO ${about.version}. Intervals are 95 % intervals; a gap between the highest and the lowest of many groups is the widest of many gaps. Groups of fewer than 10 rows are pooled or hidden. This page holds counts and means, loads nothing and sends nothing.`);
+    `Made by FADO ${about.version}. Intervals are 95 % intervals; a gap between the highest and the lowest of many groups is the widest of many gaps. Groups of fewer than 10 rows are never named. This page holds counts and means, loads nothing and sends nothing.`);
 }
 
 function drawAll() {
   const attribute = summary.attributes[state.attribute];
   drawSwitch();
   drawBiases(attribute);
-  if (attribute.some_hidden) document.querySelector("#biases [data-part]").append(el("p", { class: "note" }, "Groups of fewer than 10 rows are hidden."));
   drawValues(attribute, about);
   drawPlane(attribute, about);
   drawColumns(attribute, about);

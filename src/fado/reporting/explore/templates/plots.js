@@ -7,7 +7,7 @@ function barPlot(box, bars, format, label_) {
   const most = Math.max(...ends, 0), least = Math.min(...ends, 0);
   const row = 30;
   drawing(box, bars.length * row + 6, label_, (svg, width) => {
-    const left = Math.min(150, width * 0.34), right = 66;
+    const left = nameRoom(bars.map((b) => b.group), Math.min(150, width * 0.34), width * 0.46), right = 66;
     const x = (v) => left + ((v - least) / (most - least || 1)) * (width - left - right);
     bars.forEach((bar, index) => {
       const y = index * row + 4;
@@ -34,7 +34,7 @@ function ridgePlot(box, bands, scale, axis) {
   const height = 54, foot = 34;
   const most = Math.max(...bands.flatMap((b) => b.series.flatMap((s) => s.shares)), 1e-9);
   drawing(box, bands.length * height + foot, axis, (svg, width) => {
-    const left = Math.min(130, width * 0.3), right = 8;
+    const left = nameRoom(bands.map((b) => b.name), Math.min(130, width * 0.3), width * 0.42), right = 8;
     const { low, high, neutral } = scale;
     const x = (v) => left + ((v - low) / scale.width) * (width - left - right);
     bands.forEach((band, index) => {
@@ -83,7 +83,7 @@ function planePlot(box, counts, corners, xScale, yScale, xAxis, yAxis) {
       square.style.fillOpacity = 0.06 + 0.94 * Math.sqrt(number / most);
     }));
     put(svg, "rect", { x: left, y: 4, width: side, height: side, fill: "none", class: "axis" });
-    const share = (scale) => (middleOf(scale) - scale.low) / scale.width;
+    const share = (scale) => Math.min(1, Math.max(0, (scale.cut - scale.low) / scale.width));
     const column = left + side * share(xScale), line = 4 + side * (1 - share(yScale));
     put(svg, "line", { x1: column, x2: column, y1: 4, y2: 4 + side, class: "reference" });
     put(svg, "line", { x1: left, x2: left + side, y1: line, y2: line, class: "reference" });

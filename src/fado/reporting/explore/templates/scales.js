@@ -1,16 +1,11 @@
 // The scale that values or utilities lie on: what the summary says of it, or 0 to 1.
 
-// owner: a part of the summary with low, high and maybe neutral; its scales[key] speaks for one variable alone.
+// owner: a part of the summary with low, high and maybe neutral and a cut; its scales[key] speaks for one variable alone.
 function scaleOf(owner, key) {
   const said = (owner.scales && owner.scales[key]) || owner;
   const low = known(said.low) ? said.low : 0, high = known(said.high) ? said.high : 1;
   const inside = known(said.neutral) && low < said.neutral && said.neutral < high;
-  return { low, high, width: high - low || 1, neutral: inside ? said.neutral : null };
-}
-
-// Where a scale parts into low and high: at its neutral value, or else in the middle.
-function middleOf(scale) {
-  return scale.neutral === null ? (scale.low + scale.high) / 2 : scale.neutral;
+  return { low, high, width: high - low || 1, neutral: inside ? said.neutral : null, cut: known(said.cut) ? said.cut : null };
 }
 
 // How many more decimals a scale needs than one from 0 to 1.

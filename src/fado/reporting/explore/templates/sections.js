@@ -1,15 +1,18 @@
 // The parts of the page that do not move with the slider.
 
+const MOST_PER_SLICE = 4; // groups whose outcome is told one by one
+
 function drawBiases(attribute) {
   const box = part("biases");
   for (const bias of attribute.biases) {
-    const write = bias.format === "percent" ? (bias.id === "prevalence" ? points : percent) : writers[bias.format];
+    const head = bias.turning || bias;
+    const write = head.format === "percent" && bias.id === "prevalence" ? points : writers[head.format];
     const card = el("article", { class: "card", "data-bias": bias.id }, el("h3", {}, bias.name));
     box.append(card);
-    if (known(bias.number)) {
-      card.append(el("div", { class: "big" }, write(bias.number),
-        el("span", { class: "interval" }, `95 % interval ${write(bias.low)} to ${write(bias.high)}`)));
-      card.append(el("p", { class: "measure" }, bias.measure));
+    if (known(head.number)) {
+      card.append(el("div", { class: "big" }, write(head.number),
+        el("span", { class: "interval" }, `95 % interval ${write(head.low)} to ${write(head.high)}`)));
+      card.append(el("p", { class: "measure" }, head.measure));
     }
     card.append(el("p", {}, bias.sentence));
     if (bias.bars.length) {
@@ -17,7 +20,29 @@ function drawBiases(attribute) {
       barPlot(card, bias.bars, bias.bars_format, `${bias.name}: ${bias.bars_are} per group`);
       if (bias.references_are) card.append(el("p", { class: "small" }, `dashed: ${bias.references_are}`));
     }
+    if (bias.labels) card.append(labelShares(bias));
   }
+  document.getElementById("left-out").replaceChildren(...groupList(attribute.left_out, attribute.groups));
+}
+
+// A target of several labels and no positive one: what each group has of each.
+function labelShares(bias) {
+  return el("details", {}, el("summary", {}, "Every label's share per group"), el("div", { class: "wide" }, table([
+    { label: "label", text: true, of: (l) => name(l.label) },
+    { label: "all rows", of: (l) => percent(l.share) },
+    ...bias.labels_per.map((group, i) => ({ label: group, of: (l) => percent(l.groups[i]) })),
+  ], bias.labels)));
+}
+
+// Which groups are left out of comparisons, and all groups with their rows.
+function groupList(sentence, groups) {
+  if (!sentence) return [];
+  return [el("p", { class: "note" }, name(sentence)),
+    el("details", { class: "groups" }, el("summary", {}, "All groups and their rows"), el("div", { class: "card" }, table([
+      { label: "group", text: true, of: (g) => name(g.name) },
+      { label: "rows", of: (g) => count(g.rows) },
+      { label: "compared", text: true, of: (g) => g.note || "yes" },
+    ], groups)))];
 }
 
 function drawValues(attribute, about) {
@@ -58,14 +83,12 @@ function drawPlane(attribute, about) {
   const left = el("article", { class: "card" }), right = el("article", { class: "card" });
   box.append(left, right);
   planePlot(left, plane.counts, plane.corners, ofTarget, ofAttribute, `v_y: ${plane.titles[0]} ${about.target.name} →`, `v_z: ${plane.titles[1]} ${attribute.name} →`);
-  const middles = [ofTarget, ofAttribute].map((scale) => tickText(middleOf(scale), scale));
-  const where = middles[0] === middles[1] ? middles[0] : `${middles[0]} (v_y) and ${middles[1]} (v_z)`;
-  left.append(el("p", { class: "small" }, `Darker: more rows. The dashed lines at ${where} part the corners.`));
+  left.append(el("p", { class: "small" }, "Darker: more rows. ", name(plane.cuts)));
   for (const corner of plane.corners) {
-    const groups = plane.groups.flatMap((group, index) =>
-      [index ? " · " : "", name(group), `: ${percent(corner.share_per_group[index])}`]);
+    const groups = plane.groups.flatMap((group, index) => known(corner.share_per_group[index])
+      ? [index ? " · " : "", name(group), `: ${percent(corner.share_per_group[index])}`] : []);
     const facts = [`${count(corner.rows)} rows`];
-    if (known(corner.positive_rate)) facts.push(`rate of ${about.target.positive} ${percent(corner.positive_rate)}`);
+    if (known(corner.positive_rate)) facts.push(`${about.outcome.name}: ${percent(corner.positive_rate)}`);
     if (known(corner.standard_error_y)) facts.push(`mean standard error ${writerOf(ofTarget)(corner.standard_error_y)} (v_y), ${writerOf(ofAttribute)(corner.standard_error_z)} (v_z)`);
     right.append(el("div", { class: "corner" }, el("b", {}, percent(corner.share)),
       el("div", {}, el("h3", {}, corner.name), el("p", {}, corner.meaning),
@@ -107,25 +130,23 @@ function drawSuspicious(attribute, about) {
     box.append(el("p", { class: "note" }, "The values came without the models' agreement with the labels, which this needs."));
     return;
   }
-  const rule = about.target.kind === "classes"
-    ? `A label is contradicted where models give it a probability of at most ${percent(found.limit)}.`
-    : `A number is contradicted where the error is beyond Tukey's far fence (agreement under ${digits(found.limit)}).`;
-  box.append(el("p", { class: "lead" }, `${rule} Some are mistakes in the data, some are rare but right: look before acting. Where one group has more of them, its labels deserve a second look.`));
+  const what = about.target.kind === "classes" ? "label" : "number";
+  box.append(el("p", { class: "lead" }, name(found.rule), ` Some are mistakes in the data, some are rare but right: look before acting. Where one group has more of them, its ${what}s deserve a second look.`));
   const grid = el("div", { class: "halves" });
   box.append(grid);
-  const left = el("article", { class: "card" }, el("h3", {}, "Contradicted labels per group"), el("p", {}, found.sentence));
+  const left = el("article", { class: "card" }, el("h3", {}, `Contradicted ${what}s per group`), el("p", {}, found.sentence));
   grid.append(left);
-  barPlot(left, found.groups.map((g) => ({ group: g.group, number: g.share, low: g.low, high: g.high, reference: g.expected })), "percent", "Contradicted labels per group");
+  barPlot(left, found.groups.map((g) => ({ group: g.group, number: g.share, low: g.low, high: g.high, reference: g.expected })), "percent", `Contradicted ${what}s per group`);
   if (found.groups.some((g) => known(g.expected))) left.append(el("p", { class: "small" }, "dashed: what the models' own doubt would expect"));
-  left.append(el("details", {}, el("summary", {}, "By group and label"), table([
+  left.append(el("details", {}, el("summary", {}, `By group and ${what}`), table([
     { label: "group", text: true, of: (c) => name(c.group) },
-    { label: "label", text: true, of: (c) => name(c.label) },
+    { label: what, text: true, of: (c) => name(c.label) },
     { label: "rows", of: (c) => count(c.rows) },
     { label: "contradicted", of: (c) => percent(c.share) },
     { label: "95 % interval", of: (c) => `${percent(c.low)} to ${percent(c.high)}` },
   ], found.labels)));
   const right = el("article", { class: "card", "data-rows": "" }, el("h3", {}, "Most contradicted rows"),
-    el("p", { class: "small" }, "Row numbers, counted from 0, with the models' agreement with the label."));
+    el("p", { class: "small" }, `Row numbers, counted from 0, with the models' agreement with the ${what}.`));
   grid.append(right);
   for (const group of found.rows) {
     if (!group.rows.length) continue;
@@ -137,18 +158,26 @@ function drawSuspicious(attribute, about) {
         name(about.target.name), ": ", name(row.label), row.features.flatMap(([column, value]) => [" · ", name(column), ": ", name(value)]))));
     }
   }
-  const lists = [["least_agreement", "Where models agree least with the labels", "Noisy labels, or rows that are merely hard. Clearest first."]];
+  const lists = [["least_agreement", `Where models agree least with the ${what}s`, `Noisy ${what}s, or rows that are merely hard. Clearest first.`]];
   if (found.beyond_doubt) {
     lists.unshift(["beyond_doubt", "Where labels contradict models beyond their doubt", "Agreement is lower than the models' own doubt lets expect: the likeliest place of wrong labels. Clearest first."]);
   }
   for (const [key, title, hint] of lists) {
     box.append(el("article", { class: "card below", "data-slices": key }, el("h3", {}, title), el("p", { class: "small" }, hint),
-      sliceTable(found[key], attribute.groups.map((g) => g.name), attribute, about, [
+      sliceTable(found[key], attribute.shown, attribute, about, [
         { label: "agreement", of: (s) => digits(s.mean_agreement), strong: true },
         ...(found.beyond_doubt ? [{ label: "to be expected", of: (s) => digits(s.expected_agreement) }] : []),
         { label: "contradicted", of: (s) => percent(s.contradicted_share) },
       ])));
   }
+}
+
+// A slice's outcome group by group; of many groups only where it is highest and lowest.
+function perGroup(found, write) {
+  const line = (one, word) => el("span", { class: "condition small" }, word, name(one.group), ": ", el("span", { class: "nowrap" }, write(one.number)));
+  if (found.length <= MOST_PER_SLICE) return found.map((one) => line(one, ""));
+  const sorted = [...found].sort((a, b) => b.number - a.number);
+  return [line(sorted[0], "highest in "), line(sorted[found.length - 1], "lowest in ")];
 }
 
 function sliceTable(slices, groups, attribute, about, extra) {
@@ -166,8 +195,7 @@ function sliceTable(slices, groups, attribute, about, extra) {
     columns.push({ label: clipped(about.outcome.name, 190), of: (s) => write(s.outcome) });
     columns.push({
       label: "per group", text: true,
-      of: (s) => groups.flatMap((group, i) => known(s.outcome_per_group[i])
-        ? [el("span", { class: "condition small" }, name(group), ": ", el("span", { class: "nowrap" }, write(s.outcome_per_group[i])))] : []),
+      of: (s) => perGroup(groups.map((group, i) => ({ group, number: s.outcome_per_group[i] })).filter((one) => known(one.number)), write),
     });
   }
   return table(columns, slices);

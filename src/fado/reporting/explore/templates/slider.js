@@ -54,31 +54,32 @@ function drawAlpha(state, about, attribute) {
   const box = part("alpha");
   const scale = scaleOf(kind);
   const write = about.outcome ? writers[about.outcome.format] : null;
-  box.append(el("p", { class: "formula" }, name(formula(state, scene.attributes))));
+  box.append(el("p", { class: "formula" }, name(formula(state, scene.attributes))), ...groupList(scene.left_out, scene.listed));
 
   const top = el("article", { class: "card" }, el("h3", {}, "Utility per group"));
   box.append(top);
   const gone = setting.dropped;
-  ridgePlot(top, scene.groups.map((group, i) => ({
+  ridgePlot(top, scene.groups.flatMap((group, i) => i === scene.small ? [] : [{
     name: group,
     note: `mean ${writerOf(scale)(setting.mean[i])}`,
     series: [
       { color: `--c${i % 12}`, shares: setting.histogram[i].map((n) => n / scene.rows[i]), mean: setting.mean[i] },
       ...(gone ? [{ color: `--c${i % 12}`, shares: gone.histogram[i].map((n) => n / scene.rows[i]), solid: true }] : []),
     ],
-  })), scale, gone ? "utility (solid: rows that sampling would drop)" : "utility");
+  }]), scale, gone ? "utility (solid: rows that sampling would drop)" : "utility");
 
   const sampling = el("article", { class: "card below", "data-table": "sampling" }, el("h3", {}, "Utility-aware prevalence sampling"));
   const weights = el("article", { class: "card below", "data-table": "weights" }, el("h3", {}, "Utility-aware reweighing"));
   box.append(sampling, weights);
 
   const rows = scene.groups.map((group, i) => ({ group, i }));
+  const groupName = { label: "group", text: true, of: (r) => [name(r.group), r.i === scene.small ? el("span", { class: "condition small" }, "too small to compare") : null] };
   if (scene.sampling) {
     const s = scene.sampling;
     const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
-    sampling.append(el("p", { class: "small" }, "Every group below the highest positive rate loses negatives, least utility first, until the rates match."));
+    sampling.append(el("p", { class: "small" }, `Every group with a positive rate below ${percent(s.target_rate)} loses negatives, least utility first, until it has that rate.${scene.small === null ? "" : " Small groups stay as they are."}`));
     sampling.append(table([
-      { label: "group", text: true, of: (r) => name(r.group) },
+      groupName,
       { label: "rows", of: (r) => count(scene.rows[r.i]) },
       { label: "dropped", of: (r) => count(s.dropped[r.i]), strong: true },
       { label: "kept", of: (r) => count(s.kept[r.i]) },
@@ -90,7 +91,7 @@ function drawAlpha(state, about, attribute) {
   } else {
     sampling.append(el("p", { class: "note" }, about.target.kind === "continuous"
       ? "Sampling matches positive rates, and a continuous target has none."
-      : "Sampling matches positive rates: it needs two groups and a positive label. Name one (pos_label, --positive) to see it."));
+      : "Sampling matches positive rates: it needs two groups that are large enough, and a positive label. Name one (pos_label, --positive) to see it."));
   }
 
   const w = setting.weights;
@@ -98,7 +99,7 @@ function drawAlpha(state, about, attribute) {
     el("span", { class: "interval" }, `effective rows, ${percent(w.effective_share)} of all; largest weight ${digits(w.largest)}`)));
   weights.append(el("p", { class: "small" }, "Weight of a row: its utility, scaled to start at 0, over the mean."));
   weights.append(table([
-    { label: "group", text: true, of: (r) => name(r.group) },
+    groupName,
     { label: "share of rows", of: (r) => percent(scene.rows[r.i] / about.rows) },
     { label: "share of weight", of: (r) => percent(w.share_per_group[r.i]), strong: true },
     ...(write ? [
@@ -125,5 +126,5 @@ function drawSlices(state, about, attribute) {
   }
   box.append(el("article", { class: "card below", "data-slices": "gives-away" }, el("h3", {}, "Give their group away"),
     el("p", { class: "small" }, "Rows whose ", name(attribute.name), " models are surest of, clearest first; only columns that these models saw. Does not move with the slider."),
-    sliceTable(attribute.gives_away, attribute.groups.map((g) => g.name), attribute, about, [])));
+    sliceTable(attribute.gives_away, attribute.shown, attribute, about, [])));
 }

@@ -30,14 +30,28 @@ function put(svg, tag, attributes, text) {
   return node;
 }
 
+const LETTER = 6.6; // the mean width of a letter
+
 function clipped(text, width) {
-  const most = Math.max(4, Math.floor(width / 6.6));
+  const most = Math.max(4, Math.floor(width / LETTER));
   const letters = Array.from(String(text));
   return letters.length <= most ? String(text) : `${letters.slice(0, most - 1).join("")}…`;
 }
 
+// Names of crossed groups begin alike: what is cut out of a long one is its middle.
+function shortened(text, width) {
+  const most = Math.max(4, Math.floor(width / LETTER));
+  const letters = Array.from(String(text)), end = Math.floor((most - 1) / 2);
+  return letters.length <= most ? String(text) : `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(-end).join("")}`;
+}
+
+// How much room the names beside a picture take: what they need, within reason.
+function nameRoom(names, least, most) {
+  return Math.min(most, Math.max(least, 10 + LETTER * Math.max(0, ...names.map((one) => Array.from(String(one)).length))));
+}
+
 function label(svg, attributes, text, width) {
-  const node = put(svg, "text", attributes, clipped(text, width));
+  const node = put(svg, "text", attributes, shortened(text, width));
   node.append(svgEl("title", {}, String(text)));
   return node;
 }
