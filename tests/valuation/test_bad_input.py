@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
-from fado import InBagEntropy, OutOfBagEntropy
+from fado import InBagEntropy, OutOfBagEntropy, Valuation
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=40), "b": RNG.normal(size=40)})
@@ -42,7 +43,9 @@ def fit(X=X, y=Y, z=Z, **parameters):
         ({"unseen_fraction": 0.01, "n_bags": 100}, "leaves an out-of-bag set empty"),
         ({"unseen_fraction": 0.99}, "leaves an in-bag set empty"),
         ({"kinds": {"w": "continuous"}}, "`kinds` names 'w'"),
-        ({"z_exclude": ["c"]}, "`z_exclude` names 'c', which is not a column of X"),
+        ({"z_exclude": ["c"]}, r"`z_exclude` names 'c', which is not a column of X\.$"),
+        ({"z_exclude": ["B"]}, "`z_exclude` names 'B', which is not a column of X; did you mean 'b'"),
+        ({"z_exclude": {"z": ["c*"]}}, r"the pattern 'c\*', which matches no column of X\.$"),
         ({"z_exclude": {"w": ["a"]}}, "`z_exclude` names 'w', which is none of the attributes"),
         ({"estimators": []}, "`estimators` is empty"),
         ({"estimators": LinearRegression()}, "holds no classifier for the class variable 'y': add one"),
@@ -71,6 +74,23 @@ def test_what_is_no_estimator_is_refused(estimators):
         fit(estimators=estimators)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_bags": 10**10}, ValueError, "`n_bags` must be at most 100,000, got 10000000000"),
+        ({"n_bags": "10"}, TypeError, "`n_bags` must be a whole number, got '10'"),
+        ({"n_jobs": 10**10}, ValueError, "`n_jobs` must be at most 1,000, got 10000000000"),
+        ({"n_jobs": 1.5}, TypeError, "`n_jobs` must be a whole number, got 1.5"),
+        ({"random_state": 1.5}, ValueError, "`random_state` must be a whole number, a numpy generator or"),
+        ({"z_exclude": 5}, TypeError, "`z_exclude` must be a list of column names, or a mapping"),
+        ({"z_exclude": {"z": 5}}, TypeError, "`z_exclude` must be a list of column names, or a mapping"),
+    ],
+)
+def test_settings_beyond_reason_are_refused_at_once(parameters, error, message):
+    with pytest.raises(error, match=message):
+        OutOfBagEntropy(**parameters).fit(X, Y, sensitive_features=Z)
+
+
 def test_a_negative_seed_is_refused():
     with pytest.raises(ValueError, match="`random_state` must not be negative, got -1"):
         InBagEntropy(random_state=-1).fit(X, Y)
@@ -90,6 +110,81 @@ def test_a_failing_estimator_is_named_with_variable_and_bag():
 def test_a_failing_lightgbm_model_is_named_with_variable_and_bag():
     with pytest.raises(RuntimeError, match="LGBMClassifier on variable 'y' in bag 0 failed"):
         fit(estimators=LGBMClassifier(num_leaves=1), n_jobs=1)
+
+
+class Odd(DummyClassifier):
+    """Gives odd probabilities for the first three rows that it is asked for."""
+
+    def __init__(self, rows=((0.5, 0.5),)):
+        super().__init__()
+        self.rows = rows
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X)
+        p[:3] = self.rows
+        return p
+
+
+class OddNumbers(DummyRegressor):
+    """Predicts something odd for the first two rows that it is asked for."""
+
+    def __init__(self, odd=0.0):
+        super().__init__()
+        self.odd = odd
+
+    def predict(self, X):
+        predicted = super().predict(X)
+        predicted[:2] = self.odd
+        return predicted
+
+
+class Columns(DummyRegressor):
+    def predict(self, X):
+        return super().predict(X)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (Odd([np.nan, 0.5]), "NaN or infinite probabilities for 3 of 8 rows"),
+        (Odd([np.inf, 0.5]), "NaN or infinite probabilities for 3 of 8 rows"),
+        (Odd([0.0, 0.0]), "probabilities that do not sum to 1 for 3 of 8 rows"),
+        (Odd([0.6, 0.8]), "probabilities that do not sum to 1 for 3 of 8 rows"),
+        (Odd([-0.5, 1.5]), r"probabilities outside \[0, 1\] for 3 of 8 rows"),
+    ],
+)
+def test_probabilities_that_are_none_are_refused(estimator, message):
+    with pytest.raises(RuntimeError, match=f"^Odd on variable 'y' in bag 0 gave {message}: .* mend the"):
+        fit(estimators=estimator, n_jobs=1)
+    with pytest.raises(RuntimeError, match=r"^Odd on variable 'y' in bag 0 gave .* for 3 of 40 rows"):
+        InBagEntropy(estimator, n_jobs=1).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (
+            OddNumbers(np.nan),
+            "OddNumbers on variable 'z' in bag 0 gave NaN or infinite predictions for 2 of 8",
+        ),
+        (
+            OddNumbers(-np.inf),
+            "OddNumbers on variable 'z' in bag 0 gave NaN or infinite predictions for 2 of",
+        ),
+        (Columns(), r"Columns on variable 'z' in bag 0 gave predictions of shape \(8, 1\) for 8 rows"),
+    ],
+)
+def test_predictions_that_are_no_numbers_are_refused(estimator, message):
+    with pytest.raises(RuntimeError, match=message):
+        fit(estimators=[LogisticRegression(), estimator], z=RNG.normal(size=40), n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    "p", [[0.5, np.nan], [0.5, np.inf], [0.5, -0.1], [[0.5, 0.5], [0.5, 0.4]], [[1.0], [1.0]]]
+)
+def test_the_users_own_probabilities_must_be_some(p):
+    with pytest.raises(ValueError, match="The probabilities of 'z' must"):
+        Valuation.from_probabilities([0.5, 0.5], {"z": p})
 
 
 @pytest.mark.filterwarnings("ignore:.*a class with one member:UserWarning")

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fado.tabular import Variable
-from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
 
 
 def draw(n_rows, n_bags, fraction, strata=None, seed=0):
@@ -96,10 +96,34 @@ def test_fractions_outside_the_unit_interval_are_refused(fraction):
         check_bags(100, 10, fraction)
 
 
-@pytest.mark.parametrize("n_bags", [0, -1, 2.5])
-def test_number_of_bags_must_be_positive_and_whole(n_bags):
-    with pytest.raises(ValueError, match="`n_bags` must be a positive whole number"):
+@pytest.mark.parametrize(
+    ("n_bags", "error", "message"),
+    [
+        (0, ValueError, "`n_bags` must be at least 1, got 0"),
+        (-1, ValueError, "`n_bags` must be at least 1, got -1"),
+        (2.5, TypeError, "`n_bags` must be a whole number, got 2.5"),
+        (float("nan"), TypeError, "`n_bags` must be a whole number, got nan"),
+        (10**10, ValueError, "`n_bags` must be at most 100,000, got 10000000000"),
+    ],
+)
+def test_number_of_bags_must_be_positive_whole_and_within_reason(n_bags, error, message):
+    with pytest.raises(error, match=message):
         check_bags(100, n_bags, 0.5)
+
+
+@pytest.mark.parametrize("fraction", ["0.2", None, True])
+def test_what_is_no_fraction_is_refused(fraction):
+    with pytest.raises(TypeError, match=r"`unseen_fraction` must be a number in \(0, 1\)"):
+        check_bags(100, 10, fraction)
+
+
+def test_more_bags_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr("fado.valuation._bags._memory", lambda: 8_000_000_000)
+    check_memory(1_000_000, 2_000)
+    with pytest.raises(ValueError, match=r"need 8 GB .* there are 8: use at most 2,000 bags"):
+        check_memory(1_000_000, 2_001)
+    monkeypatch.setattr("fado.valuation._bags._memory", lambda: None)
+    check_memory(1_000_000, 100_000)
 
 
 def test_an_empty_side_is_refused():

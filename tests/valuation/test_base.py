@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
@@ -216,3 +217,70 @@ def test_a_registered_valuator_serves_experiments_and_commands(tmp_path):
     done = CliRunner().invoke(build_app(), [*arguments, "--out", str(tmp_path / "v.parquet")])
     assert done.exit_code == 0, done.output
     assert Valuation.load(tmp_path / "v.parquet").scales["sex"].is_signed
+
+
+class Interrupted(LogisticRegression):
+    """Fails, or is interrupted, when it is to learn from a table that says so."""
+
+    def __init__(self, error=None, after=0):
+        super().__init__()
+        self.error = error
+        self.after = after
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits = getattr(type(self), "fits", 0) + 1
+        if self.error is not None and type(self).fits > self.after:
+            raise self.error
+        return super().fit(X, y, sample_weight)
+
+
+def state_of(valuator):
+    return {name: value for name, value in vars(valuator).items() if name != "estimators"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), MemoryError(), ValueError("no")])
+@pytest.mark.parametrize("after", [0, 3, 9])
+def test_a_refit_that_ends_early_leaves_the_old_state(error, after):
+    valuator = OutOfBagEntropy(LogisticRegression(), n_bags=5, random_state=0, n_jobs=1)
+    valuator.fit(X, Y, sensitive_features={"sex": SEX})
+    before = state_of(valuator)
+    Interrupted.fits = 0
+    valuator.set_params(estimators=Interrupted(error, after))
+    other = X.assign(c=RNG.normal(size=N)).rename(columns={"a": "aa"})[:200]
+    with pytest.raises(RuntimeError if isinstance(error, Exception) else type(error)):
+        valuator.fit(other, Y[:200], sensitive_features={"gender": SEX[:200]})
+    assert state_of(valuator) == before
+    assert all(value is before[name] for name, value in state_of(valuator).items())
+    assert list(valuator.feature_names_in_) == ["a", "b"]
+    valuator.set_params(estimators=LogisticRegression()).fit(
+        other, Y[:200], sensitive_features={"g": SEX[:200]}
+    )
+    assert valuator.n_features_in_ == 3
+    assert valuator.valuation_.protected == ["g"]
+    assert list(valuator.excluded_columns_) == ["g"]
+
+
+@pytest.mark.parametrize("kind", [OutOfBagEntropy, InBagEntropy])
+def test_a_first_fit_that_fails_leaves_nothing_fitted(kind):
+    valuator = kind(Interrupted(KeyboardInterrupt()), random_state=0, n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        valuator.fit(X, Y, sensitive_features={"sex": SEX})
+    assert [name for name in vars(valuator) if name.endswith("_")] == []
+    with pytest.raises(ValueError, match="has only one class"):
+        valuator.fit(X, np.ones(N))
+    assert [name for name in vars(valuator) if name.endswith("_")] == []
+
+
+class Fragile(SignedValues):
+    """Changes itself before it fails."""
+
+    def _value(self, problem, judge, seed):
+        self.half_ = True
+        raise KeyboardInterrupt
+
+
+def test_what_a_valuator_of_ones_own_had_begun_is_undone():
+    valuator = Fragile()
+    with pytest.raises(KeyboardInterrupt):
+        valuator.fit(X, Y)
+    assert vars(valuator) == {"random_state": None}

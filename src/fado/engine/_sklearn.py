@@ -18,6 +18,8 @@ __all__ = ["SklearnEngine", "SklearnModel"]
 
 _QUIET = {"n_jobs": 1, "verbosity": -1}  # LightGBM, unless the user has set them
 
+_ROUNDING = 1e-4  # of probabilities in single precision, and to spare
+
 
 class SklearnEngine:
     """The table in the forms that estimators take, and the fits on them; see `fado.engine.Engine`.
@@ -138,10 +140,18 @@ class SklearnModel:
             if self._variable.kind == "continuous":
                 return np.asarray(self.estimator.predict(features), dtype=np.float64)
             predicted = np.asarray(self.estimator.predict_proba(features), dtype=np.float64)
+        classes = np.asarray(self.estimator.classes_, dtype=np.intp)
+        if predicted.shape != (len(predicted), len(classes)):
+            raise ValueError(
+                f"`{type(self.estimator).__name__}` gave probabilities of shape {predicted.shape} for "
+                f"{len(classes)} classes: `predict_proba` must give one column per class."
+            )
         spread = np.zeros((len(predicted), len(self._variable.classes)))
-        spread[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = predicted
+        spread[:, classes] = predicted
+        sums = spread.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return spread / spread.sum(axis=1, keepdims=True)
+            # Rounding is put right; what is no distribution stays as it is, for those who read it to refuse.
+            return np.where(np.abs(sums - 1.0) <= _ROUNDING, spread / sums, spread)
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:

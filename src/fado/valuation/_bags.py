@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 
+from fado._validation import check_count
 from fado.tabular import Variable
 
-__all__ = ["check_bags", "out_of_bag_sets", "strata_of"]
+__all__ = ["check_bags", "check_memory", "out_of_bag_sets", "strata_of"]
 
 Rows = npt.NDArray[np.int32]
 
+MOST_BAGS = 100_000
+_BYTES = 4  # of a row's position
+
 
 def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "rows") -> None:
-    """Refuse bags that cannot cover every row, or that leave a side empty."""
+    """Refuse bags that cannot cover every row, that leave a side empty, or that are beyond reason."""
+    if isinstance(unseen_fraction, bool) or not isinstance(unseen_fraction, Real):
+        raise TypeError(f"`unseen_fraction` must be a number in (0, 1), got {unseen_fraction!r}.")
     if not 0 < unseen_fraction < 1:
         raise ValueError(f"`unseen_fraction` must be in (0, 1), got {unseen_fraction}.")
-    if n_bags < 1 or int(n_bags) != n_bags:
-        raise ValueError(f"`n_bags` must be a positive whole number, got {n_bags}.")
+    check_count("n_bags", n_bags, 1, MOST_BAGS)
     if n_bags * unseen_fraction < 1 - 1e-9:
         enough = math.ceil(1 / unseen_fraction - 1e-9)
         raise ValueError(
@@ -34,6 +41,24 @@ def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "r
             f"`unseen_fraction={unseen_fraction}` of {n_rows} {units} (n_samples = {n_rows}) leaves {side}: "
             f"use more {units} or another fraction."
         )
+
+
+def check_memory(n_rows: int, n_bags: int) -> None:
+    """Refuse more bags than this machine can hold: a bag keeps the position of every row."""
+    needed, there = n_rows * n_bags * _BYTES, _memory()
+    if there is not None and needed > there:
+        raise ValueError(
+            f"`n_bags={n_bags}` of {n_rows:,} rows need {needed / 1e9:,.0f} GB of memory and there are "
+            f"{there / 1e9:,.0f}: use at most {int(there // (n_rows * _BYTES)):,} bags."
+        )
+
+
+def _memory() -> int | None:
+    """Give this machine's bytes of memory; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def strata_of(variables: Sequence[Variable], unseen_fraction: float) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar
 
@@ -91,14 +92,19 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         return self.fit_problem(problem, None if judge is None else _read_judge(judge))
 
     def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Any:
-        """Value every row of a problem that has been read."""
+        """Value every row of a problem that has been read.
+
+        All is done on a copy, whose state this valuator takes over at the end: a fit that fails or is
+        interrupted leaves everything as it was.
+        """
         problem = problem.with_kinds(getattr(self, "kinds", None))
-        note_features(self, problem.table)
-        seed = seed_from(getattr(self, "random_state", None))
-        valuation = self._value(problem, judge, seed)
+        fitted = copy.copy(self)
+        note_features(fitted, problem.table)
+        fitted.seed_ = seed_from(getattr(self, "random_state", None))
+        valuation = fitted._value(problem, judge, fitted.seed_)
         pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
-        self.seed_ = seed
-        self.valuation_ = valuation.with_rows(problem.table.index, pattern)
+        fitted.valuation_ = valuation.with_rows(problem.table.index, pattern)
+        self.__dict__ = fitted.__dict__
         return self
 
     @abstractmethod
@@ -125,7 +131,13 @@ def seed_from(random_state: Any) -> int:
         return int(random_state.integers(2**31))
     from sklearn.utils import check_random_state
 
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"`random_state` must be a whole number, a numpy generator or None, got {random_state!r}."
+        ) from None
+    return int(generator.randint(2**31 - 1))
 
 
 def _read_judge(judge: Any) -> Problem:

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -241,6 +242,25 @@ def test_numpy_gives_the_values_of_pandas():
             OutOfBagEntropy(n_bags=5, random_state=0).fit(data, y).valuation_["y"],
             OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y).valuation_["y"],
         )
+
+
+@pytest.mark.parametrize("kind", [OutOfBagEntropy, InBagEntropy])
+def test_sparse_rows_have_the_values_of_the_same_rows_dense(kind):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.3, size=(2 * N, 12)).astype(float)
+    X[:, 10:] = rng.normal(size=(2 * N, 2))
+    y = X[:, 0] - X[:, 1] + X[:, 10] + rng.normal(size=2 * N) > 0
+    z = X[:, 2] + X[:, 11] + rng.normal(size=2 * N) > 0
+    X[:, 5] = z * 3.0  # tells it alone
+    with pytest.warns(UserWarning, match="'x5' of X alone determine"):
+        expected = kind(random_state=0).fit(X, y, sensitive_features={"z": z}).valuation_
+    sparse = scipy.sparse.csr_matrix(X)
+    for form in (sparse, scipy.sparse.csc_array(X), pd.DataFrame.sparse.from_spmatrix(sparse)):
+        with pytest.warns(UserWarning, match="'(x5|5)' of X alone determine"):
+            got = kind(random_state=0).fit(form, y, sensitive_features={"z": z}).valuation_
+        pd.testing.assert_frame_equal(got.values, expected.values, check_exact=True)
+        assert got.metadata.get("trees") == expected.metadata.get("trees")
+        assert got.metadata["split_gains"]["shares"] == expected.metadata["split_gains"]["shares"]
 
 
 def test_neither_places_nor_names_of_columns_change_a_bit():

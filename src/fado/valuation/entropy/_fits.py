@@ -15,7 +15,7 @@ from fado.engine import Engine, LightGBMEngine, SklearnEngine, Task, Watch
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Table, Variable
 from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses
-from fado.valuation.entropy._statistics import row_statistics
+from fado.valuation.entropy._statistics import row_statistics, what_is_wrong
 
 __all__ = ["Bag", "Outcome", "plan_fits", "run_fits"]
 
@@ -168,8 +168,9 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Wat
     except Exception as error:
         raise RuntimeError(f"{fit} failed: {error}") from error
     variable, scored = fit.variable, fit.bag.scored
-    if len(model.scores) != len(scored):
-        raise RuntimeError(f"{fit} gave {len(model.scores)} predictions for {len(scored)} rows.")
+    wrong = what_is_wrong(variable, len(scored), model.scores)
+    if wrong:
+        raise RuntimeError(f"{fit} gave {wrong}: no value can come of that; mend the estimator.")
     training_mean = float("nan")
     if variable.kind == "continuous":
         rows = fit.learnable()

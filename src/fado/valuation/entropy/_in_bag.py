@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from fado.tabular import Variable
+from fado.tabular import Problem, Variable
+from fado.valuation._bags import out_of_bag_sets, strata_of
 from fado.valuation._registry import register_valuator
 from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
+from fado.valuation.entropy._giveaways import has_evidence, is_given_away
+from fado.valuation.entropy._learnt import Learnt
 
 __all__ = ["InBagEntropy"]
+
+_FIFTH = 0.2
 
 
 @register_valuator("inbag")
@@ -30,8 +35,9 @@ class InBagEntropy(EntropyValuator):
     z_sees_target : bool, default=True
         Whether the models of protected attributes see the target beside the features.
     z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to keep from the models of all, or of single, protected attributes. Features that alone
-        determine an attribute are found and kept from its models in any case, with a warning.
+        Features to keep from the models of all, or of single, protected attributes; ``"age_*"`` stands for
+        all whose names begin so. Features that alone determine an attribute are found and kept from its
+        models in any case, with a warning; of those that do so together a warning tells.
     kinds : mapping of variable to {"classes", "continuous"}, optional
         What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
         classes up to 20 distinct values.
@@ -82,6 +88,23 @@ class InBagEntropy(EntropyValuator):
 
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]
+
+    def _given_away(
+        self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
+    ) -> list[Variable]:
+        """Ask models that have not seen a fifth of the rows: of rows that it has seen, any may be sure."""
+        suspects = super()._given_away(problem, variables, learnt, seed)
+        if not suspects:
+            return []
+        strata = strata_of(variables, _FIFTH)
+        generator = np.random.default_rng([seed, 2])
+        unseen = out_of_bag_sets(problem.n_rows, 5, _FIFTH, strata, generator, problem.blocks)[0]
+        suspects = [own for own in suspects if has_evidence(own, unseen)]
+        if not suspects:
+            return []
+        bag = Bag(0, np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), unseen), unseen)
+        told = self._learn(problem, suspects, [bag], seed, show=False)
+        return [own for own in suspects if is_given_away(own, told.moments[own.name])]
 
     def _algorithm(self) -> dict[str, Any]:
         return {"algorithm": "in-bag", "settings": {"z_sees_target": bool(self.z_sees_target)}}

@@ -1,18 +1,60 @@
-"""What the models that made the values learnt, for those who ask why a value is what it is."""
+"""What the models that made the values learnt, added up fit by fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.tabular import Variable
 from fado.valuation._provenance import SplitGains
+from fado.valuation.entropy._fits import Outcome
 from fado.valuation.entropy._moments import Moments
 from fado.valuation.entropy._statistics import largest_known
 
-__all__ = ["largest_errors", "shared_gains"]
+__all__ = ["Learnt", "largest_errors", "shared_gains"]
+
+
+class Learnt:
+    """What fits say of every row and column, per variable.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        What is learnt.
+    n_rows, n_columns : int
+        Of the table.
+
+    Attributes
+    ----------
+    moments : dict of str to Moments
+        Averages over the fits, row by row.
+    gains : dict of str to ndarray
+        The summed gain of the splits on each column and, last, on the target.
+    paced : dict of str to estimator
+        What the default models came to.
+    """
+
+    def __init__(self, variables: Sequence[Variable], n_rows: int, n_columns: int) -> None:
+        self.moments = {variable.name: Moments(n_rows) for variable in variables}
+        self.gains = {variable.name: np.zeros(n_columns + 1) for variable in variables}
+        self.paced: dict[str, Any] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        """Add what one fit says; the order decides the last bits."""
+        self.moments[outcome.variable].add(outcome.rows, outcome.values, outcome.agreement)
+        if outcome.gains is not None:
+            self.gains[outcome.variable] += outcome.gains
+        if outcome.estimator is not None:
+            self.paced[outcome.variable] = outcome.estimator
+
+    def of_defaults(self, parameter: str) -> dict[str, Any] | None:
+        """Give a parameter of the default models, per variable; None for other models."""
+        if not self.paced:
+            return None
+        return {name: getattr(self.paced[name], parameter) for name in self.moments}
 
 
 def largest_errors(variables: Sequence[Variable], moments: Mapping[str, Moments]) -> dict[str, float]:

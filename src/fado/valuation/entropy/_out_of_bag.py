@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fado.tabular import Problem, Variable
-from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
 from fado.valuation._registry import register_valuator
 from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
@@ -38,8 +38,9 @@ class OutOfBagEntropy(EntropyValuator):
     z_sees_target : bool, default=True
         Whether the models of protected attributes see the target beside the features.
     z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to keep from the models of all, or of single, protected attributes. Features that alone
-        determine an attribute are found and kept from its models in any case, with a warning.
+        Features to keep from the models of all, or of single, protected attributes; ``"age_*"`` stands for
+        all whose names begin so. Features that alone determine an attribute are found and kept from its
+        models in any case, with a warning; of those that do so together a warning tells.
     kinds : mapping of variable to {"classes", "continuous"}, optional
         What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
         classes up to 20 distinct values.
@@ -98,10 +99,12 @@ class OutOfBagEntropy(EntropyValuator):
         self.progress = progress
 
     def _check(self, problem: Problem) -> None:
+        super()._check(problem)
         n_units, units = problem.n_rows, "rows"
         if problem.blocks is not None:
             n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
         check_bags(n_units, self.n_bags, self.unseen_fraction, units)
+        check_memory(problem.n_rows, self.n_bags)
 
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         n_rows = len(variables[0].labels)

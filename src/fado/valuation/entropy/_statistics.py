@@ -9,10 +9,43 @@ from fado.tabular import Variable
 from fado.valuation._probabilities import normalised_entropy, own_label_probability
 from fado.valuation.entropy._moments import Moments
 
-__all__ = ["FinishedValues", "finish", "largest_known", "row_statistics"]
+__all__ = ["FinishedValues", "finish", "largest_known", "row_statistics", "what_is_wrong"]
 
 FloatArray = npt.NDArray[np.float64]
 FinishedValues = tuple[FloatArray, FloatArray, FloatArray]
+
+_SLACK = 1e-4  # of the sum of probabilities in single precision
+
+
+def what_is_wrong(variable: Variable, n_rows: int, predicted: FloatArray) -> str:
+    """Say what keeps one fit's predictions from being any; empty if nothing does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> coin = Variable("coin", "classes", np.array([0, 1, 1]), (0, 1))
+    >>> what_is_wrong(coin, 3, np.array([0.5, np.nan, 0.5]))
+    'NaN or infinite probabilities for 1 of 3 rows'
+    """
+    many = len(variable.classes)
+    classes = variable.kind == "classes"
+    allowed: list[tuple[int, ...]] = [(n_rows, many)] if classes else []
+    if not classes or many == 2:
+        allowed.append((n_rows,))
+    if predicted.shape not in allowed:
+        of = f" and {many} classes" if classes else ""
+        return f"predictions of shape {predicted.shape} for {n_rows} rows{of}"
+    by_row = predicted.reshape(n_rows, -1)
+    faults = {"NaN or infinite " + ("probabilities" if classes else "predictions"): ~np.isfinite(by_row)}
+    if classes:
+        faults["probabilities outside [0, 1]"] = (by_row < 0) | (by_row > 1)
+    if classes and predicted.ndim == 2:
+        faults["probabilities that do not sum to 1"] = np.abs(by_row.sum(axis=1, keepdims=True) - 1) > _SLACK
+    for fault, entries in faults.items():
+        rows = int(entries.any(axis=1).sum())
+        if rows:
+            return f"{fault} for {rows} of {n_rows} rows"
+    return ""
 
 
 def row_statistics(
