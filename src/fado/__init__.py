@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from fado._version import __version__
 
+TYPE_CHECKING = False  # as type checkers know it: `typing` takes longer to import than all the rest here
 if TYPE_CHECKING:
+    from typing import Any
+
     from fado.exploration import explore
     from fado.interventions import (
         RandomPrevalenceSampler,
@@ -55,6 +55,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fado' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

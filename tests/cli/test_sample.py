@@ -19,6 +19,7 @@ from fado import (
 )
 from fado.cli._app import build_app
 from fado.cli._tables import write_table
+from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 from fado.tabular import read_table
 
 RNG = np.random.default_rng(0)
@@ -93,7 +94,16 @@ def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
         before, after = FRAME[FRAME["sex"] == sex], train[train["sex"] == sex]
         rates = [f"{part['default'].mean():.3f}" for part in (before, after)]
         assert line == [sex, str(len(before)), str(len(after)), *rates, str(len(before)), str(len(after))]
-    assert "effective size after" in result.stdout
+    header = result.stdout.splitlines()[2:4]
+    assert " ".join(header).split() == [
+        *("rows", "positive", "effective", "effective"),
+        *("group", "rows", "after", "positive", "after", "size", "size", "after"),
+    ]
+    assert result.stdout.splitlines()[-3:-1] == [
+        "Settings: method uaps, utility linear, alpha 0.5, min-group-size 30,",
+        "  strength 1.0, positive 1, seed 0.",
+    ]
+    assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
 
 
 def test_string_labels(files):
@@ -211,6 +221,96 @@ def test_groups_without_positives_are_warned_of(files):
     result = sample(files)
     assert result.exit_code == 0
     assert "warning: No positives in group 'x'" in result.stderr
+
+
+@pytest.fixture
+def with_a_tiny_group(tmp_path):
+    """Three groups, the third of them 20 of 3000 rows, which are all positive."""
+    n, tiny = 3000, 20
+    group = np.repeat(["a", "b", "c"], [2000, n - 2000 - tiny, tiny])
+    y = np.r_[np.arange(2000) % 4 == 0, np.arange(n - 2000 - tiny) % 2 == 0, np.ones(tiny)].astype(int)
+    pd.DataFrame({"x": RNG.random(n), "sex": group, "default": y}).to_parquet(tmp_path / "data.parquet")
+    Valuation.from_probabilities(RNG.random(n), {"sex": RNG.random(n)}).save(tmp_path / "values.parquet")
+    return tmp_path
+
+
+COMPARED = {
+    ("sample", "uaps"): ["--values", "--alpha"],
+    ("sample", "rps"): [],
+    ("reweigh", "rw"): [],
+    ("reweigh", "corrected_uar"): ["--values", "--alpha"],
+}
+
+
+@pytest.mark.parametrize(("command", "method"), COMPARED)
+@pytest.mark.parametrize(
+    ("more", "marked"), [([], True), (["--min-group-size", 21], True), (["--min-group-size", 0], False)]
+)
+def test_small_groups_are_left_alone_marked_and_warned_of(with_a_tiny_group, command, method, more, marked):
+    about_values = {"--values": with_a_tiny_group / "values.parquet", "--alpha": 0.5}
+    about_values = [word for name in COMPARED[command, method] for word in (name, about_values[name])]
+    result = bare(with_a_tiny_group, command, "--method", method, *about_values, *more)
+    assert result.exit_code == 0, result.stderr
+    lines = {line.strip().split("  ")[0]: line.split() for line in result.stdout.splitlines()}
+    told = more[1] if more else 30
+    assert f"min-group-size {told}" in " ".join(result.stdout.split())
+    note = f"* too small to be compared: fewer than {told} rows, less than 1 % of the table"
+    assert ("c *" in lines) == marked
+    assert (note in result.stdout) == marked
+    warned = [line for line in result.stderr.splitlines() if line.startswith("warning: Group 'c' (20 rows)")]
+    assert len(warned) == marked
+    if marked:
+        assert "`--min-group-size 0`" in warned[0]
+        assert f"{float(lines['b'][4]):.2f}" == f"{float(lines['a'][4]):.2f}"  # rates after, without c's
+        assert lines["c *"][2:4] == ["20", "20"]
+
+
+def test_a_method_without_small_groups_takes_no_size(files):
+    @register_intervention("halved")
+    class Halved(BaseIntervention):
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            return TrainingSet(np.arange(len(labels.codes) // 2))
+
+    result = bare(files, "sample", "--method", "halved", "--min-group-size", 5)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: `--min-group-size` is not for `--method halved`, which knows no small groups: leave it out.\n"
+    )
+    done = bare(files, "sample", "--method", "halved")
+    assert done.exit_code == 0, done.stderr
+    assert "100 of 200 rows written" in done.stdout
+    assert "min-group-size" not in done.stdout
+
+
+def test_a_size_that_is_none_is_refused(files):
+    for size, message in (
+        (-1, "at least 0, got -1"),
+        (10**13, "at most 1,000,000,000,000, got 10000000000000"),
+    ):
+        result = bare(files, "sample", "--method", "rps", "--min-group-size", size)
+        assert result.exit_code == 2
+        assert result.stderr == f"error: `--min-group-size` must be {message}.\n"
+
+
+@pytest.mark.parametrize("command", ["sample", "reweigh"])
+def test_values_of_another_attribute_are_refused_naming_both(files, command):
+    Valuation.from_probabilities(RNG.random(N), {"sex": RNG.random(N)}).save(files / "values.parquet")
+    words = [command, files / "data.parquet", "--values", files / "values.parquet", "--target", "default"]
+    words += ["--protected", "note", "--alpha", 0.5, "--out", files / "train.parquet"]
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: `--values` has no values of the protected attribute 'note'; it has 'sex'.\n"
+    )
+    assert not (files / "train.parquet").exists()
+
+
+def test_the_same_attribute_in_another_spelling_is_the_same(files):
+    for number, spelling in enumerate(("age>=50", " age >=  50", "`age` >= 50")):
+        assert sample(files, protected=[spelling], out=f"{number}.parquet").exit_code == 0
+    first, *others = (pd.read_parquet(files / f"{number}.parquet") for number in range(3))
+    for other in others:
+        pd.testing.assert_frame_equal(first, other)
 
 
 def test_help():

@@ -1,6 +1,7 @@
 """`fado value`, as a user runs it."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -65,9 +66,111 @@ def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data,
     assert f"{old.mean():.3f}" in result.stdout
     assert f"{frame.loc[old, 'default'].mean():.3f}" in result.stdout
     assert "Columns left out of the models of age>=50: age" in result.stdout
-    assert "v_y 50%" in result.stdout
-    assert "v_z 50%" in result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Protected attribute age>=50"
+    assert lines[2].split() == ["v_y"] * 3 + ["v_z"] * 3
+    assert lines[3].split() == ["group", "rows", "share", "positive", *["25%", "50%", "75%"] * 2]
+    assert "Columns that no model saw: id" in lines
+    assert "Settings: algorithm oob, bags 5, positive 1, seed 0." in lines
+    assert max(len(line) for line in lines[:-1]) <= 80
     assert "fits: 10 of 10" in result.stderr
+
+
+def test_groups_are_shown_by_their_size_and_quarters_as_they_follow(frame, tmp_path):
+    frame["sex"] = np.repeat(["b", "a", "c"], [50, 150, 100])
+    frame.to_parquet(tmp_path / "d.parquet")
+    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", protected=("sex", "age"))
+    starts = [line.split()[:2] for line in result.stdout.splitlines() if line.strip()]
+    at = starts.index(["group", "rows"])
+    assert starts[at + 2 : at + 5] == [["a", "150"], ["c", "100"], ["b", "50"]]
+    at = starts.index(["group", "rows"], at + 1)
+    assert [words[0] for words in starts[at + 2 : at + 6]][::3] == ["up", "over"]
+
+
+PATTERNS = [
+    (["--drop", "id*"], ["id", "id_b", "id[0]"], []),
+    (["--drop", "id[0]"], ["id[0]"], []),  # a column that is really called so
+    (["--drop", "id_?", "--drop", "id"], ["id", "id_b"], []),
+    (["--exclude", "inc*"], [], ["income"]),
+    (["--exclude", "in*", "--exclude", "age"], [], ["age", "income"]),
+]
+
+
+@pytest.mark.parametrize(("more", "dropped", "excluded"), PATTERNS, ids=lambda case: " ".join(case))
+def test_patterns_of_columns(frame, tmp_path, more, dropped, excluded):
+    frame["id_b"] = RNG.random(N)
+    frame["id[0]"] = RNG.random(N)
+    frame.to_parquet(tmp_path / "d.parquet")
+    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", *more)
+    assert result.exit_code == 0, result.stderr
+    seen = re.search(r"Columns that no model saw: (.*)", result.stdout)
+    assert set(seen[1].split(", ") if seen else []) == set(dropped)
+    left_out = re.search(r"Columns left out of the models of sex: (.*)", result.stdout)[1]
+    assert set(left_out.split(", ")) == {"sex", *excluded}
+
+
+def test_patterns_that_fit_nothing_name_the_closest(data, tmp_path):
+    out = tmp_path / "v.parquet"
+    for option in ("--drop", "--exclude"):
+        check_sentence(
+            value(data, out, option, "incom_*"),
+            rf"`{option}` names 'incom_\*': no column fits this pattern; did you mean 'income'\?",
+        )
+    check_sentence(value(data, out, "--drop", "id", "--exclude", "id"), "there is no column 'id'")
+
+
+def test_a_pattern_never_drops_the_target(data, tmp_path):
+    result = value(data, tmp_path / "v.parquet", "--drop", "[id]*")
+    assert result.exit_code == 0, result.stderr
+    assert "Columns that no model saw: id, income\n" in result.stdout
+
+
+def test_comparisons_that_are_joined_keep_all_their_columns_from_the_models(frame, data, tmp_path):
+    out = tmp_path / "v.parquet"
+    check_sentence(
+        value(data, out, protected=("sex = mm",)), r"'sex==mm' is true in no row: 'sex' holds 'f', 'm'"
+    )
+    expression = "sex = m and `age` >= 50"
+    result = value(data, out, "--drop", "id", protected=(expression,))
+    assert result.exit_code == 0, result.stderr
+    name = "sex==m & age>=50"
+    z = {name: (frame["sex"] == "m") & (frame["age"] >= 50)}
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude={name: ["sex", "age"]})
+    X = frame.drop(columns=["default", "id"])
+    expected = valuator.fit(X, frame["default"], sensitive_features=z).valuation_
+    pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
+    assert f"Columns left out of the models of {name}: " in result.stdout
+
+
+def test_expressions_are_refused_by_the_options_name(data, tmp_path):
+    for expression, message in (
+        ("sex in [f, 'm]", r"`--protected` has a quote that is never closed, at \"'m\]\""),
+        ("age>=old", "`--protected` must compare 'age', a column of numbers, with a number"),
+        ("agee>=5 & sex==m", r"`--protected` must name a column .* got 'agee'; did you mean 'age'"),
+    ):
+        check_sentence(value(data, tmp_path / "v.parquet", protected=(expression,)), message)
+
+
+@pytest.mark.parametrize(
+    ("option", "number", "message"),
+    [
+        ("--bags", 10**10, "`--bags` must be at most 100,000, got 10000000000."),
+        ("--bags", 0, "`--bags` must be at least 1, got 0."),
+        ("--jobs", 10**9, "`--jobs` must be at most 4,096, got 1000000000."),
+        ("--jobs", 0, "`--jobs` must not be 0"),
+        ("--seed", -1, "`--seed` must be at least 0, got -1."),
+        ("--seed", 2**32, "`--seed` must be at most 4,294,967,295, got 4294967296."),
+    ],
+)
+def test_sizes_beyond_reason_are_refused_at_once(data, tmp_path, option, number, message):
+    where = data if option == "--jobs" and number == 0 else tmp_path / "nothing is read.csv"
+    result = run(
+        *("value", where, "--target", "default", "--protected", "sex"),
+        *("--out", tmp_path / "v.parquet", option, number),
+    )
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {message}")
+    assert result.stderr.count("\n") == 1
 
 
 def test_weights_and_rows_that_stay_together(frame, tmp_path):
@@ -200,8 +303,6 @@ def test_bad_files_end_in_one_sentence(name, tmp_path):
 
 
 def check_sentence(result, message):
-    import re
-
     assert result.exit_code == 2
     assert "Traceback" not in result.stderr
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]

@@ -8,24 +8,38 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.cli._inputs import Inputs
-from fado.cli._summary import print_table
-from fado.tabular import group_rows
+from fado.cli._summary import in_shown_order, print_table
+from fado.tabular import SMALL_SHARE, group_rows, small_groups
 
 __all__ = ["print_before_after"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def print_before_after(inputs: Inputs, factors: FloatArray) -> None:
-    """Print a line per group and one for all rows; a row that was dropped has the factor 0."""
+def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int = 0) -> None:
+    """Print a line per group and one for all rows.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        The rows.
+    factors : ndarray
+        What each row's weight is multiplied by; a row that was dropped has 0.
+    min_group_size : int
+        Groups that are small by it are marked.
+    """
     before, after = inputs.weights, inputs.weights * factors
     positives = inputs.positives
-    header = ["group", "rows", "rows after"]
+    header = ["group", "rows", "rows\nafter"]
     if positives is not None:
-        header += ["positive", "positive after"]
-    header += ["effective size", "effective size after"]
+        header += ["positive", "positive\nafter"]
+    header += ["effective\nsize", "effective\nsize after"]
     groups = group_rows(inputs.attributes, quarters=True)
-    parts = [(title, groups.codes == code) for code, title in enumerate(groups.titles)]
+    small = small_groups(groups.sizes, min_group_size)
+    parts = [
+        (groups.titles[group] + (" *" if small[group] else ""), groups.codes == group)
+        for group in in_shown_order(groups, inputs.attributes)
+    ]
     lines = []
     for title, members in (*parts, ("all rows", np.ones(inputs.n_rows, dtype=bool))):
         line: list[Any] = [title, int(members.sum()), int((factors[members] > 0).sum())]
@@ -34,6 +48,11 @@ def print_before_after(inputs: Inputs, factors: FloatArray) -> None:
         line += [_effective_size(weights[members]) for weights in (before, after)]
         lines.append(line)
     print_table(f"Before and after, by {', '.join(inputs.protected)}", header, lines)
+    if small.any():
+        print(
+            f"* too small to be compared: fewer than {min_group_size} rows, less than "
+            f"{100 * SMALL_SHARE:g} % of the table"
+        )
 
 
 def _rate(positives: npt.NDArray[np.bool_], weights: FloatArray) -> float:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-__all__ = ["in_sentences"]
+from fado.cli._process import CLOSED_PIPE, interruptible
+
+__all__ = ["in_sentences", "refuse"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -17,7 +20,16 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 # arguments of the library that have another name on this side
-_OPTIONS = {"z_exclude": "--exclude", "sample_weight": "--weight", "groups": "--groups"}
+_OPTIONS = {
+    "z_exclude": "--exclude",
+    "sample_weight": "--weight",
+    "groups": "--groups",
+    "expression": "--protected",
+    "n_bags": "--bags",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "min_group_size": "--min-group-size",
+}
 
 
 def in_sentences(command: Command) -> Command:
@@ -25,33 +37,61 @@ def in_sentences(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            with _plain_warnings():
-                return command(*args, **kwargs)
-        except (ValueError, TypeError, KeyError, OSError, RuntimeError) as error:
-            _say("error", error)
-            raise SystemExit(BAD_INPUT) from None
-        except MemoryError:
-            _say("error", "not enough memory for this table: drop columns or use fewer rows.")
-            raise SystemExit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            _say("error", "interrupted; nothing was written.")
-            raise SystemExit(INTERRUPTED) from None
+        with interruptible() as interrupts:
+            try:
+                with _plain_warnings():
+                    return command(*args, **kwargs)
+            except KeyboardInterrupt:
+                refuse("interrupted.", INTERRUPTED)
+            except Exception as error:
+                if interrupts.seen:
+                    refuse("interrupted.", INTERRUPTED)
+                if isinstance(error, BrokenPipeError):  # nobody reads what is printed
+                    raise SystemExit(CLOSED_PIPE) from None
+                sentence = _sentence_of(error)
+                if sentence is None:
+                    raise
+                refuse(sentence)
 
     return run  # type: ignore[return-value]
 
 
+def refuse(sentence: Any, code: int = BAD_INPUT) -> NoReturn:
+    """Say what is wrong, and end the program."""
+    _say("error", sentence)
+    raise SystemExit(code) from None
+
+
+def _sentence_of(error: Exception) -> str | None:
+    """Give the sentence of an error that a user can mend; None is a fault of this program's."""
+    if isinstance(error, MemoryError):
+        return "not enough memory for this table: drop columns or use fewer rows."
+    if isinstance(error, ModuleNotFoundError) and "pip install" not in str(error):
+        return f"{error.name} is not installed: install it with `pip install 'fado-ml[all]'`."
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    mendable = (ValueError, TypeError, KeyError, OSError, RuntimeError, ImportError)
+    return str(error) if isinstance(error, mendable) else None
+
+
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
+    said = set()
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _say("warning", message)
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: _say("warning", message)
+        warnings.showwarning = show
         yield
 
 
 def _say(what: str, message: Any) -> None:
-    text = message.args[0] if isinstance(message, KeyError) and message.args else str(message)
-    sentence = " ".join(str(text).split())
+    sentence = " ".join(str(message).split())
     for argument, option in _OPTIONS.items():
-        sentence = sentence.replace(f"`{argument}`", f"`{option}`")
+        sentence = re.sub(rf"`{argument}`", f"`{option}`", sentence)
+        sentence = re.sub(rf"`{argument}=([^`]*)`", rf"`{option} \1`", sentence)
     print(f"{what}: {sentence}", file=sys.stderr, flush=True)

@@ -17,18 +17,21 @@ from fado._messages import closest_names
 from fado.tabular import (
     Labels,
     Variable,
+    check_compared,
     column_from,
+    is_pattern,
     label_named,
+    names_like,
     positive_code,
     protected_from,
     read_table,
     short_name,
-    source_column,
+    source_columns,
     variable_from,
     weights_of,
 )
 
-__all__ = ["Inputs", "read_inputs"]
+__all__ = ["Inputs", "columns_named", "read_inputs"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Inputs:
         The same as classes; it has a positive one if there are two, or one was named.
     protected : dict of str to Series
         The protected attributes by their names.
-    sources : dict of str to str
-        The column behind every protected attribute.
+    sources : dict of str to tuple of str
+        The columns behind every protected attribute.
     weight : ndarray or None
         What each row counts.
     groups : pyarrow.ChunkedArray or None
@@ -63,7 +66,7 @@ class Inputs:
     target: pa.ChunkedArray
     labels: Labels
     protected: dict[str, pd.Series]
-    sources: dict[str, str]
+    sources: dict[str, tuple[str, ...]]
     weight: npt.NDArray[np.float64] | None = None
     groups: pa.ChunkedArray | None = None
 
@@ -71,6 +74,12 @@ class Inputs:
     def n_rows(self) -> int:
         """How many rows there are."""
         return self.table.num_rows
+
+    @property
+    def unseen(self) -> list[str]:
+        """The columns, other than the target, that no model may see."""
+        seen = {self.name, *self.features.column_names}
+        return [name for name in self.table.column_names if name not in seen]
 
     @property
     def positive(self) -> Any:
@@ -106,19 +115,20 @@ def read_inputs(
     """Read a table and pick from it what the command line names."""
     table = read_table(data)
     beside = {"--weight": weight, "--groups": groups}
-    for name in (target, *drop, *beside.values()):
+    for name in (target, *beside.values()):
         if name is not None and name not in table.column_names:
             raise ValueError(f"The table has no column {name!r}{closest_names(name, table.column_names)}")
     for option, name in beside.items():
         if name == target:
             raise ValueError(f"`{option}` names {name!r}, the target: name another column.")
+    unseen = {*columns_named(table.column_names, drop, "--drop"), *beside.values()}
     others = table.drop_columns([target])
     attributes, sources = {}, {}
     for expression in protected:
         name = short_name(others, expression)
+        check_compared(others, expression)
         attributes[name] = protected_from(others, expression).rename(name)
-        sources[name] = source_column(others, expression)
-    unseen = {*drop, *beside.values()}
+        sources[name] = source_columns(others, expression)
     return Inputs(
         table=table,
         features=others.drop_columns([name for name in others.column_names if name in unseen]),
@@ -130,6 +140,24 @@ def read_inputs(
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
         groups=None if groups is None else table.column(groups),
     )
+
+
+def columns_named(names: Sequence[str], wanted: Sequence[str], option: str) -> list[str]:
+    """Find columns by their names, or by patterns as a shell has them; a column called like a pattern wins.
+
+    Examples
+    --------
+    >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
+    ['age_1', 'age_2', 'sex']
+    """
+    found: dict[str, None] = {}
+    for name in wanted:
+        here = names_like(name, names)
+        if not here:
+            what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
+            raise ValueError(f"`{option}` names {name!r}: {what}{closest_names(name, names)}")
+        found.update(dict.fromkeys(here))
+    return list(found)
 
 
 def _read_labels(target: pa.ChunkedArray, positive: str | None) -> Labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,13 +16,34 @@ from fado.cli._inputs import Inputs
 from fado.cli._utilities import utility_of
 from fado.cli._values import load_values
 from fado.interventions import Entry, Setting, TrainingSet, intervention_entries
+from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_names
 
-__all__ = ["apply_method", "check_options", "method_named", "offer_methods"]
+__all__ = ["Applied", "apply_method", "check_options", "method_named", "offer_methods"]
 
 UNTOUCHED = "none"
 FORMER = {"prevalence_correction": ("--correction",)}  # options by their names in earlier releases
 DEFAULT_UTILITY = "linear"
+_SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a method made of the rows.
+
+    Parameters
+    ----------
+    chosen : TrainingSet
+        The rows and their weights.
+    settings : mapping
+        All that the method was set to, by the names of the options.
+    min_group_size : int
+        Which groups it took for too small to be compared; 0 if it compares all.
+    """
+
+    chosen: TrainingSet
+    settings: Mapping[str, Any]
+    min_group_size: int
 
 
 def offer_methods(command: Callable[..., Any], changes: str) -> Callable[..., Any]:
@@ -81,7 +102,9 @@ def method_named(name: str, changes: str) -> Entry:
     return _methods(changes)[name]
 
 
-def check_options(entry: Entry, settings: Mapping[str, Any], **about_values: Any) -> None:
+def check_options(
+    entry: Entry, settings: Mapping[str, Any], min_group_size: int | None, **about_values: Any
+) -> None:
     """Refuse, before anything is read, options that the method lacks or does not take.
 
     Parameters
@@ -90,6 +113,8 @@ def check_options(entry: Entry, settings: Mapping[str, Any], **about_values: Any
         The method.
     settings : mapping
         Its settings; None where an option was not given.
+    min_group_size : int or None
+        The option, likewise; a method of somebody else's may not know it.
     **about_values
         The options `values`, `alpha` and `utility`, likewise.
     """
@@ -107,6 +132,11 @@ def check_options(entry: Entry, settings: Mapping[str, Any], **about_values: Any
             raise ValueError(
                 f"`{_flag(name)}` is not for `--method {entry.key}`, which has {has}: leave it out."
             )
+    if min_group_size is not None and not _takes(entry, "min_group_size"):
+        raise ValueError(
+            f"`--min-group-size` is not for `--method {entry.key}`, which knows no small groups: leave it "
+            "out."
+        )
 
 
 def apply_method(
@@ -117,18 +147,22 @@ def apply_method(
     values: Path | None,
     alpha: float | None,
     utility: str | None,
+    min_group_size: int | None,
     seed: int,
-) -> TrainingSet:
+) -> Applied:
     """Choose rows and weights; a setting that was not given is what the method says."""
-    parameters = {own.name: own.default for own in entry.settings}
+    parameters: dict[str, Any] = {own.name: own.default for own in entry.settings}
     parameters |= {name: option for name, option in settings.items() if option is not None}
+    if _takes(entry, "min_group_size"):
+        parameters["min_group_size"] = MIN_GROUP_SIZE if min_group_size is None else min_group_size
     valuation = None
     if values is not None and alpha is not None:
         valuation = load_values(values, inputs.name, inputs.target)
         parameters["utility"] = utility_of(utility or DEFAULT_UTILITY, alpha, [*inputs.protected], valuation)
     if "pos_label" in inspect.signature(entry.kind).parameters:
         parameters["pos_label"] = inputs.positive
-    intervention = entry.make(random_state=seed, **parameters).fit(
+    intervention = entry.make(random_state=seed, **parameters)
+    intervention.fit(
         inputs.features,
         inputs.target,
         sensitive_features=inputs.protected,
@@ -138,7 +172,14 @@ def apply_method(
     chosen: TrainingSet = intervention.training_set_
     if chosen.parents is not None or (entry.kind.changes == "rows" and chosen.weights is not None):
         raise ValueError(f"`--method {entry.key}` does more than this command can write: use it from Python.")
-    return chosen
+    about_values = {} if alpha is None else {"utility": utility or DEFAULT_UTILITY, "alpha": alpha}
+    own = {
+        name.replace("_", "-"): value
+        for name, value in intervention.get_params(deep=False).items()
+        if name not in _SHOWN_OTHERWISE
+    }
+    shown = {"method": entry.key, **about_values, **own, "positive": inputs.positive, "seed": seed}
+    return Applied(chosen, shown, parameters.get("min_group_size", 0))
 
 
 def _methods(changes: str) -> dict[str, Entry]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fado._validation import check_count
+from fado.cli._errors import refuse
+from fado.tabular import MIN_GROUP_SIZE
+
 __all__ = [
     "Alpha",
+    "Bags",
     "Data",
     "Drop",
     "Exclude",
     "Jobs",
+    "MinGroupSize",
     "Out",
     "Positive",
     "Protected",
@@ -23,29 +30,83 @@ __all__ = [
     "Weight",
 ]
 
+# beyond these no machine gets through: a slip of the finger is noticed before anything is read
+MOST_BAGS = 100_000
+MOST_JOBS = 4_096
+MOST_SEEDS = 2**32 - 1
+MOST_ROWS = 10**12
+
+
+def _within(least: int, most: int) -> Callable[[typer.CallbackParam, int | None], int | None]:
+    """Make a check of an option that is a number."""
+
+    def check(option: typer.CallbackParam, number: int | None) -> int | None:
+        if number is None:
+            return None
+        try:
+            return check_count(option.opts[0], number, least, most)
+        except ValueError as error:
+            refuse(error)
+
+    return check
+
+
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet by its ending.")]
 Target = Annotated[str, typer.Option(metavar="COL", help="The column to be predicted.")]
 Protected = Annotated[
     list[str],
     typer.Option(
         metavar='COL|"COL>=50"',
-        help="A protected attribute: a column, or a comparison of one. May be repeated.",
+        help="A protected attribute. May be repeated. A column, or a comparison by >=, >, <=, <, ==, != or "
+        "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons: 'sex == Male & age >= 50'. Quotes go "
+        "around names and values that hold such signs: '\"a>=b\" >= 3'.",
     ),
 ]
 Positive = Annotated[str | None, typer.Option(metavar="LABEL", help="The target's positive label.")]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(metavar="COL", help="A column that models of protected attributes must not see."),
+    typer.Option(
+        metavar="COL|'AGE_*'",
+        help="A column, or a pattern of columns, that models of protected attributes must not see. "
+        "May be repeated.",
+    ),
 ]
 Drop = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="A column that no model may see, like an id.")
+    list[str] | None,
+    typer.Option(
+        metavar="COL|'ID_*'",
+        help="A column, or a pattern of columns, that no model may see, like an id. May be repeated.",
+    ),
 ]
 Weight = Annotated[
     str | None,
     typer.Option(metavar="COL", help="What each row counts, like survey weights; no model sees this column."),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same result.")]
-Jobs = Annotated[int | None, typer.Option(metavar="N", help="Fits side by side; all cores if not given.")]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="N", callback=_within(0, MOST_SEEDS), help="The same seed gives the same result."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        callback=_within(-MOST_JOBS, MOST_JOBS),
+        help="Fits side by side; all cores if not given.",
+    ),
+]
+Bags = Annotated[
+    int, typer.Option(metavar="N", callback=_within(1, MOST_BAGS), help="Number of bags, out of bag.")
+]
+MinGroupSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        callback=_within(0, MOST_ROWS),
+        show_default=str(MIN_GROUP_SIZE),
+        help="A group of fewer rows, if it is also less than 1 % of the table, is too small to be compared; "
+        "0 compares all.",
+    ),
+]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write; CSV or Parquet by its ending.")]
 _VALUES = "The values of the rows, as `fado value` writes them"
 Values = Annotated[Path, typer.Option(metavar="FILE", help=f"{_VALUES}.")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,57 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["print_table"]
+from fado.tabular import Groups, Variable
+
+__all__ = ["in_shown_order", "print_settings", "print_table"]
+
+WIDTH = 80  # of text that goes to no terminal
+_BOUND = "\N{NO-BREAK SPACE}"
+UNBROKEN = 10_000  # a table that goes to no terminal is as wide as its longest name
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table to stdout; whatever the cells contain is printed as it is."""
-    table = Table(title=Text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    """Print a table to stdout; whatever the cells contain is printed as it is.
+
+    Parameters
+    ----------
+    title : str
+        What stands above it.
+    header : sequence of str
+        The columns' names; a line break keeps a column of numbers narrow.
+    rows : sequence of sequences
+        The cells; on a narrow terminal the first of each row is folded and numbers are not.
+    """
+    table = Table(box=SIMPLE_HEAD, collapse_padding=True)
     for number, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if number == 0 else "right", min_width=5)
+        if number == 0:
+            table.add_column(Text(name), min_width=5, overflow="fold", vertical="bottom")
+        else:
+            table.add_column(Text(name), justify="right", min_width=5, no_wrap=True, vertical="bottom")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console = Console()
     if not console.is_terminal:
-        console.width = 120  # a file or a pipe has no width of its own
-    console.print(table)
+        console.width = UNBROKEN
+    with console.capture() as captured:  # printed by us, since rich leaves the program when a pipe is closed
+        if title:
+            console.print(Text(title, style="bold"))
+        console.print(table)
+    print(captured.get(), end="")
+
+
+def print_settings(settings: Mapping[str, Any]) -> None:
+    """Print what a command did its work with, a setting that has no value left out."""
+    told = ", ".join(f"{name}{_BOUND}{value}" for name, value in settings.items() if value is not None)
+    lines = textwrap.fill(f"Settings: {told}.", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    print(lines.replace(_BOUND, " "))
+
+
+def in_shown_order(groups: Groups, attributes: Sequence[Variable]) -> list[int]:
+    """Order groups as tables show them: the largest first, parts of a range of numbers as they follow."""
+    if any(attribute.kind == "continuous" for attribute in attributes):
+        return list(range(len(groups)))
+    return [int(group) for group in np.argsort(-groups.sizes, kind="stable")]
 
 
 def _cell(value: Any) -> str:

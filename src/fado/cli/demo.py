@@ -26,6 +26,7 @@ def demo(
     from fado.cli.value import value
     from fado.datasets import make_account_fraud
 
+    _check_extras()
     start = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     data, values, report = out / "account_fraud.parquet", out / "values.parquet", out / "report.html"
@@ -45,6 +46,16 @@ def demo(
     results.report(report)
     print(f"The landscapes: {report}")
     print(f"Done in {time.monotonic() - start:.0f} s.")
+
+
+def _check_extras() -> None:
+    """Refuse at once what would fail in the end, at the report."""
+    try:
+        import vl_convert  # noqa: F401
+    except ModuleNotFoundError:
+        raise ValueError(
+            "The demo's report needs vl-convert: install it with `pip install 'fado-ml[plot]'`."
+        ) from None
 
 
 def _experiment(config: Path, data: Path) -> Any:

@@ -11,7 +11,19 @@ from fado.cli._before_after import print_before_after
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
 from fado.cli._methods import apply_method, check_options, method_named
-from fado.cli._options import Alpha, Data, Out, Positive, Protected, Seed, Target, ValuesIfUsed, Weight
+from fado.cli._options import (
+    Alpha,
+    Data,
+    MinGroupSize,
+    Out,
+    Positive,
+    Protected,
+    Seed,
+    Target,
+    ValuesIfUsed,
+    Weight,
+)
+from fado.cli._summary import print_settings
 from fado.cli._tables import check_output, write_table
 
 __all__ = ["reweigh"]
@@ -29,18 +41,30 @@ def reweigh(
     utility: str | None = None,
     positive: Positive = None,
     weight: Weight = None,
+    min_group_size: MinGroupSize = None,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
     """Weigh every row by its utility, and as far as is wanted for equal rates, or as a method says."""
     entry = method_named(method, "weights")
-    check_options(entry, settings, values=values, alpha=alpha, utility=utility)
+    check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
     check_output(out, [data] if values is None else [data, values])
     inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
-    chosen = apply_method(entry, inputs, settings, values=values, alpha=alpha, utility=utility, seed=seed)
+    done = apply_method(
+        entry,
+        inputs,
+        settings,
+        values=values,
+        alpha=alpha,
+        utility=utility,
+        min_group_size=min_group_size,
+        seed=seed,
+    )
+    chosen = done.chosen
     factors = np.zeros(inputs.n_rows)
     factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
     write_table(pa.table({"weight": factors}), out)
-    print_before_after(inputs, factors)
+    print_before_after(inputs, factors, done.min_group_size)
+    print_settings(done.settings)
     hint = "" if weight is None else f"; train a model with these times {weight!r}"
     print(f"Weights of {inputs.n_rows:,} rows written to {out}{hint}")

@@ -10,7 +10,19 @@ from fado.cli._before_after import print_before_after
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
 from fado.cli._methods import apply_method, check_options, method_named
-from fado.cli._options import Alpha, Data, Out, Positive, Protected, Seed, Target, ValuesIfUsed, Weight
+from fado.cli._options import (
+    Alpha,
+    Data,
+    MinGroupSize,
+    Out,
+    Positive,
+    Protected,
+    Seed,
+    Target,
+    ValuesIfUsed,
+    Weight,
+)
+from fado.cli._summary import print_settings
 from fado.cli._tables import check_output, write_table
 from fado.tabular import take_rows
 
@@ -29,15 +41,28 @@ def sample(
     utility: str | None = None,
     positive: Positive = None,
     weight: Weight = None,
+    min_group_size: MinGroupSize = None,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
     """Match the groups' positive rates by dropping the negatives of least utility, or as a method says."""
     entry = method_named(method, "rows")
-    check_options(entry, settings, values=values, alpha=alpha, utility=utility)
+    check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
     check_output(out, [data] if values is None else [data, values])
     inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
-    kept = apply_method(entry, inputs, settings, values=values, alpha=alpha, utility=utility, seed=seed).rows
+    done = apply_method(
+        entry,
+        inputs,
+        settings,
+        values=values,
+        alpha=alpha,
+        utility=utility,
+        min_group_size=min_group_size,
+        seed=seed,
+    )
+    kept = done.chosen.rows
     write_table(take_rows(inputs.table, kept), out)
-    print_before_after(inputs, np.isin(np.arange(inputs.n_rows), kept).astype(np.float64))
+    factors = np.isin(np.arange(inputs.n_rows), kept).astype(np.float64)
+    print_before_after(inputs, factors, done.min_group_size)
+    print_settings(done.settings)
     print(f"{len(kept):,} of {inputs.n_rows:,} rows written to {out}")

@@ -8,9 +8,9 @@ import numpy as np
 import typer
 
 from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target, Weight
-from fado.cli._summary import print_table
+from fado.cli._inputs import Inputs, columns_named, read_inputs
+from fado.cli._options import Bags, Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target, Weight
+from fado.cli._summary import in_shown_order, print_settings, print_table
 from fado.cli._tables import check_output
 from fado.cli._values import save_values
 from fado.tabular import group_rows
@@ -34,7 +34,7 @@ def value(
             metavar="oob|inbag", help="Out of bag (rows unseen by the models), in bag, or a registered one."
         ),
     ] = "oob",
-    bags: Annotated[int, typer.Option(metavar="N", min=1, help="Number of bags, out of bag.")] = 10,
+    bags: Bags = 10,
     weight: Weight = None,
     groups: Annotated[
         str | None,
@@ -68,32 +68,44 @@ def value(
     )
     save_values(valuator.valuation_, out, target, inputs.target)
     _print_summary(inputs, valuator.valuation_, getattr(valuator, "excluded_columns_", {}))
+    if inputs.unseen:
+        print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
+    print_settings(
+        {
+            "algorithm": algorithm,
+            "bags": getattr(valuator, "n_bags", None),
+            "positive": inputs.positive,
+            "weight": weight,
+            "groups": groups,
+            "seed": seed,
+        }
+    )
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
 
 
 def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]]:
-    """Keep from each attribute's models the column it was made from, and what the user names."""
+    """Keep from each attribute's models the columns it was made from, and what the user names."""
     there = inputs.features.column_names
+    by_hand = columns_named(there, exclude, "--exclude")
     return {
-        name: [*exclude, *([source] if source in there else [])] for name, source in inputs.sources.items()
+        name: list(dict.fromkeys([*by_hand, *(source for source in sources if source in there)]))
+        for name, sources in inputs.sources.items()
     }
 
 
 def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, list[str]]) -> None:
     positives, weights = inputs.positives, inputs.weights
     rates = ["positive"] if positives is not None else []
-    quantiles = ["25%", "50%", "75%"]
-    header = [
-        "group", "rows", "share", *rates, *(f"v_y {q}" for q in quantiles), *(f"v_z {q}" for q in quantiles)
-    ]  # fmt: skip
+    quantiles = [f"{which}\n{share}" for which in ("v_y", "v_z") for share in ("25%", "50%", "75%")]
+    header = ["group", "rows", "share", *rates, *quantiles]
     for attribute in inputs.attributes:
         name = attribute.name
         groups = group_rows([attribute], quarters=True)
         rows = []
-        for code, title in enumerate(groups.titles):
+        for code in in_shown_order(groups, [attribute]):
             members = groups.codes == code
             total = weights[members].sum()
-            line = [title, int(members.sum()), float(total / weights.sum())]
+            line = [groups.titles[code], int(members.sum()), float(total / weights.sum())]
             if positives is not None:
                 line.append(float(weights[members & positives].sum() / total) if total > 0 else np.nan)
             for which in ("y", name):
