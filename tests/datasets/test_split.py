@@ -49,7 +49,7 @@ def test_the_input_is_left_alone():
     [
         (
             {"column": "months"},
-            r"`column` must name a column of the table, got 'months'; the closest are \['month'\]",
+            r"`column` must name a column of the table, got 'months'; did you mean 'month'\?",
         ),
         ({"train": (0, 1, 2), "test": (2, 1)}, r"`train` and `test` must not overlap, got \[1, 2\] in both"),
         ({"train": (8, 9)}, r"`train` must hold values of column 'month', got \[8, 9\], which no row has"),

@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from fado._messages import closest_names, list_names
+
 __all__ = ["temporal_split"]
 
 
@@ -62,12 +64,9 @@ def _part(frame: Any, column: str, values: list[Any], name: str) -> Any:
     is_pandas = isinstance(frame, pd.DataFrame)
     table = frame if is_pandas else _opened(frame)
     if column not in table.columns:
-        from fado.tabular import nearest_names
-
         names = [str(each) for each in table.columns]
-        raise ValueError(
-            f"`column` must name a column of the table, got {column!r}; {nearest_names(names, str(column))}."
-        )
+        nearest = closest_names(str(column), names, f"; the table has {list_names(names, 10)}.")
+        raise ValueError(f"`column` must name a column of the table, got {column!r}{nearest}")
     rows = table[column].isin(values) if is_pandas else table[column].is_in(values)
     if not rows.any():
         raise ValueError(f"`{name}` must hold values of column {column!r}, got {values}, which no row has.")

@@ -12,7 +12,7 @@ from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, weights_of
 from fado.tabular._groups import Groups, group_rows, warn_of_missing
 from fado.tabular._labels import Labels, label_named, positive_code
-from fado.tabular._open import nearest_names, open_table
+from fado.tabular._open import open_table
 from fado.tabular._patterns import is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
@@ -46,7 +46,6 @@ __all__ = [
     "is_pattern",
     "label_named",
     "names_like",
-    "nearest_names",
     "note_features",
     "one_column",
     "one_hot",

@@ -1,12 +1,10 @@
-"""Tables of any supported library, and a helpful word when a column is not there."""
+"""Tables of any supported library."""
 
-import difflib
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-__all__ = ["nearest_names", "open_table"]
+__all__ = ["open_table"]
 
 
 def open_table(frame: Any) -> Any:
@@ -22,12 +20,3 @@ def open_table(frame: Any) -> Any:
     except TypeError:
         kind = type(frame).__name__
         raise TypeError(f"`frame` must be a pandas, polars or pyarrow table, got {kind}.") from None
-
-
-def nearest_names(names: Sequence[str], wanted: str) -> str:
-    """Say which names come closest to a wrong one, or which there are when none does."""
-    by_lower = {name.lower(): name for name in names}
-    close = [by_lower[match] for match in difflib.get_close_matches(wanted.lower(), by_lower)]
-    if close:
-        return f"the closest are {close}"
-    return f"the table has {list(names[:10])}{' and more' if len(names) > 10 else ''}"
