@@ -70,6 +70,26 @@ def test_equal_weights_drop_the_same_rows():
     np.testing.assert_array_equal(plain.sample_indices_, weighted.sample_indices_)
 
 
+def test_a_group_that_weighs_nothing_is_told_from_one_without_positives():
+    weights = np.where(SEX == "f", 0.0, WEIGHTS)
+    sampler = RandomPrevalenceSampler(random_state=0)
+    both = np.where(np.arange(N) % 3 == 0, "x", SEX)
+    weights[both == "x"] = 1.0
+    with pytest.warns(UserWarning, match="No positives of any weight in group 'f': no rate can be matched"):
+        sampler.fit(X, Y, sensitive_features=both, sample_weight=weights)
+    assert set(np.flatnonzero(both == "f")) <= set(sampler.sample_indices_)
+
+
+def test_a_thin_group_is_thin_by_weight():
+    group = np.repeat(["a", "b", "c"], [300, 200, 100])
+    positive = np.r_[np.arange(300) < 6, np.arange(200) < 10, np.arange(100) < 90].astype(int)
+    weights = np.where(group == "c", 0.1, 1.0)
+    with pytest.warns(UserWarning, match="with less than 5 % of the weight, has the highest positive rate"):
+        RandomPrevalenceSampler(random_state=0).fit(
+            X, positive, sensitive_features=group, sample_weight=weights
+        )
+
+
 def test_a_cell_that_weighs_nothing_keeps_the_factor_one():
     weights = np.where((SEX == "f") & (Y == 1), 0.0, 1.0)
     factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=weights).sample_weight_

@@ -218,6 +218,7 @@ def test_intervals_hold_the_estimate_even_for_equal_groups():
         ({"min_group_size": 0.5}, TypeError, "`min_group_size` must be a whole number, got 0.5"),
         ({"confidence": 95}, ValueError, r"`confidence` must be in \(0, 1\), got 95"),
         ({"confidence": "high"}, TypeError, r"`confidence` must be a number in \(0, 1\), got 'high'"),
+        ({"threshold": "0.5"}, TypeError, "`threshold` must be a number, got '0.5'"),
     ],
 )
 def test_bad_settings(changes, error, message):

@@ -168,6 +168,23 @@ def test_ties_that_put_tables_on_either_side_of_the_budget_are_covered():
     assert held > 0.92
 
 
+def test_ties_that_leave_the_threshold_open_are_the_reason_and_not_the_events():
+    # 0.9 is above the budget in some tables, and in others not: then nothing is predicted positive.
+    positive = np.repeat([False, True], [2000, 200])
+    codes = np.arange(2200) % 2
+    scores = np.where(np.arange(2200) % 40 < 2, 0.9, 0.1)
+    metrics, reasons = measure(
+        positive, scores, codes, ["'a'", "'b'"], max_fpr=0.052, n_boot=200, random_state=0
+    )
+    assert metrics["fpr_ratio"] == 1
+    assert metrics["threshold_low"] == 0.9 < metrics["threshold_high"]
+    assert np.isnan(metrics["fpr_ratio_low"])
+    assert (
+        "`fpr_ratio` has no interval: it is open where the threshold of `max_fpr` 0.052 lies, and the ratio "
+        "hangs on that."
+    ) in reasons
+
+
 def test_groups_that_are_left_out_change_no_rate_and_count_in_no_ratio():
     rng = np.random.default_rng(0)
     positive, scores, codes = table([800, 800, 20], [400, 400, 5], rng)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from fado.metrics._limits import effective_sizes, ratio_limits, share_limits
+from fado.metrics._limits import _Moving, effective_sizes, ratio_limits, share_limits
 
 
 @pytest.mark.parametrize("error", [0.025, 0.05, 0.0005])
@@ -125,3 +125,37 @@ def test_blocks_of_pairs_change_nothing(monkeypatch):
     whole = ratio_limits(shares, sizes, 0.025), ratio_limits(shares, sizes, 0.025, drawn)
     monkeypatch.setattr("fado.metrics._limits._PAIRS_AT_ONCE", 20)
     assert (ratio_limits(shares, sizes, 0.025), ratio_limits(shares, sizes, 0.025, drawn)) == whole
+
+
+@pytest.fixture
+def many_groups():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(2000, 9000, 150)
+    shares = rng.binomial(sizes, np.repeat([0.02, 0.06], [20, 130])) / sizes
+    drawn = np.clip(shares + rng.normal(0, 0.0003, (50, 150)), 0, 1)
+    return shares, sizes.astype(float), drawn
+
+
+def test_pairs_that_are_passed_over_would_change_nothing(many_groups, monkeypatch):
+    shares, sizes, drawn = many_groups
+    limits = ratio_limits(shares, sizes, 0.025, drawn)
+    assert 0 < limits[0] < limits[1] < 1
+    monkeypatch.setattr(
+        _Moving,
+        "_least_of",
+        lambda self, widened, floor, pairs, known: min(known, float(widened(*pairs).min())),
+    )
+    assert ratio_limits(shares, sizes, 0.025, drawn) == limits
+
+
+def test_few_pairs_are_looked_at_draw_by_draw(many_groups, monkeypatch):
+    looked_at = []
+    ratios = _Moving._ratios
+
+    def counted(self, above, below):
+        looked_at.append(len(above))
+        return ratios(self, above, below)
+
+    monkeypatch.setattr(_Moving, "_ratios", counted)
+    ratio_limits(*many_groups[:2], 0.025, many_groups[2])
+    assert 0 < sum(looked_at) < 150 * 149 / 20

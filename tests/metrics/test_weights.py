@@ -249,6 +249,19 @@ def test_bad_weights(metric, weights, message):
         metric(Y_TRUE, values, sample_weight=weights, **given)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_the_scale_of_weights_does_not_matter_however_large(scale):
+    rng = np.random.default_rng(0)
+    labels, weights = rng.random(2000) < 0.3, rng.random(2000)
+    scores, groups = rng.random(2000) + 0.5 * labels, rng.integers(2, size=2000)
+    plain, scaled = (
+        evaluate(labels, scores, sensitive_features=groups, sample_weight=own, n_boot=50, random_state=0)
+        for own in (weights, weights * scale)
+    )
+    assert scaled == pytest.approx(plain, rel=1e-9)
+    assert np.isfinite(list(plain.values())).all()
+
+
 def test_measure_is_evaluate_on_encoded_rows():
     options = {"max_fpr": 0.3, "n_boot": 30, "random_state": 1}
     positive, scores, codes, rng = random_rows(0, 900, 3)

@@ -80,6 +80,15 @@ def test_decimal_commas(tmp_path):
     assert tabs.to_pydict() == {"a": [1.5, 3.5], "b": [2, 3]}
 
 
+def test_decimal_commas_as_other_programs_write_them(tmp_path):
+    content = b"a;b;c\n1e-04;NA; 1,5\n0,5;NA;,25\nNA;1,5E+2;2,\n"
+    assert read_table(written(tmp_path, content)).to_pydict() == {
+        "a": [0.0001, 0.5, None],
+        "b": [None, None, 150.0],
+        "c": [1.5, 0.25, 2.0],
+    }
+
+
 @pytest.mark.parametrize(
     "content", [b"a;b\n1,5;1.5\n2,5;2.5\n", b"a;b\n1,5;1\n2.5;2\n"], ids=["columns", "rows"]
 )

@@ -32,6 +32,12 @@ def test_the_sentence_names_groups_with_their_rows():
     )
 
 
+def test_the_sentence_leaves_names_as_they_are():
+    sizes = np.array([9000, 12])
+    told = tell_small(["'a'", "'top 5%'"], sizes, small_groups(sizes), 30)
+    assert told.startswith("Group 'top 5%' (12 rows), with fewer than 30 rows and less than 1 % of the")
+
+
 @pytest.mark.parametrize("wrong", [-1, 2.5, True, "30", None])
 def test_what_is_no_number_of_rows_is_refused(wrong):
     with pytest.raises((TypeError, ValueError), match="`min_group_size` must be"):

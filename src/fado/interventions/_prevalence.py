@@ -140,7 +140,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             alone="every row is kept",
         )
         if sampling.compared.sum() > 1:
-            _warn_of_extremes(groups.names, sampling)
+            _warn_of_extremes(groups.names, sampling, weighted=weighted)
             if self.min_group_size > 0:
                 _warn_of_thin_lead(groups, sampling, weighted=weighted)
 
@@ -314,20 +314,22 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
         self.min_group_size = min_group_size
 
 
-def _warn_of_extremes(names: tuple[str, ...], sampling: PrevalenceSampling) -> None:
+def _warn_of_extremes(names: tuple[str, ...], sampling: PrevalenceSampling, *, weighted: bool) -> None:
     """Say which of the compared groups lack a label."""
+    of_weight = " of any weight" if weighted else ""
     none, only = (
         [names[group] for group in np.flatnonzero(sampling.compared & (counts == 0))]
         for counts in (sampling.positives, sampling.negatives)
     )
     if none:
         warn_user(
-            f"No positives in group {list_names(none)}: no rate can be matched there, its rows are all kept."
+            f"No positives{of_weight} in group {list_names(none)}: no rate can be matched there, its rows "
+            "are all kept."
         )
     if only and sampling.target_rate == 1:
         warn_user(
-            f"No negatives in group {list_names(only)}: the other groups lose theirs to match a rate of 1. "
-            "Merge it with another group, or lower `strength`."
+            f"No negatives{of_weight} in group {list_names(only)}: the other groups lose theirs to match a "
+            "rate of 1. Merge it with another group, or lower `strength`."
         )
 
 
@@ -344,7 +346,8 @@ def _warn_of_thin_lead(groups: Groups, sampling: PrevalenceSampling, *, weighted
 
     sized = [(groups.names[group], int(groups.sizes[group])) for group in lead.groups]
     who = list_names([f"{name} ({size} row{'' if size == 1 else 's'})" for name, size in sized])
-    subject = f"Group {who}, with less than 5 % of the rows, has the highest positive rate, {lead.rate:.3g}"
+    share = f"less than 5 % of the {'weight' if weighted else 'rows'}"
+    subject = f"Group {who}, with {share}, has the highest positive rate, {lead.rate:.3g}"
     if lead.is_capped:
         warn_user(
             f"{subject}: to match it, {told(lead.wanted)} would go, more than half. The rate aimed at is "

@@ -112,7 +112,11 @@ def check_max_fpr(max_fpr: Any) -> None:
 
 def check_threshold(threshold: Any) -> None:
     """Refuse a threshold that no score can be compared with; None is to be set by the budget."""
-    if threshold is not None and np.isnan(threshold):
+    if threshold is None:
+        return
+    if not isinstance(threshold, int | float | np.number):
+        raise TypeError(f"`threshold` must be a number, got {threshold!r}.")
+    if np.isnan(threshold):
         raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
 
 

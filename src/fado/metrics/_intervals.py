@@ -102,6 +102,11 @@ def find_intervals(
         if len(lacking):
             seen = _tell_events(sample, rate, np.flatnonzero(compared)[lacking].tolist(), names)
             reasons.append(f"`{name}` has no interval: too few {rate.events} in group {seen}.")
+        elif bounds[name] is _NONE:
+            reasons.append(
+                f"`{name}` has no interval: it is open where the threshold of `max_fpr` {max_fpr:g} lies, "
+                "and the ratio hangs on that."
+            )
     return bounds, reasons
 
 
@@ -151,7 +156,10 @@ def _rate_bounds(sample: Sample, rate: Rate, where: Whereabouts, error: float) -
 def _ratio_bounds(
     sample: Sample, rate: Rate, compared: Bools, where: Whereabouts, error: float
 ) -> tuple[Bounds, Sequence[int]]:
-    """Return limits of a ratio between groups, or none and the groups that have too few events for any."""
+    """Return limits of a ratio between groups, or none and the groups that have too few events for any.
+
+    None and no groups: where the threshold may lie leaves the ratio open.
+    """
     shares, sizes = (part[compared] for part in sample.shares(rate))
     lacking = _too_few(shares * sizes, sizes)
     if len(lacking):
@@ -164,9 +172,10 @@ def _ratio_bounds(
         at_each = shares_in(rate, compared_counts(where.possible, compared))
         lows, highs = zip(*(ratio_limits(shares, sizes, error) for shares in at_each), strict=True)
         low, high = min(lows), max(highs)
-    if high - low > _TELLS_NOTHING:
-        return _NONE, [int(np.argmin(shares * sizes))]
-    return (low, high), []
+    if high - low <= _TELLS_NOTHING:
+        return (low, high), []
+    low, high = ratio_limits(shares, sizes, error)  # with the threshold known
+    return _NONE, [int(np.argmin(shares * sizes))] if high - low > _TELLS_NOTHING else []
 
 
 def _too_few(seen: Floats64, sizes: Floats64) -> Sequence[int]:

@@ -12,12 +12,17 @@ as it is; of the upper limits the least holds if each is corrected for the numbe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from fado.metrics._inputs import Integers
+
 Floats64 = NDArray[np.float64]
 
-_PAIRS_AT_ONCE = 1_000_000  # draws times pairs of groups held in memory
+_PAIRS_AT_ONCE = 1_000_000  # pairs of groups held in memory, times draws
 
 
 def share_limits(shares: Floats64, sizes: Floats64, error: float) -> tuple[Floats64, Floats64]:
@@ -102,23 +107,25 @@ def ratio_limits(
     """
     n_groups = len(shares)
     n_pairs = n_groups * (n_groups - 1) // 2
-    least, most = np.inf, 1.0
-    at_once = max(1, _PAIRS_AT_ONCE // (n_groups * (1 if elsewhere is None else len(elsewhere))))
     ends = share_limits(shares, sizes, error)
     corrected_ends = share_limits(shares, sizes, error / n_pairs)
+    moving = None if elsewhere is None else _Moving(shares, sizes, elsewhere, error, n_pairs)
+    least, most = np.inf, 1.0
+    at_once = max(1, _PAIRS_AT_ONCE // n_groups)
     for start in range(0, n_groups, at_once):
-        lowest = slice(start, start + at_once)
-        low = _lower_of_pairs(shares, *ends, lowest)
-        high = _upper_of_pairs(shares, *corrected_ends, lowest)
-        if elsewhere is not None:
-            low, high = _widen(low, high, shares, sizes, elsewhere, lowest, error, n_pairs)
-        others = np.arange(n_groups) != np.arange(n_groups)[lowest, np.newaxis]
-        least = min(least, float(low[others].min()))
-        most = min(most, float(high[others].min()))
+        lowest = np.arange(start, min(start + at_once, n_groups))
+        others = np.flatnonzero(lowest[:, np.newaxis] != np.arange(n_groups))
+        low = _lower_of_pairs(shares, *ends, lowest).ravel()[others]
+        high = _upper_of_pairs(shares, *corrected_ends, lowest).ravel()[others]
+        if moving is None:
+            least, most = min(least, float(low.min())), min(most, float(high.min()))
+        else:
+            pairs = lowest[others // n_groups], others % n_groups
+            least, most = moving.least(low, *pairs, least), moving.most(high, *pairs, most)
     return least, most
 
 
-def _lower_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: slice) -> Floats64:
+def _lower_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the lower limit of each chosen group's share over every group's."""
     product = np.outer(shares[lowest], shares)
     above, below = (low * (2 * shares - low))[lowest, np.newaxis], high * (2 * shares - high)
@@ -127,7 +134,7 @@ def _lower_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: sli
         return np.where(above > 0, above / (product + root), 0.0)
 
 
-def _upper_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: slice) -> Floats64:
+def _upper_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
     product = np.outer(shares[lowest], shares)
     above, below = (high * (2 * shares - high))[lowest, np.newaxis], low * (2 * shares - low)
@@ -136,32 +143,64 @@ def _upper_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: sli
         return np.where(below > 0, (product + root) / below, np.inf)
 
 
-def _widen(
-    low: Floats64,
-    high: Floats64,
-    shares: Floats64,
-    sizes: Floats64,
-    elsewhere: Floats64,
-    lowest: slice,
-    error: float,
-    n_pairs: int,
-) -> tuple[Floats64, Floats64]:
-    """Add to the pairs' limits what the ratios vary with the threshold: independent, so squares add up."""
-    from scipy.special import ndtri
+class _Moving:
+    """How the ratios of pairs vary with the threshold, which their limits take in: squares add up.
 
-    def ratios(rates: Floats64) -> Floats64:
-        logs = np.log((rates * sizes + 0.5) / (sizes + 0.5))
-        return logs[..., lowest, np.newaxis] - logs[..., np.newaxis, :]
+    Only pairs that may have the least limit are looked at draw by draw. An upper limit only rises; a lower
+    one falls by no more than the furthest that its two rates move apart.
+    """
 
-    here, drawn = ratios(shares), ratios(elsewhere)
-    down = here - np.quantile(drawn, error, axis=0, method="lower")
-    up = np.quantile(drawn, 1 - error, axis=0, method="higher") - here
-    up *= ndtri(error / n_pairs) / ndtri(error)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_low, log_high = np.log(low), np.log(high)
-        own_down, own_up = np.maximum(here - log_low, 0.0), np.maximum(log_high - here, 0.0)
-        low = np.where(low > 0, low * np.exp(own_down - np.hypot(own_down, np.maximum(down, 0.0))), 0.0)
-        high = np.where(
-            np.isfinite(high), high * np.exp(np.hypot(own_up, np.maximum(up, 0.0)) - own_up), np.inf
+    def __init__(
+        self, shares: Floats64, sizes: Floats64, elsewhere: Floats64, error: float, n_pairs: int
+    ) -> None:
+        from scipy.special import ndtri
+
+        self._here, self._drawn = (
+            np.log((rates * sizes + 0.5) / (sizes + 0.5)) for rates in (shares, elsewhere)
         )
-    return low, high
+        self._fall = np.maximum(self._here - self._drawn.min(axis=0), 0.0)
+        self._rise = np.maximum(self._drawn.max(axis=0) - self._here, 0.0)
+        self._error = error
+        self._correction = float(ndtri(error / n_pairs) / ndtri(error))
+        self._at_once = max(1, _PAIRS_AT_ONCE // len(elsewhere))
+
+    def least(self, low: Floats64, above: Integers, below: Integers, known: float) -> float:
+        """Return the least of the lower limits of pairs and of one that is known."""
+        floor = low * np.exp(-(self._fall[above] + self._rise[below]))
+        return self._least_of(self._lower, floor, (low, above, below), known)
+
+    def most(self, high: Floats64, above: Integers, below: Integers, known: float) -> float:
+        """Return the least of the upper limits of pairs and of one that is known."""
+        return self._least_of(self._upper, high, (high, above, below), known)
+
+    def _least_of(
+        self, widened: Callable[..., Floats64], floor: Floats64, pairs: tuple[Any, ...], known: float
+    ) -> float:
+        """Return the least widened limit, of which none is below its floor; the lowest floor goes first."""
+        first = int(np.argmin(floor))
+        chosen = np.array([first])
+        if floor[first] < known:
+            known = min(known, float(widened(*(part[chosen] for part in pairs)).min()))
+        chosen = np.flatnonzero(floor < known)
+        for start in range(0, len(chosen), self._at_once):
+            batch = chosen[start : start + self._at_once]
+            known = min(known, float(widened(*(part[batch] for part in pairs)).min()))
+        return known
+
+    def _lower(self, low: Floats64, above: Integers, below: Integers) -> Floats64:
+        here, drawn = self._ratios(above, below)
+        down = np.maximum(here - np.quantile(drawn, self._error, axis=0, method="lower"), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.maximum(here - np.log(low), 0.0)
+            return np.where(low > 0, low * np.exp(own - np.hypot(own, down)), 0.0)
+
+    def _upper(self, high: Floats64, above: Integers, below: Integers) -> Floats64:
+        here, drawn = self._ratios(above, below)
+        up = np.maximum(np.quantile(drawn, 1 - self._error, axis=0, method="higher") - here, 0.0)
+        up *= self._correction
+        own = np.maximum(np.log(high) - here, 0.0)
+        return high * np.exp(np.hypot(own, up) - own)
+
+    def _ratios(self, above: Integers, below: Integers) -> tuple[Floats64, Floats64]:
+        """Return the logarithms of the pairs' ratios, here and at each threshold that was drawn."""
+        return self._here[above] - self._here[below], self._drawn[:, above] - self._drawn[:, below]

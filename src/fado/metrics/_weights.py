@@ -22,7 +22,8 @@ def read_weights(sample_weight: Any, n_rows: int) -> Weights | None:
 def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[Any]) -> tuple[Any, ...]:
     """Leave out the rows that weigh nothing, and the weights if the others all weigh the same.
 
-    Neither changes a share of weight. Equal weights so give what no weights give, to the last bit.
+    Other weights are divided by a power of two, so that the largest is near 1 and its square is a number.
+    None of this changes a share of weight. Equal weights so give what no weights give, to the last bit.
 
     Returns
     -------
@@ -35,6 +36,8 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
     >>> labels, scores = np.array([True, False, True]), np.array([0.1, 0.5, 0.9])
     >>> rows_of_weight(np.array([2.0, 2.0, 0.0]), labels, scores)
     (None, array([ True, False]), array([0.1, 0.5]))
+    >>> rows_of_weight(np.array([3.0, 1.0, 2.0]), labels)[0]
+    array([0.75, 0.25, 0.5 ])
     """
     if weights is None:
         return weights, positive, *columns
@@ -47,4 +50,6 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
             )
     if not rows.all():
         weights, positive, columns = weights[rows], positive[rows], tuple(column[rows] for column in columns)
-    return None if (weights == weights[0]).all() else weights, positive, *columns
+    if (weights == weights[0]).all():
+        return None, positive, *columns
+    return np.ldexp(weights, -np.frexp(weights.max())[1]), positive, *columns

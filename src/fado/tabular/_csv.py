@@ -16,7 +16,7 @@ __all__ = ["read_csv", "reason_of"]
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 _START = 1 << 16  # bytes that show what separates fields
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
-_NUMBER = r"^[+-]?\d+([.,]\d+)?$"
+_NUMBER = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
 _RECODE = "`iconv -f latin1 -t utf-8`"
 _UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
 _STARTS = {
@@ -149,11 +149,13 @@ def _encoding(path: Path) -> str:
 
 def _columns_of_numbers(table: pa.Table) -> list[str]:
     """List the columns that were read as text, but hold numbers with a decimal comma or point."""
+    missing = pa.array([None, *pyarrow.csv.ConvertOptions().null_values], pa.string())  # as in any number
     found = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if not pa.types.is_string(column.type) or column.null_count == len(column):
+        if not pa.types.is_string(column.type):
             continue
-        numbers = pc.all(pc.match_substring_regex(column, _NUMBER)).as_py()
-        if numbers and pc.any(pc.match_substring_regex(column, "[.,]")).as_py():
+        known = column.filter(pc.invert(pc.is_in(column, value_set=missing)))
+        numbers = pc.all(pc.match_substring_regex(known, _NUMBER), min_count=0).as_py()
+        if numbers and pc.any(pc.match_substring_regex(known, "[.,]"), min_count=0).as_py():
             found.append(name)
     return found

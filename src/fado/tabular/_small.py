@@ -55,11 +55,11 @@ def tell_small(
     counts = np.asarray(sizes)
     told = [
         f"{names[group]} ({counts[group]} {'row' if counts[group] == 1 else 'rows'})"
-        for group in np.flatnonzero(small)
+        for group in np.flatnonzero(small).tolist()
     ]
     return (
         f"Group{'s' if len(told) > 1 else ''} {list_names(told)}, with fewer than {min_group_size} rows and "
-        f"less than {SMALL_SHARE:.0%} of the table,".replace("%", " %")
+        f"less than {100 * SMALL_SHARE:g} % of the table,"
     )
 
 

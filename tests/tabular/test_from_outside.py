@@ -1,0 +1,146 @@
+"""What tables, targets and attributes may come as, through the public names that take them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+from fado import OutOfBagEntropy, RandomPrevalenceSampler
+from fado.metrics import evaluate
+
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+
+N = 160
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(0.6, size=(N, 4))
+Y = (COUNTS[:, 0] + RNG.normal(size=N) > 0.5).astype(int)
+Z = (COUNTS[:, 1] + Y + RNG.normal(size=N) > 1).astype(int)
+SCORES = (Y + RNG.normal(size=N)).round(3)
+
+
+def value(X=COUNTS, y=Y, z=Z):
+    fitted = OutOfBagEntropy(n_bags=3, unseen_fraction=0.4, random_state=0, n_jobs=1)
+    return fitted.fit(X, y, sensitive_features=z).valuation_.values.to_numpy()
+
+
+def sample(X=COUNTS, y=Y, z=Z):
+    sampler = RandomPrevalenceSampler(random_state=0)
+    sampler.fit_resample(X, y, sensitive_features=z)
+    return sampler.sample_indices_
+
+
+def judged(y=Y, scores=SCORES, z=Z):
+    return dict(evaluate(y, scores, sensitive_features=z, max_fpr=0.2))
+
+
+PLAIN = value(), sample(), judged()
+
+
+def check(X=COUNTS, y=Y, z=Z, scores=SCORES):
+    """Whatever form they have, the values, the rows that stay and the metrics are the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "the matrix subclass")
+        np.testing.assert_array_equal(value(X, y, z), PLAIN[0])
+        np.testing.assert_array_equal(sample(X, y, z), PLAIN[1])
+        assert judged(y, scores, z) == PLAIN[2]
+
+
+TABLES = {
+    "big-endian": COUNTS.astype(">i4"),
+    "big-endian floats": COUNTS.astype(">f8"),
+    "longdouble": COUNTS.astype(np.longdouble),
+    "half": COUNTS.astype(np.float16),
+    "np.matrix": np.matrix(COUNTS),
+    "masked": np.ma.masked_array(COUNTS),
+    "lists": COUNTS.tolist(),
+    "counts, csr": scipy.sparse.csr_matrix(COUNTS),
+    "counts, csc array": scipy.sparse.csc_array(COUNTS.astype(np.int8)),
+    "sparse longdouble": scipy.sparse.csr_matrix(COUNTS.astype(np.longdouble)),
+    "pandas sparse": pd.DataFrame(COUNTS).astype("Sparse[int]"),
+    "pandas, partly sparse": pd.DataFrame(COUNTS).astype({1: "Sparse[int]"}),
+    "polars 128 bits": pl.DataFrame(COUNTS).cast(pl.Int128),
+    "polars lazy": pl.LazyFrame(COUNTS),
+    "arrow": pa.table({f"c{j}": COUNTS[:, j] for j in range(4)}),
+}
+
+
+@pytest.mark.parametrize("X", TABLES.values(), ids=TABLES)
+def test_tables(X):
+    check(X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array], ids=str)
+def test_flags(form):
+    np.testing.assert_array_equal(value(form(COUNTS > 0)), value((COUNTS > 0).astype(int)))
+
+
+COLUMNS = {
+    "big-endian": lambda a: a.astype(">i8"),
+    "longdouble": lambda a: a.astype(np.longdouble),
+    "masked": np.ma.masked_array,
+    "pandas sparse": lambda a: pd.Series(a, dtype="Sparse[int]", name="z"),
+    "categories": lambda a: pd.Series(a, dtype="category", name="z"),
+    "polars 128 bits": lambda a: pl.Series("z", a, dtype=pl.Int128),
+    "arrow": pa.array,
+    "nullable": lambda a: pd.Series(a, dtype="Int64", name="z"),
+}
+
+
+@pytest.mark.parametrize("form", COLUMNS.values(), ids=COLUMNS)
+def test_targets_and_attributes(form):
+    check(y=form(Y))
+    check(z=form(Z))
+
+
+@pytest.mark.parametrize(
+    "z",
+    [np.matrix(Z).T, pl.LazyFrame({"z": Z}), pd.DataFrame({"z": pd.Series(Z, dtype="Sparse[int]")})],
+    ids=["np.matrix", "polars lazy", "pandas sparse"],
+)
+def test_tables_of_attributes(z):
+    check(z=z)
+
+
+@pytest.mark.parametrize("form", [list, pd.Series, pl.Series, pa.array, lambda s: s.astype(">f8")], ids=str)
+def test_scores(form):
+    check(scores=form(SCORES))
+
+
+def test_bands_of_numbers_are_targets_and_attributes():
+    with_bands = pd.cut(Y, [-1, 0, 1])
+    np.testing.assert_array_equal(value(y=with_bands), PLAIN[0])
+    np.testing.assert_array_equal(value(z=pd.Series(pd.cut(Z, [-1, 0, 1]), name="z")), PLAIN[0])
+    np.testing.assert_array_equal(sample(y=with_bands, z=pd.Series(pd.cut(Z, [-1, 0, 1]))), PLAIN[1])
+    assert judged(z=pd.Series(pd.cut(Z, [-1, 0, 1]))) == PLAIN[2]
+
+
+NUMBERED = pd.DataFrame(COUNTS).assign(**{"z": Z}).set_axis([10, 11, 12, 13, 3], axis=1)
+
+
+@pytest.mark.parametrize("name", [3, np.int64(3), "3", [3], ["3"], (3,)], ids=repr)
+def test_columns_whose_names_are_numbers_are_attributes(name):
+    valuator = OutOfBagEntropy(n_bags=3, unseen_fraction=0.4, random_state=0)
+    by_name = valuator.fit(NUMBERED, Y, sensitive_features=name).valuation_
+    by_text = valuator.fit(NUMBERED.rename(columns=str), Y, sensitive_features="3").valuation_
+    assert by_name.protected == ["3"]
+    assert valuator.excluded_columns_ == {"3": ["3"]}
+    np.testing.assert_array_equal(by_name.values, by_text.values)
+    np.testing.assert_array_equal(sample(NUMBERED, z=name), PLAIN[1])
+
+
+def test_numbers_that_name_no_column_are_no_attribute():
+    with pytest.raises(ValueError, match="`sensitive_features` names 4, which is not a column of X"):
+        value(NUMBERED, z=4)
+    with pytest.raises(ValueError, match="`sensitive_features` names 4, which is not a column of X"):
+        value(COUNTS, z=4)
+
+
+def test_a_number_and_its_text_are_two_names():
+    both = NUMBERED.assign(**{"3": 1 - Z})
+    with pytest.raises(ValueError, match="`sensitive_features` names 3, which 2 columns of X are called"):
+        value(both, z=3)
