@@ -38,11 +38,12 @@ def check_count(name: str, value: Any, least: int, most: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"`{name}` must be a whole number, got {value!r}.")
-    if value < least:
-        raise ValueError(f"`{name}` must be at least {least:,}, got {value}.")
-    if value > most:
-        raise ValueError(f"`{name}` must be at most {most:,}, got {value}.")
-    return int(value)
+    count = int(value)
+    if count < least:
+        raise ValueError(f"`{name}` must be at least {least:,}, got {count}.")
+    if count > most:
+        raise ValueError(f"`{name}` must be at most {most:,}, got {count}.")
+    return count
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

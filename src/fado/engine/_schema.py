@@ -47,10 +47,9 @@ class Schema:
     def of(cls, table: Table, read: Collection[int] | None = None) -> Schema:
         """Note a table's columns, and the levels of those to read: all of them, unless said otherwise."""
         every = range(table.n_columns)
-        names = [f"x{j}" for j in every] if table.is_sparse else table.names
-        read = every if read is None else read
+        read = () if table.is_sparse else every if read is None else read
         levels = [table.column(j).levels if j in read else None for j in every]
-        return cls(tuple(names), tuple(levels), _has_names(table))
+        return cls(tuple(table.names), tuple(levels), _has_names(table))
 
     def find(self, table: Table, needed: Collection[int]) -> list[int | None]:
         """Find every column's position in another table; None for one that is not there.

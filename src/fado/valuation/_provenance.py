@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fado.valuation._plain import Entries, shorten
+
 __all__ = ["Provenance", "SplitGains", "TargetNote", "VariableNote"]
 
 
@@ -119,80 +121,41 @@ class Provenance:
         ValueError
             If an entry is not what it must be; the message names it.
         """
-        entries = _Entries(content)
+        entries = Entries(content)
+        variables, excluded = entries.mapping("variables"), entries.mapping("excluded_columns")
         gains, note = entries.mapping("split_gains"), entries.mapping("made_for")
         return cls(
             algorithm=entries.text("algorithm") or "given",
             seed=entries.whole("seed"),
-            estimators=None if (own := entries.texts("estimators")) is None else tuple(own),
-            variables={
-                str(name): VariableNote(
-                    (inner := _Entries(about)).text("kind") or "",
-                    None if (classes := inner.plain("classes", list)) is None else tuple(classes),
-                )
-                for name, about in (entries.mapping("variables") or {}).items()
-            },
+            estimators=entries.texts("estimators"),
+            variables={name: _read_variable(Entries(own)) for name, own in (variables or {}).items()},
             excluded_columns=None
-            if (excluded := entries.mapping("excluded_columns")) is None
-            else {
-                str(name): tuple(_Entries({"columns": own}).texts("columns") or ())
-                for name, own in excluded.items()
-            },
-            versions={str(name): str(own) for name, own in (entries.mapping("versions") or {}).items()},
-            largest_error=entries.numbers("largest_error"),
-            split_gains=None if gains is None else _read_gains(_Entries(gains)),
-            trees=entries.numbers("trees"),
-            learning_rates=entries.numbers("learning_rates"),
+            if excluded is None
+            else {name: Entries(excluded).texts(name) or () for name in excluded},
+            versions=entries.texts_by_name("versions") or {},
+            largest_error=entries.amounts_by_name("largest_error"),
+            split_gains=None if gains is None else _read_gains(Entries(gains)),
+            trees=entries.amounts_by_name("trees"),
+            learning_rates=entries.amounts_by_name("learning_rates"),
             target_pattern=entries.text("target_pattern"),
             made_for=None
             if note is None
-            else TargetNote(_Entries(note).text("target") or "", _Entries(note).text("digest") or ""),
+            else TargetNote(Entries(note).text("target") or "", Entries(note).text("digest") or ""),
             settings=entries.rest(),
         )
 
 
-class _Entries:
-    """Plain data by name, read entry by entry; what nobody asked for is the rest."""
-
-    def __init__(self, content: Any) -> None:
-        if not isinstance(content, Mapping):
-            raise ValueError(f"What is told of the values must be a mapping, got {content!r}.")
-        self._content = {str(name): value for name, value in content.items()}
-        self._read: set[str] = set()
-
-    def plain(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        self._read.add(name)
-        value = self._content.get(name)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise ValueError(f"`{name}` of the values' description is broken, got {value!r}.")
-        return value
-
-    def text(self, name: str) -> str | None:
-        return self.plain(name, str)
-
-    def whole(self, name: str) -> int | None:
-        return self.plain(name, int)
-
-    def mapping(self, name: str) -> Mapping[str, Any] | None:
-        return self.plain(name, Mapping)
-
-    def texts(self, name: str) -> list[str] | None:
-        found = self.plain(name, list)
-        return None if found is None else [str(entry) for entry in found]
-
-    def numbers(self, name: str) -> dict[str, Any] | None:
-        found = self.mapping(name)
-        if found is None:
-            return None
-        return {str(key): _Entries({name: value}).plain(name, (int, float)) for key, value in found.items()}
-
-    def rest(self) -> dict[str, Any]:
-        return {name: value for name, value in self._content.items() if name not in self._read}
+def _read_variable(entries: Entries) -> VariableNote:
+    return VariableNote(entries.text("kind") or "", entries.labels("classes"))
 
 
-def _read_gains(entries: _Entries) -> SplitGains:
-    shares = entries.mapping("shares") or {}
-    return SplitGains(
-        columns=tuple(entries.texts("columns") or ()),
-        shares={name: tuple(_Entries({"shares": own}).plain("shares", list)) for name, own in shares.items()},
-    )
+def _read_gains(entries: Entries) -> SplitGains:
+    columns, shares = entries.texts("columns") or (), Entries(entries.mapping("shares") or {})
+    read = {name: shares.numbers(name) or () for name in shares.rest()}
+    wrong = [name for name, own in read.items() if len(own) != len(columns) + 1]
+    if wrong:
+        raise ValueError(
+            f"`split_gains` of the values' description must have a share per column and one of the target, "
+            f"got {len(read[wrong[0]])} shares of {shorten(wrong[0])} and {len(columns)} columns."
+        )
+    return SplitGains(columns, read)

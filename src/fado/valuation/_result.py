@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fado._versions import library_versions
 from fado.tabular import attribute_columns
+from fado.valuation._fields import FIELDS
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._scale import EFFECT, ENTROPY, Scale
@@ -20,11 +21,11 @@ from fado.valuation._scale import EFFECT, ENTROPY, Scale
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIELDS", "Valuation"]
+__all__ = ["Valuation"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FIELDS = ("values", "standard_error", "counts", "agreement")
+_LONGEST = 60  # characters of a name that are shown
 
 
 class Valuation:
@@ -189,13 +190,18 @@ class Valuation:
         return len(self._arrays["values"]["y"])
 
     def __repr__(self) -> str:
-        how = self.provenance.algorithm
-        return f"Valuation of {len(self):,} rows ({how})\n{self.summary().to_string()}"
+        how = _shown(self.provenance.algorithm)
+        return f"Valuation of {len(self):,} rows ({how})\n{self._shown_summary().to_string()}"
 
     def _repr_html_(self) -> str:
-        how = html.escape(self.provenance.algorithm)
-        table = self.summary().to_html(border=0, escape=True, index_names=False)
+        how = html.escape(_shown(self.provenance.algorithm))
+        table = self._shown_summary().to_html(border=0, escape=True, index_names=False)
         return f"<div><p><b>Valuation</b> of {len(self):,} rows ({how})</p>{table}</div>"
+
+    def _shown_summary(self) -> pd.DataFrame:
+        summary = self.summary()
+        summary["kind"] = [_shown(kind) for kind in summary["kind"]]
+        return summary.set_axis([_shown(name) for name in summary.index])
 
     def summary(self) -> pd.DataFrame:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement."""
@@ -310,6 +316,11 @@ class Valuation:
         path : path-like
             Ends in ``.parquet``, which keeps all that is known of how the values came about, or in ``.csv``,
             which keeps the numbers alone.
+
+        Raises
+        ------
+        ValueError
+            If a value is not on its scale, or another number is none that its field may hold.
         """
         from fado.valuation._saved import write
 
@@ -319,14 +330,29 @@ class Valuation:
     def load(cls, path: str | os.PathLike[str]) -> Valuation:
         """Read a valuation that `save` wrote.
 
+        Nothing that the file says is believed unseen: values lie on the scale that it declares, counts are
+        whole, and its description holds what it must.
+
         Parameters
         ----------
         path : path-like
             The Parquet or CSV file.
+
+        Raises
+        ------
+        ValueError
+            If the file is none, is damaged, or holds what no valuation does; the message names the file and
+            the column, row and number, or the entry of the description.
         """
         from fado.valuation._saved import read
 
         return read(path)
+
+
+def _shown(text: str) -> str:
+    """Give text that somebody else may have written as one short line of printable characters."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:_LONGEST])
+    return line if len(text) <= _LONGEST else line + "..."
 
 
 def _mean(values: FloatArray) -> float:

@@ -1,18 +1,26 @@
-"""Valuations as files: Parquet with its description, or plain CSV."""
+"""Valuations as files: Parquet with its description, or plain CSV.
+
+A file may come from anybody: whatever it holds is checked, and what is wrong is said in a sentence that names
+the file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from fado._files import replacing
+from fado.valuation._fields import FIELDS, check_fields
+from fado.valuation._plain import is_shallow, shorten
 from fado.valuation._provenance import Provenance
-from fado.valuation._result import FIELDS, Valuation
+from fado.valuation._result import Valuation
 from fado.valuation._scale import CLOSENESS, EFFECT, ENTROPY, Scale
 
 if TYPE_CHECKING:
@@ -23,6 +31,30 @@ __all__ = ["read", "write"]
 FORMAT = 2
 READABLE = (1, FORMAT)  # format 1 holds entropies, and always all fields
 _METADATA_KEY = b"fado.valuation"
+_LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a file says of its columns."""
+
+    variables: list[str]
+    fields: list[str]
+    scales: Mapping[str, Scale]
+    provenance: Provenance
+
+    def column_names(self) -> dict[tuple[str, str], str]:
+        """Give the columns' names by field and variable, in their order."""
+        names: dict[tuple[str, str], str] = {}
+        taken: set[str] = set()
+        for field in self.fields:
+            for variable in self.variables:
+                name = variable if field == "values" else f"{variable}.{field}"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                names[field, variable] = name
+        return names
 
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
@@ -32,23 +64,27 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     import pyarrow.parquet
 
     ending = _ending(path)
-    names: list[str] = []
-    columns = []
-    for field in valuation.fields:
-        for variable in valuation.variables:
-            names.append(_column_name(field, variable, names))
-            columns.append(pa.array(valuation.field(field, variable)))
+    about = _About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance)
+    names = about.column_names()
     if ending == ".csv":
-        _check_csv(valuation, names)
-    about = {
+        _check_csv(about)
+    arrays = {
+        field: {name: valuation.field(field, name) for name in about.variables} for field in about.fields
+    }
+    try:
+        check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
+    except ValueError as error:
+        raise ValueError(f"The valuation cannot be saved: {error}") from error
+    content = {
         "format": FORMAT,
-        "variables": valuation.variables,
-        "fields": valuation.fields,
-        "scales": {name: scale.to_dict() for name, scale in valuation.scales.items()},
+        "variables": about.variables,
+        "fields": about.fields,
+        "scales": {name: scale.to_dict() for name, scale in about.scales.items()},
         "metadata": valuation.metadata,
     }
-    table = pa.Table.from_arrays(columns, names=names).replace_schema_metadata(
-        {_METADATA_KEY: json.dumps(about).encode()}
+    columns = [pa.array(arrays[field][variable]) for field, variable in names]
+    table = pa.Table.from_arrays(columns, names=list(names.values())).replace_schema_metadata(
+        {_METADATA_KEY: json.dumps(content).encode()}
     )
     with replacing(path) as temporary:
         if ending == ".csv":
@@ -60,32 +96,51 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
 def read(path: str | os.PathLike[str]) -> Valuation:
     """Read what `write` wrote."""
     ending = _ending(path)
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     foreign = f"{str(path)!r} is not a valuation that FADO saved"
-    table = _read_csv(path, foreign) if ending == ".csv" else _read_parquet(path, foreign)
-    about = _described(table, foreign) if ending == ".parquet" else _guessed(table.column_names)
-    variables, fields = about["variables"], about["fields"]
-    if not variables or variables[0] != "y" or table.num_columns != len(fields) * len(variables):
-        raise ValueError(f"{foreign}: its columns do not match its description.")
+    if not Path(path).is_file():
+        raise ValueError(f"{foreign}: it is not a file.")
     try:
-        arrays = [column.to_numpy().astype(np.float64, copy=False) for column in table.columns]
+        table, about = (_read_csv if ending == ".csv" else _read_parquet)(path)
+        arrays = _arrays_of(table, about)
     except ValueError as error:
-        raise ValueError(f"{foreign}: it holds something other than numbers.") from error
-    arrays_of: dict[str, Any] = {
-        field: dict(zip(variables, arrays[start : start + len(variables)], strict=True))
-        for field, start in zip(fields, range(0, len(arrays), len(variables)), strict=True)
-    }
-    if "counts" in arrays_of:
-        arrays_of["counts"] = {name: own.astype(np.int32) for name, own in arrays_of["counts"].items()}
-    return Valuation(**arrays_of, scales=about["scales"], provenance=about["provenance"])
+        raise ValueError(f"{foreign}: {error}") from error
+    return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
 
 
-def _check_csv(valuation: Valuation, names: Sequence[str]) -> None:
+def _arrays_of(table: pa.Table, about: _About) -> dict[str, Any]:
+    names = about.column_names()
+    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {field: {} for field in about.fields}
+    for (field, variable), column in zip(names, table.columns, strict=True):
+        arrays[field][variable] = _numbers(names[field, variable], column)
+    check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
+    if "counts" in arrays:
+        arrays["counts"] = {name: own.astype(np.int32) for name, own in arrays["counts"].items()}
+    return arrays
+
+
+def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        shown = column[0].as_py() if len(column) else None
+        raise ValueError(
+            f"it holds something other than numbers: column {shorten(name)} has {shorten(str(kind))}, "
+            f"{shorten(shown)} in row 0."
+        )
+    return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _check_csv(about: _About) -> None:
     """Refuse to write what could not be read as what it is: a CSV file has nothing but its columns' names."""
-    told = _guessed(names)
-    same = (told["variables"], told["fields"]) == (valuation.variables, valuation.fields)
-    if not same or any(told["scales"][name].is_unit != own.is_unit for name, own in valuation.scales.items()):
+    told = _guessed(list(about.column_names().values()))
+    if (
+        told is None
+        or (told.variables, told.fields) != (about.variables, about.fields)
+        or any(told.scales[name].is_unit != own.is_unit for name, own in about.scales.items())
+    ):
         raise ValueError(
             "A CSV file keeps neither scales nor odd names, and would be read as other values: save the "
             "valuation as .parquet, or the numbers alone with `valuation.values.to_csv`."
@@ -99,55 +154,89 @@ def _ending(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def _column_name(field: str, variable: str, taken: Sequence[str]) -> str:
-    name = variable if field == "values" else f"{variable}.{field}"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _read_parquet(path: str | os.PathLike[str], foreign: str) -> pa.Table:
+def _read_parquet(path: str | os.PathLike[str]) -> tuple[pa.Table, _About]:
+    """Read the description and, if the columns are those that it tells of, these."""
     import pyarrow as pa
     import pyarrow.parquet
 
     try:
-        return pyarrow.parquet.read_table(path, page_checksum_verification=True, partitioning=None)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"{foreign}, or it is damaged: {_first_line(error)}") from error
+        with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            schema = file.schema_arrow
+            about = _described((schema.metadata or {}).get(_METADATA_KEY))
+            _check_names(schema.names, about)
+            return file.read(), about
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is no Parquet file, or it is damaged: {_first_line(error)}") from error
 
 
-def _read_csv(path: str | os.PathLike[str], foreign: str) -> pa.Table:
+def _read_csv(path: str | os.PathLike[str]) -> tuple[pa.Table, _About]:
     import pyarrow as pa
     import pyarrow.csv
 
+    block = min(Path(path).stat().st_size + 1, _LARGEST_BLOCK)
     try:
-        return pyarrow.csv.read_csv(path)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{foreign}, or it is damaged: {_first_line(error)}") from error
+        table = pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(block_size=block))
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is no CSV file, or it is damaged: {_first_line(error)}") from error
+    about = _guessed(names)
+    if about is None:
+        raise ValueError("its columns do not match those of a valuation.")
+    return table, about
 
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
-def _described(table: pa.Table, foreign: str) -> dict[str, Any]:
+def _check_names(names: Sequence[str], about: _About) -> None:
+    if len(names) != len(about.fields) * len(about.variables) or (
+        list(names) != list(about.column_names().values())
+    ):
+        raise ValueError("its columns do not match its description.")
+
+
+def _described(told: bytes | None) -> _About:
+    """Read a file's description of itself."""
+    if told is None:
+        raise ValueError("it carries no description of its values.")
     try:
-        about = json.loads((table.schema.metadata or {})[_METADATA_KEY])
-        layout, variables, metadata = about["format"], about["variables"], about["metadata"]
-    except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"{foreign}: it carries no description of its values.") from error
-    if layout not in READABLE:
-        raise ValueError(f"The valuation was saved in format {layout}; this release reads format {FORMAT}.")
-    fields = about.get("fields", list(FIELDS))
-    if not isinstance(variables, list) or not isinstance(fields, list) or not set(fields) <= set(FIELDS):
-        raise ValueError(f"{foreign}: its columns do not match its description.")
-    try:
-        provenance = Provenance.from_dict(metadata)
+        content = json.loads(told)
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate is no text
+    except (ValueError, RecursionError) as error:
+        raise ValueError("its description of its values is no JSON that can be read.") from error
+    if not isinstance(content, Mapping) or not is_shallow(content):
+        raise ValueError("its description of its values must be a mapping, and not deeply nested.")
+    layout = content.get("format")
+    if isinstance(layout, bool) or not isinstance(layout, int) or layout not in READABLE:
+        raise ValueError(
+            f"it is in format {shorten(layout)}, and this release reads {' and '.join(map(str, READABLE))}."
+        )
+    variables, fields = content.get("variables"), content.get("fields", list(FIELDS) if layout == 1 else None)
+    if not _are_names(variables) or variables[0] != "y":
+        raise ValueError("its `variables` must be distinct names, 'y' first.")
+    if not _are_names(fields) or fields != [field for field in FIELDS if field in fields]:
+        raise ValueError(f"its `fields` must be some of {', '.join(FIELDS)}, in this order.")
+    if fields[0] != "values":
+        raise ValueError("its `fields` must hold 'values'.")
+    provenance = Provenance.from_dict(content.get("metadata"))
+    if layout == 1:
         scales = {name: _first_scale(provenance.kind_of(name)) for name in variables}
-        scales |= {name: Scale.from_dict(scale) for name, scale in about.get("scales", {}).items()}
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{foreign}: {error}") from error
-    return {"variables": variables, "fields": fields, "scales": scales, "provenance": provenance}
+    else:
+        given = content.get("scales")
+        if not isinstance(given, Mapping) or set(given) != set(variables):
+            raise ValueError("its `scales` must hold one scale for every variable.")
+        scales = {name: Scale.from_dict(given[name]) for name in variables}
+    return _About(variables, fields, scales, provenance)
+
+
+def _are_names(given: Any) -> TypeGuard[list[str]]:
+    return (
+        isinstance(given, list)
+        and bool(given)
+        and all(isinstance(name, str) for name in given)
+        and len(set(given)) == len(given)
+    )
 
 
 def _first_scale(kind: str) -> Scale:
@@ -155,21 +244,14 @@ def _first_scale(kind: str) -> Scale:
     return CLOSENESS if kind == "continuous" else ENTROPY
 
 
-def _guessed(names: Sequence[str]) -> dict[str, Any]:
-    """Read variables and fields off the columns of a CSV file.
+def _guessed(names: Sequence[str]) -> _About | None:
+    """Read variables and fields off the columns of a CSV file; None if they are those of no valuation.
 
     Our own valuators leave more than values behind; values alone are taken for effects.
     """
     fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
     variables = list(names[: len(names) // len(fields)])
-    expected: list[str] = []
-    for field in fields:
-        for variable in variables:
-            expected.append(_column_name(field, variable, expected))
-    matches = expected == list(names)
-    return {
-        "variables": variables if matches else [],
-        "fields": fields,
-        "scales": dict.fromkeys(variables, ENTROPY if len(fields) > 1 else EFFECT),
-        "provenance": Provenance(),
-    }
+    scales = dict.fromkeys(variables, ENTROPY if len(fields) > 1 else EFFECT)
+    about = _About(variables, fields, scales, Provenance())
+    matches = variables[:1] == ["y"] and len(set(variables)) == len(variables)
+    return about if matches and list(about.column_names().values()) == list(names) else None

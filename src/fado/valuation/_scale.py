@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fado.valuation._plain import is_number, shorten
+
 __all__ = ["CLOSENESS", "EFFECT", "ENTROPY", "Scale"]
 
 
@@ -46,11 +48,14 @@ class Scale:
     def from_dict(cls, content: Any) -> Scale:
         """Read what `to_dict` gave, refusing anything else."""
         if not isinstance(content, Mapping) or not isinstance(content.get("meaning"), str):
-            raise ValueError(f"A scale must be a mapping with a `meaning`, got {content!r}.")
+            raise ValueError(f"A scale must be a mapping with a `meaning`, got {shorten(content)}.")
         ends = {name: content.get(name) for name in ("low", "high", "neutral")}
         for name, end in ends.items():
-            if end is not None and (isinstance(end, bool) or not isinstance(end, int | float)):
-                raise ValueError(f"A scale's `{name}` must be a number or null, got {end!r}.")
+            if end is not None and not is_number(end):
+                raise ValueError(f"A scale's `{name}` must be a number or null, got {shorten(end)}.")
+        low, high = ends["low"], ends["high"]
+        if low is not None and high is not None and low >= high:
+            raise ValueError(f"A scale's `low` must be below its `high`, got {low} and {high}.")
         return cls(content["meaning"], **ends)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from fado.engine._base import Rows
+from fado.engine.lightgbm._matrix import Columns, SparseColumns, input_for_bins
 from fado.engine.lightgbm._parameters import BINNING
 from fado.engine.lightgbm._threads import binning
-from fado.tabular import Column
 
 if TYPE_CHECKING:
     import lightgbm
@@ -20,25 +18,29 @@ if TYPE_CHECKING:
 __all__ = ["bin_columns", "many_usual_values", "subset"]
 
 _ROWS_THAT_TELL = 2000
+_MANY = 0.2
 
 
-def many_usual_values(columns: Sequence[Column]) -> bool:
+def many_usual_values(columns: Columns) -> bool:
     """Tell whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
 
     LightGBM need not count them. Many are a fifth; a sample of the rows tells.
     """
-    rows = np.linspace(0, len(columns[0]) - 1, min(len(columns[0]), _ROWS_THAT_TELL)).astype(np.int64)
+    n_rows = columns.matrix.shape[0] if isinstance(columns, SparseColumns) else len(columns[0])
+    rows = np.linspace(0, n_rows - 1, min(n_rows, _ROWS_THAT_TELL)).astype(np.int64)
+    if isinstance(columns, SparseColumns):
+        return bool(columns.usual_shares(rows).mean() >= _MANY)
     usual = []
     for column in columns:
         sample = column.take(rows).numbers()
         _, counts = np.unique(sample, return_counts=True)
         most = counts.max() / len(rows)
         usual.append(most if most >= 0.7 else np.mean(sample == 0.0) if column.levels is None else 0.0)
-    return bool(np.mean(usual) >= 0.2)
+    return bool(np.mean(usual) >= _MANY)
 
 
 def bin_columns(
-    columns: Sequence[Column],
+    columns: Columns,
     parameters: dict[str, Any],
     workers: int,
     reference: lightgbm.Dataset | None = None,
@@ -49,7 +51,7 @@ def bin_columns(
 
     Parameters
     ----------
-    columns : sequence of Column
+    columns : sequence of Column, or SparseColumns
         The features.
     parameters : dict
         Of a booster; those that decide the bins are read, and must be those of the reference.
@@ -63,15 +65,14 @@ def bin_columns(
     """
     import lightgbm
 
-    # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
-    data = pa.table({f"f{j}": column.data for j, column in enumerate(columns)})
+    data, levelled = input_for_bins(columns)
     decisive = {name: parameters[name] for name in BINNING if name in parameters}
     settings = decisive | {"verbosity": -1, "min_data_in_leaf": least_rows}
     dataset = lightgbm.Dataset(
         data,
         reference=reference,
-        label=np.zeros(data.num_rows, dtype=np.float32),
-        categorical_feature=[j for j, column in enumerate(columns) if column.levels is not None],
+        label=np.zeros(data.shape[0], dtype=np.float32),
+        categorical_feature=levelled,
         params=settings,
     )
     with binning(workers) as threads:

@@ -16,6 +16,7 @@ from fado.engine._constant import fit_constant
 from fado.engine.lightgbm._bins import bin_columns, many_usual_values, subset
 from fado.engine.lightgbm._boosting import Classes, grow_trees, read_scores
 from fado.engine.lightgbm._features import Features
+from fado.engine.lightgbm._matrix import in_order
 from fado.engine.lightgbm._model import LightGBMModel
 from fado.engine.lightgbm._parameters import BINNING, draws_columns, honours, parameters_of
 from fado.engine.lightgbm._threads import fitting
@@ -97,8 +98,8 @@ class LightGBMEngine:
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
-        """Tell whether the table has columns and every parameter of the estimator is honoured."""
-        return not table.is_sparse and honours(estimator)
+        """Tell whether every parameter of the estimator is honoured."""
+        return honours(estimator)
 
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Bin what the tasks need, by several threads, which none may do while fits run."""
@@ -154,7 +155,7 @@ class LightGBMEngine:
         key = (layout, least_rows, *(parameters.get(name) for name in BINNING))
         with self._lock:
             if key not in self._binned:
-                columns = [self._features.columns[j] for j in layout]
+                columns = in_order(self._features.columns, layout)
                 self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
             binned = self._binned[key]
             if not isinstance(task.scored, Table):
@@ -164,8 +165,9 @@ class LightGBMEngine:
             target = task.scored_target if task.variable.sees_target else None
             if (key, id(target)) not in kept:
                 theirs = self._features.of_table(task.scored, target, task.variable)
-                chosen = [theirs[j] for j in layout]
-                other = bin_columns(chosen, parameters, self._workers, binned, least_rows=least_rows)
+                other = bin_columns(
+                    in_order(theirs, layout), parameters, self._workers, binned, least_rows=least_rows
+                )
                 kept[key, id(target)] = target, other
             return binned, kept[key, id(target)][1]
 

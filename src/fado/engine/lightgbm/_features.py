@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from fado.engine._base import LabelArray, Rows
 from fado.engine._schema import Schema
 from fado.engine._target import check_target, replace_target
+from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of
 from fado.tabular import Column, Table, Variable
 
 __all__ = ["Features"]
@@ -26,7 +28,7 @@ class Features:
 
     Attributes
     ----------
-    columns : list of Column
+    columns : list of Column, or SparseColumns
         The table's, then the target.
     order : tuple of int
         Positions in `columns`.
@@ -38,10 +40,13 @@ class Features:
         self._schema = Schema.of(table)
         self._target = target
         self.n_columns = table.n_columns
-        self.columns = list(table.columns) + ([_as_column(target)] if target is not None else [])
+        self.columns = _with_target(
+            SparseColumns(table.source) if table.is_sparse else table.columns,
+            None if target is None else _as_column(target),
+        )
         order = list(range(len(self.columns)))
         if by_content:
-            digests = [column.digest() for column in self.columns]
+            digests = digests_of(self.columns)
             order.sort(key=lambda j: digests[j])
         self.order = tuple(order)
 
@@ -54,7 +59,7 @@ class Features:
         """Find the columns in another table, refusing it if one that a variable's models see is not there."""
         return self._schema.find(table, [j for j in range(self.n_columns) if self.sees(variable, j)])
 
-    def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> list[Column]:
+    def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> Columns:
         """Give the columns of another table like `columns`; those that the models do not see may be missing.
 
         Parameters
@@ -67,19 +72,28 @@ class Features:
             What is learnt.
         """
         places = self.find(table, variable)
-        columns = [self._schema.column(table, j, place) for j, place in enumerate(places)]
-        if self._target is not None:
-            theirs = replace_target(self._target, target, table.n_rows, variable)
-            columns.append(_as_column(theirs) if theirs is not None else self._unseen_target(table.n_rows))
-        return columns
+        columns: Columns
+        if table.is_sparse and isinstance(self.columns, SparseColumns):
+            columns = SparseColumns(table.source)
+        else:
+            columns = [self._schema.column(table, j, place) for j, place in enumerate(places)]
+        if self._target is None:
+            return columns
+        theirs = replace_target(self._target, target, table.n_rows, variable)
+        unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
+        return _with_target(columns, _as_column(unseen if theirs is None else theirs))
 
-    def of_rows(self, rows: Rows) -> list[Column]:
+    def of_rows(self, rows: Rows) -> Columns:
         """Give the columns at some row positions."""
+        if isinstance(self.columns, SparseColumns):
+            return self.columns.take(rows)
         return [column.take(rows) for column in self.columns]
 
-    def _unseen_target(self, n_rows: int) -> Column:
-        target = self.columns[-1]
-        return Column(target.name, pa.chunked_array([pa.nulls(n_rows, target.data.type)]), target.levels)
+
+def _with_target(columns: Columns, target: Column | None) -> Columns:
+    if target is None:
+        return columns
+    return columns.with_column(target) if isinstance(columns, SparseColumns) else [*columns, target]
 
 
 def _as_column(target: Variable) -> Column:

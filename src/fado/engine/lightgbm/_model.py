@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fado.engine._base import FloatArray, LabelArray, Rows
 from fado.engine.lightgbm._boosting import Classes
 from fado.engine.lightgbm._features import Features
+from fado.engine.lightgbm._matrix import in_order, input_for_scores
 from fado.engine.lightgbm._threads import fitting
 from fado.tabular import Table, Variable
 
@@ -58,13 +59,23 @@ class LightGBMModel:
         self._features = features
         self._layout = layout
 
+    def __getstate__(self) -> dict[str, Any]:
+        with fitting():
+            return self.__dict__ | {"_booster": self._booster.model_to_string(num_iteration=-1)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        import lightgbm
+
+        with fitting():
+            self.__dict__.update(state | {"_booster": lightgbm.Booster(model_str=state["_booster"])})
+
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows by what they hold, not by their bins."""
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)
         else:
             columns = self._features.of_rows(rows)
-        numbers = np.column_stack([columns[j].numbers() for j in self._layout])
+        numbers = input_for_scores(in_order(columns, self._layout))
         with fitting():
             predicted = np.asarray(self._booster.predict(numbers, num_threads=1), dtype=np.float64)
         return self._classes.spread(predicted)

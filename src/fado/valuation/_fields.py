@@ -1,0 +1,76 @@
+"""What the fields of a valuation are, and what they may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.valuation._plain import shorten
+from fado.valuation._scale import Scale
+
+__all__ = ["FIELDS", "check_fields"]
+
+FIELDS = ("values", "standard_error", "counts", "agreement")
+
+Numbers = npt.NDArray[Any]
+
+_SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
+_MOST_FITS = 2**31 - 1
+
+
+def check_fields(
+    fields: Mapping[str, Mapping[str, Numbers]],
+    scales: Mapping[str, Scale],
+    name_of: Callable[[str, str], str],
+) -> None:
+    """Refuse numbers that no valuator can have given, naming column, row and number.
+
+    Parameters
+    ----------
+    fields : mapping
+        Per field and variable, one number per row.
+    scales : mapping of str to Scale
+        Between which ends each variable's values lie.
+    name_of : callable
+        Gives what the column of a field and a variable is called.
+
+    Examples
+    --------
+    >>> unit = Scale("how unsure", 0.0, 1.0, None)
+    >>> check_fields({"values": {"y": np.array([0.5, 5.0])}}, {"y": unit}, lambda field, variable: variable)
+    Traceback (most recent call last):
+        ...
+    ValueError: column 'y' holds 5.0 in row 1 (the first is 0), but these values lie in [0, 1].
+    """
+    for field, arrays in fields.items():
+        for variable, numbers in arrays.items():
+            wrong, rule = _judge(field, numbers, scales[variable])
+            if field == "values" and "counts" in fields and not wrong.any():
+                wrong = np.isnan(numbers) & (fields["counts"][variable] > 0)
+                rule = "a row that fits have scored has a value"
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                name = shorten(name_of(field, variable))
+                raise ValueError(
+                    f"column {name} holds {numbers[row]} in row {row} (the first is 0), but {rule}."
+                )
+
+
+def _judge(field: str, numbers: Numbers, scale: Scale) -> tuple[npt.NDArray[np.bool_], str]:
+    """Tell which numbers break the rule of their field, and the rule."""
+    if field == "counts":
+        whole = (numbers >= 0) & (numbers <= _MOST_FITS) & (numbers == np.floor(numbers))
+        return ~whole, "counts are whole numbers from 0 on"
+    low, high = {"standard_error": (0.0, None), "agreement": (0.0, 1.0)}.get(field, (scale.low, scale.high))
+    what = {"standard_error": "standard errors", "agreement": "agreements"}.get(field, "these values")
+    wrong = np.isinf(numbers)
+    if low is not None:
+        wrong |= numbers < low - _SLACK
+    if high is not None:
+        wrong |= numbers > high + _SLACK
+    left = "(-inf" if low is None else f"[{low:g}"
+    right = "inf)" if high is None else f"{high:g}]"
+    return wrong, f"{what} lie in {left}, {right}"

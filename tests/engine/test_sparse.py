@@ -1,0 +1,118 @@
+"""The same rows, sparse or dense, get the same models."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from lightgbm import LGBMClassifier
+
+from fado import InBagEntropy, OutOfBagEntropy
+from fado.engine import LightGBMEngine, Task, engine_class
+from fado.engine.lightgbm._bins import many_usual_values
+from fado.engine.lightgbm._matrix import SparseColumns
+from fado.tabular import Table, column_from, variable_from
+
+N = 800
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(0.3, size=(N, 30))
+NUMBERS = np.where(RNG.random((N, 30)) < 0.7, 0.0, RNG.normal(size=(N, 30)))
+NUMBERS[RNG.random(NUMBERS.shape) < 0.02] = np.nan
+SIGNAL = COUNTS[:, :6].sum(axis=1) + np.nan_to_num(NUMBERS[:, :3]).sum(axis=1) + RNG.normal(size=N)
+Y = (SIGNAL > 2).astype(int)
+Z = (COUNTS[:, 3:9].sum(axis=1) + Y + RNG.normal(size=N) > 3).astype(int)
+OUT = np.arange(0, N, 4, dtype=np.int32)
+IN = np.setdiff1d(np.arange(N, dtype=np.int32), OUT)
+THREE = variable_from(column_from("y", np.digitize(SIGNAL, [1, 3])))
+SEEING = replace(variable_from(column_from("z", Z)), sees_target=True, excluded=frozenset({4}))
+
+
+def with_explicit_zeros(X):
+    """A matrix with zeros that are stored, and an entry in two parts."""
+    rows, columns = np.indices(X.shape)
+    parts = np.r_[X.ravel(), 0.5, -0.5]
+    places = np.r_[rows.ravel(), 0, 0], np.r_[columns.ravel(), 1, 1]
+    return scipy.sparse.coo_matrix((parts, places), shape=X.shape)
+
+
+FORMS = {
+    "csr": scipy.sparse.csr_matrix,
+    "csc array": scipy.sparse.csc_array,
+    "single": lambda X: scipy.sparse.csr_matrix(X, dtype=np.float32),
+    "long": lambda X: scipy.sparse.csr_matrix(X, dtype=np.longdouble),
+    "whole": lambda X: scipy.sparse.csr_matrix(X, dtype=np.int64),
+    "stored zeros": with_explicit_zeros,
+    "pandas": lambda X: pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_matrix(X)),
+    "pandas, whole": lambda X: pd.DataFrame(X).astype("Sparse[int]"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_default_models_of_the_same_rows_are_the_same(form):
+    dense = OutOfBagEntropy(n_bags=5, random_state=0).fit(COUNTS, Y, sensitive_features=Z).valuation_
+    sparse = OutOfBagEntropy(n_bags=5, random_state=0).fit(form(COUNTS), Y, sensitive_features=Z).valuation_
+    for field in dense.fields:
+        np.testing.assert_array_equal(getattr(sparse, field).to_numpy(), getattr(dense, field).to_numpy())
+    assert sparse.metadata["trees"] == dense.metadata["trees"]
+    assert sparse.metadata["split_gains"]["shares"] == dense.metadata["split_gains"]["shares"]
+
+
+@pytest.mark.parametrize(
+    "valuator", [OutOfBagEntropy(n_bags=5, random_state=0), InBagEntropy(random_state=0)]
+)
+def test_numbers_gaps_and_flags_too(valuator):
+    for X in (NUMBERS, COUNTS > 0):
+        sparse = valuator.fit(scipy.sparse.csr_matrix(X), SIGNAL, sensitive_features=Z).valuation_.values
+        dense = valuator.fit(X, SIGNAL, sensitive_features=Z).valuation_.values
+        np.testing.assert_array_equal(sparse, dense)
+
+
+@pytest.mark.parametrize("by_content", [False, True])
+@pytest.mark.parametrize("parameters", [{}, {"colsample_bytree": 0.4}], ids=["all columns", "columns drawn"])
+def test_models_and_all_that_they_say_are_the_same(by_content, parameters):
+    tables = Table.from_input(NUMBERS), Table.from_input(scipy.sparse.csr_matrix(NUMBERS))
+    estimator = LGBMClassifier(n_estimators=15, **parameters)
+    other = Table.from_input(NUMBERS[OUT]), Table.from_input(scipy.sparse.csc_matrix(NUMBERS[OUT]))
+    found = []
+    for table, theirs in zip(tables, other, strict=True):
+        assert engine_class(estimator, table) is LightGBMEngine
+        engine = LightGBMEngine(table, THREE, by_content=by_content)
+        model = engine.fit(Task(estimator, SEEING, IN, 7, OUT))
+        again = Task(estimator, SEEING, IN, 7, theirs, scored_target=THREE.labels[OUT])
+        assert model.gains[4] == 0
+        found.append([model.scores, model.gains, model.score(IN), engine.fit(again).scores])
+        for rows in other:  # either model takes either form
+            np.testing.assert_allclose(model.score(rows, THREE.labels[OUT]), model.scores, rtol=1e-12)
+    for dense, sparse in zip(*found, strict=True):
+        np.testing.assert_array_equal(sparse, dense)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.1], ids=str)
+def test_what_is_usual_does_not_depend_on_the_form(share):
+    for filled in (1.0, NUMBERS[:, :4], np.nan):
+        X = np.where(RNG.random((N, 4)) < share, filled, RNG.normal(size=(N, 4)))
+        columns = SparseColumns(scipy.sparse.csr_matrix(X))
+        assert many_usual_values(columns) == many_usual_values(Table.from_input(X).columns)
+
+
+def test_a_very_wide_matrix_is_never_dense():
+    rows, each, n_columns = N, 20, 50_000
+    places = np.repeat(np.arange(rows), each), RNG.integers(0, n_columns, rows * each)
+    X = scipy.sparse.csr_matrix((np.ones(rows * each), places), shape=(rows, n_columns))
+    tracemalloc.start()
+    engine = LightGBMEngine(Table.from_input(X), THREE, by_content=True)
+    tasks = [Task(LGBMClassifier(n_estimators=2), SEEING, np.arange(500, dtype=np.int32), 0, None)]
+    engine.prepare(tasks)
+    engine.fit(tasks[0]).score(np.arange(500, rows, dtype=np.int32))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < rows * n_columns * 8 / 5
+
+
+def test_the_users_own_matrix_is_left_as_it_is():
+    X = with_explicit_zeros(COUNTS).tocsr()
+    stored = X.nnz
+    LightGBMEngine(Table.from_input(X), by_content=True)
+    assert X.nnz == stored

@@ -1,0 +1,301 @@
+"""Files of values that somebody else wrote load as what they are, or one sentence says what is wrong."""
+
+import copy
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from fado import OutOfBagEntropy, Valuation
+from fado.valuation import Scale
+
+KEY = b"fado.valuation"
+
+
+def deep(levels):
+    return json.loads("[" * levels + "]" * levels)
+
+
+BAD = {
+    "null": None,
+    "list": [],
+    "mapping": {},
+    "text": "x",
+    "negative": -1,
+    "enormous": 1e308,
+    "flag": True,
+    "nested": deep(50),
+    "list of lists": [[1], {"a": []}],
+}
+
+
+@pytest.fixture(scope="module")
+def valuation():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    z = {"age": rng.normal(size=60), "sex": rng.integers(0, 3, 60)}
+    fitted = OutOfBagEntropy(n_bags=5, random_state=3).fit(X, X[:, 0] > 0, sensitive_features=z)
+    return fitted.valuation_.with_provenance(excluded_columns={"age": ("x1",), "sex": ()})
+
+
+@pytest.fixture
+def good(valuation, tmp_path):
+    valuation.save(tmp_path / "good.parquet")
+    return pq.read_table(tmp_path / "good.parquet")
+
+
+def saved(table, path, about=None):
+    """Write a table with a description: its own, another, or these very bytes."""
+    if about is not None:
+        told = about if isinstance(about, bytes) else json.dumps(about).encode()
+        table = table.replace_schema_metadata({KEY: told})
+    pq.write_table(table, path)
+    return path
+
+
+def load(path):
+    """Give what a file holds, or None and why it was refused."""
+    try:
+        return Valuation.load(path), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def places(content, path=()):
+    """Give the path of every entry of plain data, the first two of a list."""
+    yield path
+    if isinstance(content, dict):
+        for name, own in content.items():
+            yield from places(own, (*path, name))
+    elif isinstance(content, list):
+        for j, own in enumerate(content[:2]):
+            yield from places(own, (*path, j))
+
+
+def with_entry(content, path, value):
+    if not path:
+        return value
+    changed = copy.deepcopy(content)
+    inner = changed
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_every_entry_of_a_description_is_read_or_refused_with_the_file_named(bad, valuation, good, tmp_path):
+    about = json.loads(good.schema.metadata[KEY])
+    refused = 0
+    for path in places(about):
+        file = saved(good, tmp_path / "v.parquet", with_entry(about, path, bad))
+        loaded, refusal = load(file)
+        if loaded is None:
+            refused += 1
+            assert refusal.startswith(f"{str(file)!r} is not a valuation that FADO saved: "), path
+            assert len(refusal) < 500
+            continue
+        for field in valuation.fields:
+            np.testing.assert_array_equal(getattr(loaded, field), getattr(valuation, field))
+        assert repr(loaded).startswith("Valuation of 60 rows")
+        assert loaded._repr_html_().startswith("<div><p><b>Valuation</b>")
+        loaded.save(tmp_path / "again.parquet")
+        assert Valuation.load(tmp_path / "again.parquet").metadata == loaded.metadata
+    assert refused > 10
+
+
+@pytest.mark.parametrize("name", ["format", "variables", "fields", "scales", "metadata"])
+def test_what_a_description_lacks_is_missed(name, good, tmp_path):
+    about = json.loads(good.schema.metadata[KEY])
+    del about[name]
+    with pytest.raises(ValueError, match=r"v\.parquet' is not a valuation that FADO saved: "):
+        Valuation.load(saved(good, tmp_path / "v.parquet", about))
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (b"", "no JSON that can be read"),
+        (b"\xff\xfe{}", "no JSON that can be read"),
+        (b"[" * 100_000, "no JSON that can be read"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "no JSON that can be read"),
+        (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "no JSON that can be read"),
+        (b'{"format": 99}', "it is in format 99, and this release reads 1 and 2"),
+        (b'{"format": true}', "it is in format True"),
+        (b'{"format": 2, "variables": ["y", "y"]}', "its `variables` must be distinct names, 'y' first"),
+        (b'{"format": 2, "variables": ["age", "y"]}', "its `variables` must be distinct names, 'y' first"),
+        (b'{"format": 2, "variables": ["y", 3]}', "its `variables` must be distinct names, 'y' first"),
+        (b'{"format": 2, "variables": ["y"], "fields": ["counts"]}', "its `fields` must hold 'values'"),
+        (
+            b'{"format": 2, "variables": ["y"], "fields": ["values", "values"]}',
+            "its `fields` must be some of",
+        ),
+    ],
+    ids=[
+        "nothing",
+        "no utf-8",
+        "nested",
+        "enormous",
+        "surrogate",
+        "99",
+        "true",
+        "twice",
+        "y last",
+        "number",
+        "no values",
+        "values twice",
+    ],
+)
+def test_descriptions_of_any_bytes(told, message, good, tmp_path):
+    with pytest.raises(ValueError, match=r"v\.parquet' is not a valuation") as caught:
+        Valuation.load(saved(good, tmp_path / "v.parquet", told))
+    assert message in str(caught.value)
+
+
+COLUMNS = {
+    "too high": ("age", 5.0, "column 'age' holds 5.0 in row 2 .* these values lie in \\[0, 1\\]"),
+    "negative": ("y", -5.0, "column 'y' holds -5.0 in row 2 .* these values lie in \\[0, 1\\]"),
+    "infinite": ("sex", np.inf, "column 'sex' holds inf in row 2"),
+    "no value": ("sex", np.nan, "column 'sex' holds nan in row 2 .* a row that fits have scored has a value"),
+    "error": ("y.standard_error", -0.1, "column 'y.standard_error' holds -0.1 .* lie in \\[0, inf\\)"),
+    "error without end": ("y.standard_error", np.inf, "column 'y.standard_error' holds inf in row 2"),
+    "half a fit": ("age.counts", 0.5, "column 'age.counts' holds 0.5 .* counts are whole numbers from 0 on"),
+    "fewer than no fit": ("age.counts", -1.0, "column 'age.counts' holds -1.0 in row 2"),
+    "fits without end": ("age.counts", 1e30, "column 'age.counts' holds 1e\\+30 in row 2"),
+    "no count": ("age.counts", np.nan, "column 'age.counts' holds nan in row 2"),
+    "agreement": ("sex.agreement", 1.5, "column 'sex.agreement' holds 1.5 .* agreements lie in \\[0, 1\\]"),
+}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize(("column", "number", "message"), COLUMNS.values(), ids=COLUMNS)
+def test_numbers_that_no_valuator_gave_are_refused(column, number, message, ending, good, tmp_path):
+    numbers = good[column].to_numpy().astype(float)
+    numbers[2] = number
+    table = good.set_column(good.column_names.index(column), column, pa.array(numbers))
+    path = tmp_path / f"v.{ending}"
+    saved(table, path) if ending == "parquet" else pyarrow.csv.write_csv(table, path)
+    with pytest.raises(ValueError, match=rf"v\.{ending}' is not a valuation that FADO saved: {message}"):
+        Valuation.load(path)
+
+
+WRONG_TYPES = {
+    "times": [datetime.datetime(2020, 1, 1)] * 60,
+    "dates": [datetime.date(2020, 1, 1)] * 60,
+    "durations": [datetime.timedelta(1)] * 60,
+    "text": ["x" * 10_000] * 60,
+    "flags": [True] * 60,
+    "lists": [[0.5]] * 60,
+    "mappings": [{"a": 0.5}] * 60,
+    "bytes": [b"0.5"] * 60,
+}
+
+
+@pytest.mark.parametrize("column", ["age", "y.counts", "sex.agreement"])
+@pytest.mark.parametrize("entries", WRONG_TYPES.values(), ids=WRONG_TYPES)
+def test_columns_of_anything_but_numbers_are_refused(column, entries, good, tmp_path):
+    table = good.set_column(good.column_names.index(column), column, pa.array(entries))
+    message = rf"v\.parquet' is not a valuation .* something other than numbers: column '{column}' has"
+    with pytest.raises(ValueError, match=message) as caught:
+        Valuation.load(saved(table, tmp_path / "v.parquet"))
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("entry", ["2020-01-01", "x", "true", '"0,5"'])
+def test_a_csv_file_of_anything_but_numbers_is_refused(entry, tmp_path):
+    (tmp_path / "v.csv").write_text(f"y,age\n{entry},0.1\n{entry},0.2\n")
+    with pytest.raises(ValueError, match=r"v\.csv' is not a valuation .* column 'y' has"):
+        Valuation.load(tmp_path / "v.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is no CSV file, or it is damaged"),
+        ("y,größe\n0.1,0.2\n".encode("latin-1"), "it is no CSV file, or it is damaged"),
+        ("y\n0.1\n".encode("utf-16"), "is not a valuation"),
+        (b"y,age,age\n0.1,0.2,0.3\n", "its columns do not match"),
+        (b"age,y\n0.1,0.2\n", "its columns do not match"),
+        (b"y,age\n0.1\n", "it is no CSV file, or it is damaged"),
+    ],
+    ids=["empty", "latin-1", "utf-16", "twice", "y last", "ragged"],
+)
+def test_csv_files_of_other_kinds_are_refused(content, message, tmp_path):
+    (tmp_path / "v.csv").write_bytes(content)
+    with pytest.raises(
+        ValueError, match=rf"v\.csv' is not a valuation that FADO saved: .*{message}|{message}"
+    ):
+        Valuation.load(tmp_path / "v.csv")
+
+
+def test_columns_that_the_description_does_not_tell_of_are_refused(good, tmp_path):
+    about = good.schema.metadata[KEY]
+    renamed = good.rename_columns(["y", "sex", "age", *good.column_names[3:]])
+    more = good.append_column("more", good["y"])
+    for table in (renamed, more, good.select(["y"])):
+        with pytest.raises(ValueError, match="its columns do not match its description"):
+            Valuation.load(saved(table, tmp_path / "v.parquet", about))
+
+
+def test_a_directory_is_no_valuation(tmp_path):
+    (tmp_path / "v.parquet").mkdir()
+    with pytest.raises(ValueError, match=r"v\.parquet' is not a valuation that FADO saved: it is not a file"):
+        Valuation.load(tmp_path / "v.parquet")
+
+
+def test_rows_without_a_value_load(tmp_path):
+    arrays = {"values": [0.5, np.nan], "standard_error": [0.1, np.nan], "agreement": [np.nan, np.nan]}
+    fields = {field: {"y": np.array(numbers)} for field, numbers in arrays.items()}
+    valuation = Valuation(**fields, counts={"y": np.array([2, 0], dtype=np.int32)})
+    for name in ("v.parquet", "v.csv"):
+        valuation.save(tmp_path / name)
+        loaded = Valuation.load(tmp_path / name)
+        for field in valuation.fields:
+            np.testing.assert_array_equal(getattr(loaded, field), getattr(valuation, field))
+
+
+def test_numbers_beyond_their_scale_are_not_saved(tmp_path):
+    odd = Valuation({"y": np.array([0.5, 3.0])})
+    with pytest.raises(ValueError, match=r"cannot be saved: column 'y' holds 3\.0 in row 1"):
+        odd.save(tmp_path / "v.parquet")
+    assert list(tmp_path.iterdir()) == []
+    scale = Scale("share of something", -4.0, 4.0)
+    Valuation({"y": np.array([0.5, 3.0])}, scales={"y": scale}).save(tmp_path / "v.parquet")
+    assert Valuation.load(tmp_path / "v.parquet").scales == {"y": scale}
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [
+        ({"meaning": "m", "low": 1.0, "high": 0.0}, "`low` must be below its `high`, got 1.0 and 0.0"),
+        ({"meaning": "m", "low": float("nan")}, "`low` must be a number or null, got nan"),
+        ({"meaning": "m", "high": 10**400}, "`high` must be a number or null, got 1000"),
+        ({"meaning": "m", "neutral": False}, "`neutral` must be a number or null, got False"),
+        ({"meaning": 3}, "A scale must be a mapping with a `meaning`"),
+    ],
+)
+def test_scales_that_are_none_are_refused(scale, message):
+    with pytest.raises(ValueError, match=message):
+        Scale.from_dict(scale)
+
+
+def test_whole_numbers_before_others_in_a_long_csv_file(tmp_path):
+    values = np.r_[np.ones(600_000), 0.5]
+    Valuation.from_values({"y": values}).save(tmp_path / "v.csv")
+    np.testing.assert_array_equal(Valuation.load(tmp_path / "v.csv")["y"], values)
+
+
+def test_text_of_others_is_shown_short_and_plain():
+    name = "<script>\x1b[31m\u202e\n" + "n" * 10**6
+    valuation = Valuation.from_values({"y": [1.0], name: [2.0]}).with_provenance(algorithm=name)
+    for text in (repr(valuation), valuation._repr_html_()):
+        assert len(text) < 3000
+        assert not set("\x1b\u202e") & set(text)
+        assert "\\x1b[31m\\u202e\\n" in text
+        assert "..." in text
+    assert "<script>" not in valuation._repr_html_()
+    assert valuation.summary().index[1] == name
