@@ -1,13 +1,17 @@
 """`fado experiment` and `fado demo`, as a user runs them."""
 
 import re
+import warnings
+from functools import partialmethod
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from fado.cli import demo as demo_module
 from fado.cli._app import build_app
+from fado.cli.experiment import print_winners
 from fado.experiment import Experiment, Results
 from fado.experiment.run import Bench
 
@@ -58,6 +62,7 @@ def test_failed_fits_give_code_1_and_can_be_tried_again(config, tmp_path, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(Bench, "scores", fail)
+        patched.setattr(Experiment, "run", partialmethod(Experiment.run, isolated=False))
         failed = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1)
     assert failed.exit_code == 1
     assert "26 models failed; the first: RuntimeError: no luck" in failed.stderr
@@ -95,3 +100,76 @@ def test_the_demo_tells_who_wins(tmp_path, monkeypatch):
     assert "Best models with a selection_rate_ratio" in result.stdout
     assert (tmp_path / "demo" / "report.html").exists()
     assert (Results.load(tmp_path / "demo" / "store").frame["status"] == "done").all()
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """The results of a run that judges two attributes, one with a small group, for themselves."""
+    folder = tmp_path_factory.mktemp("several")
+    rng = np.random.default_rng(0)
+    sex, origin = rng.choice(["f", "m"], size=3000), rng.choice(["a", "b"], size=3000)
+    origin[:25] = "r"
+    score = rng.normal(size=3000)
+    label = rng.random(3000) < 1 / (1 + np.exp(1 - score - (sex == "m")))
+    pd.DataFrame({"sex": sex, "origin": origin, "x": score, "label": label}).to_parquet(folder / "d.parquet")
+    config = {
+        "data": {"path": str(folder / "d.parquet"), "target": "label", "protected": ["sex", "origin"]},
+        "split": {"method": "random", "train": 0.5, "validation": 0.25, "test": 0.25},
+        "valuation": {"bags": 5, "models": [{"n_estimators": 5}]},
+        "interventions": {
+            "corrected_uar": {"alphas": [0.5], "floors": [0.1], "prevalence_corrections": [1.5]}
+        },
+        "models": {"count": 1, "space": {"n_estimators": 5}},
+        "evaluation": {"groups": "each", "bootstrap": 20},
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Experiment(config).run(folder / "store", n_jobs=1), folder / "store"
+
+
+SETTINGS = "corrected UAR, utility linear, alpha 0.5, scaling minmax, floor 0.1, prevalence correction 1.5"
+
+
+def test_winners_are_told_with_settings_intervals_and_attributes(several, capsys):
+    print_winners(several[0], at_least=0.0)
+    shown = capsys.readouterr().out
+    assert "No model" not in shown
+    first = shown[shown.index("Best models") : shown.index("fnr_ratio")].splitlines()
+    (place,) = [number for number, line in enumerate(first) if line.strip().startswith(SETTINGS)]
+    interval = r"[01]\.\d{3} \([01]\.\d{3} to [01]\.\d{3}\)"
+    assert re.search(rf"{SETTINGS} +{interval} +{interval} +0 *$", first[place])
+    assert re.fullmatch(rf" +sex +{interval} *", first[place + 1])
+    assert re.fullmatch(rf" +origin +{interval} *", first[place + 2])
+
+
+def test_where_nothing_reaches_the_line_the_closest_are_said_to_be(several, capsys):
+    print_winners(several[0], at_least=1.1)
+    shown = capsys.readouterr().out
+    assert "Best models" not in shown
+    title = (
+        "No model has a fpr_ratio of at least 1.1 on the validation part; the closest, and what they achieve"
+    )
+    assert title in shown
+    assert shown.count(SETTINGS) == 3
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_narrow_terminal_folds_settings_and_keeps_all(several, capsys, monkeypatch, width):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_winners(several[0], at_least=0.0)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    table = [line for line in shown[shown.index("Best models") :].splitlines() if line.startswith(" ")]
+    assert max(map(len, table)) <= width
+    assert "\u2026" not in shown
+    assert all(word in shown for word in SETTINGS.split())
+    assert len(re.findall(r"[01]\.\d{3} \([01]\.\d{3} to [01]\.\d{3}\)", shown)) >= 3 * 4 * 3
+
+
+def test_small_groups_are_told_by_status_and_winners(several, capsys):
+    status = run("experiment", "status", several[1]).stdout
+    print_winners(several[0])
+    for text in (status, capsys.readouterr().out):
+        assert re.search(
+            r"Too small to count in ratios: origin='r' \(train 1\d, validation \d, test \d\)\.", text
+        )

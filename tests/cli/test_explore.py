@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from fado import OutOfBagEntropy, explore
 from fado.cli._app import build_app
+from fado.cli.explore import _size
 from fado.datasets import protected_from
 
 RNG = np.random.default_rng(0)
@@ -65,7 +66,32 @@ def test_the_page_is_the_librarys(frame, folder):
     for attribute in expected.to_dict()["attributes"]:
         assert f"Protected attribute {attribute['name']}\n" in result.stdout
         for bias in attribute["biases"]:
-            assert f"  {bias['name']}: {bias['sentence']}\n" in result.stdout
+            assert re.search(
+                rf"^  {bias['name']} [^:\[]+ \[[^:]+, [^:]+\]: {re.escape(bias['sentence'])}$",
+                result.stdout,
+                re.MULTILINE,
+            )
+    assert "In brackets: 95 % intervals.\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("bias", "size"),
+    [
+        ({"id": "prevalence", "format": "percent", "number": 0.0746, "low": 0.0128, "high": 0.138},
+         " 7.46 p.p. [1.28, 13.8]"),
+        ({"id": "base", "format": "percent", "number": 0.137, "low": 0.134, "high": 0.139},
+         " 13.7 % [13.4, 13.9]"),
+        ({"id": "group_size", "format": "times", "number": 2.226, "low": 1.95, "high": 2.54},
+         " 2.23 x [1.95, 2.54]"),
+        ({"id": "separability", "format": "number", "number": 0.011, "low": -0.059, "high": 0.078},
+         " 0.011 [-0.059, 0.078]"),
+        ({"id": "prevalence", "format": "number", "number": 0.0, "low": -0.1, "high": 0.1,
+          "turning": {"format": "percent", "number": 0.5, "low": 0.4, "high": 0.6}}, " 50 p.p. [40, 60]"),
+        ({"id": "base", "format": "number", "number": None, "low": None, "high": None}, ""),
+    ],
+)  # fmt: skip
+def test_a_bias_is_told_with_its_interval(bias, size):
+    assert _size(bias) == size
 
 
 def test_rows_are_shown_only_on_demand(folder):
@@ -80,7 +106,8 @@ def test_rows_are_shown_only_on_demand(folder):
         ("page.pdf", (), ("sex",), "must end in .html or .htm"),
         ("missing/page.html", (), ("sex",), "does not exist"),
         ("bad.html", ("--positive", "maybe"), ("sex",), "is not a label of the target"),
-        ("bad.html", (), ("job",), "holds no values for 'job'"),
+        ("bad.html", (), ("job",), "`--values` holds no values for 'job'"),
+        ("bad.html", (), ("default",), "`--protected` names 'default', the target: name another column."),
         ("bad.html", (), ("sexe",), "must name a column"),
     ],
 )

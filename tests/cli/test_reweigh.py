@@ -136,7 +136,7 @@ def test_targets_of_many_labels_have_no_positive_rate(files):
 @pytest.mark.parametrize(
     ("arguments", "more", "message"),
     [
-        ({"alpha": -1}, [], r"`alpha` must be in \[0, 1\], got -1.0"),
+        ({"alpha": -1}, [], r"`--alpha` must be in \[0, 1\], got -1.0"),
         ({}, ["--floor", "2"], r"`floor` must be in \[0, 1\], got 2.0"),
         ({}, ["--floor", "0.5", "--scaling", "none"], '`floor=0.5` needs `scaling="minmax"`'),
         ({}, ["--correction", "-1"], "`prevalence_correction` must be a number of at least 0"),
@@ -166,7 +166,7 @@ def test_values_of_other_rows_are_refused(files):
     VALUATION[::2].save(files / "values.parquet")
     result = reweigh(files)
     assert result.exit_code == 2
-    assert "`valuation` has 100 rows and X has 200" in result.stderr
+    assert "`--values` has 100 rows and X has 200" in result.stderr
 
 
 def test_help():

@@ -163,7 +163,7 @@ def check_sentence(result, message):
 @pytest.mark.parametrize(
     ("arguments", "more", "message"),
     [
-        ({"alpha": 1.5}, [], r"`alpha` must be in \[0, 1\], got 1.5"),
+        ({"alpha": 1.5}, [], r"`--alpha` must be in \[0, 1\], got 1.5"),
         ({}, ["--strength", "2"], r"`strength` must be in \[0, 1\], got 2.0"),
         (
             {"protected": ["age>=60"]},
@@ -172,8 +172,8 @@ def check_sentence(result, message):
         ),
         ({"protected": ["sax"]}, [], "'sax'"),
         ({"target": "defalt"}, [], "no column 'defalt'; did you mean 'default'"),
-        ({"target": "note"}, [], r"`y` must hold two labels .* got 3 \('a', 'b,c', 'd\"e'\)"),
-        ({"target": "note"}, ["--positive", "a"], r"`y` must hold two labels"),
+        ({"target": "note"}, [], r"`--target` must hold two labels .* got 3 \('a', 'b,c', 'd\"e'\)"),
+        ({"target": "note"}, ["--positive", "a"], r"`--target` must hold two labels"),
         ({}, ["--positive", "ugly"], "`--positive ugly` is not a label of the target"),
         ({"out": "train.txt"}, [], r"`--out` must end in \.csv or \.parquet"),
         ({"out": "none/train.csv"}, [], "directory .*none' does not exist"),
@@ -190,7 +190,7 @@ def test_bad_input_ends_in_one_sentence(files, arguments, more, message):
 def test_values_of_other_rows_are_refused(files):
     VALUATION[:150].save(files / "values.parquet")
     check_sentence(
-        sample(files), "`valuation` has 150 rows and X has 200: pass the valuation of the same rows"
+        sample(files), "`--values` has 150 rows and X has 200: pass the valuation of the same rows"
     )
     (files / "values.parquet").write_bytes(b"PAR1....")
     check_sentence(sample(files), "is not a valuation that FADO saved")
@@ -263,6 +263,19 @@ def test_small_groups_are_left_alone_marked_and_warned_of(with_a_tiny_group, com
         assert "`--min-group-size 0`" in warned[0]
         assert f"{float(lines['b'][4]):.2f}" == f"{float(lines['a'][4]):.2f}"  # rates after, without c's
         assert lines["c *"][2:4] == ["20", "20"]
+
+
+def test_many_small_groups_share_a_line(tmp_path):
+    tiny = [f"t{number}" for number in range(8)]
+    sizes = [2000, 1000, 9, 8, 7, 6, 5, 4, 3, 2]
+    n = sum(sizes)
+    frame = pd.DataFrame({"x": RNG.random(n), "sex": np.repeat(["a", "b", *tiny], sizes)})
+    frame.assign(default=np.arange(n) % 4 // 3).to_parquet(tmp_path / "data.parquet")
+    result = bare(tmp_path, "sample", "--method", "rps")
+    assert result.exit_code == 0, result.stderr
+    lines = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines() if " * " in line]
+    assert [line[0] for line in lines] == [*(f"{name} *" for name in tiny[:5]), "3 more small groups *"]
+    assert lines[-1][1:3] == ["9", "9"]  # 4 + 3 + 2 rows, all kept
 
 
 def test_a_method_without_small_groups_takes_no_size(files):

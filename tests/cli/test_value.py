@@ -119,6 +119,22 @@ def test_patterns_that_fit_nothing_name_the_closest(data, tmp_path):
     check_sentence(value(data, out, "--drop", "id", "--exclude", "id"), "there is no column 'id'")
 
 
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--drop", "default"),
+        ("--exclude", "default"),
+        ("--protected", "default"),
+        ("--protected", "age >= 50 & default == 1"),
+    ],
+)
+def test_the_target_is_no_other_column(data, tmp_path, option, name):
+    check_sentence(
+        value(data, tmp_path / "v.parquet", option, name),
+        f"`{option}` names 'default', the target: name another column",
+    )
+
+
 def test_a_pattern_never_drops_the_target(data, tmp_path):
     result = value(data, tmp_path / "v.parquet", "--drop", "[id]*")
     assert result.exit_code == 0, result.stderr

@@ -1,5 +1,7 @@
 """The page of `explore` in a real browser: it shows what Python computes, and runs nothing from the data."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -204,9 +206,10 @@ def test_values_and_utilities_are_drawn_on_the_scales_that_the_summary_gives(cas
     summary = case.explored().to_dict()
     for attribute in summary["attributes"]:
         scales = {
-            "v_y": {"low": -0.001, "high": 0.003, "neutral": 0.0},
-            "v_z": {"low": -4.0, "high": 6.0, "neutral": 6.0},  # not inside: no line
+            "v_y": {"low": -0.001, "high": 0.003, "neutral": 0.0, "cut": 0.0},
+            "v_z": {"low": -4.0, "high": 6.0, "neutral": 6.0, "cut": 1.0},  # neutral not inside: no line
         }
+        attribute["plane"]["cuts"] = "The dashed lines: v_y at 0 and v_z at 1."
         attribute["values"]["scales"] = attribute["plane"]["scales"] = scales
         attribute["alpha"]["utilities"]["linear"] |= {"low": -8.0, "high": 2.0, "neutral": 0.0}
         del attribute["alpha"]["utilities"]["cobb-douglas"]
@@ -224,20 +227,25 @@ def test_values_and_utilities_are_drawn_on_the_scales_that_the_summary_gives(cas
     shown = browser.evaluate(f"({TICKS})('#alpha')")
     assert [text for text in shown if "mean" not in text][:5] == ["-8", "-5.5", "-3", "-0.5", "2"]
     plane = browser.evaluate("document.querySelector('#plane').innerText")
-    assert "The dashed lines at 0 (v_y) and 1 (v_z) part the corners." in plane
+    assert "Darker: more rows. The dashed lines: v_y at 0 and v_z at 1." in plane
     assert browser.evaluate(f"({TICKS})('#plane')") == ["-0.001", "0", "0.003"]
     buttons = browser.evaluate("[...document.querySelectorAll('[data-utility]')].map((b) => b.textContent)")
     assert buttons == ["Linear", "Difference"]
 
 
-def test_a_summary_without_scales_is_drawn_from_0_to_1(browser, address):
+def test_entropies_are_drawn_from_0_to_1_and_cut_where_the_summary_says(case, browser, address):
+    cut = case.explored().to_dict()["attributes"][0]["plane"]["scales"]["v_y"]["cut"]
+    assert 0.2 < cut < 0.49  # not in the middle: the labels are of unequal shares
     browser.open(address)
     assert browser.evaluate(f"({LINES})('main')") == []
     for box in ("[data-values=v_y]", "[data-values=v_z]"):
         shown = [text for text in browser.evaluate(f"({TICKS})('{box}')") if "rows" not in text]
         assert shown[:5] == ["0", "0.25", "0.5", "0.75", "1"]
-    assert browser.evaluate(f"({TICKS})('#plane')") == ["0", "0.5", "1"]
-    assert "The dashed lines at 0.5 part" in browser.evaluate("document.querySelector('#plane').innerText")
+    low, middle, high = browser.evaluate(f"({TICKS})('#plane')")
+    assert (low, high) == ("0", "1")
+    assert float(middle) == pytest.approx(cut, abs=0.01)
+    plane = browser.evaluate("document.querySelector('#plane').innerText")
+    assert re.search(rf"The dashed lines part sure from unsure: v_y at {cut:.3g}, half of", plane)
 
 
 HOSTILE = [

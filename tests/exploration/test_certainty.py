@@ -33,7 +33,7 @@ def test_a_rare_positive_class_leaves_room_for_doubt():
     assert plane["scales"]["v_z"]["cut"] == pytest.approx(0.5)
     assert unsure_share(plane, "target") == pytest.approx(0.3)
     assert "v_y at 0.0404, half of 0.0808" in plane["cuts"]
-    assert "knowing only how frequent each class of y is gives 0.0808" in lead
+    assert "knowing only the classes' shares of y gives 0.0808" in lead
 
 
 def test_seven_classes_are_cut_by_their_own_shares():

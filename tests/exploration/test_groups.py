@@ -96,7 +96,17 @@ def test_a_long_list_of_groups_ends_in_a_count():
     listed = listed_groups(groups)
     assert len(listed) == MOST_LISTED + 1
     assert listed[-1]["name"] == f"({81 - MOST_LISTED} more)"
+    assert listed[-1]["note"] == "too small to compare"
     assert sum(one["rows"] for one in listed) == sum(sizes)
+
+
+def test_the_count_that_ends_a_list_calls_no_large_group_small():
+    for sizes, note in (
+        ([1000] * 81, "shown with others"),
+        ([1000] * 81 + [20], "shown with others, or too small to compare"),
+    ):
+        groups = show_groups(np.repeat(np.arange(len(sizes)), sizes), tuple(map(str, range(len(sizes)))))
+        assert listed_groups(groups)[-1]["note"] == note
 
 
 def test_a_continuous_attribute_is_cut_into_quarters_and_missing_rows():

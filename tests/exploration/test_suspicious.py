@@ -102,7 +102,7 @@ def test_a_rare_label_is_contradicted_only_below_half_of_its_share():
     found = contradicted_of(y, agreement)
     assert sum(group["contradicted"] for group in found["groups"]) == 0
     assert found["sentence"] == "Models confidently contradict none of the labels."
-    assert found["rule"].endswith("which is less for rare labels: 0.5 % for “True”.")
+    assert found["rule"].endswith("which is less for rare labels: 0.5 % for “y = True”.")
     agreement[:4] = 0.005
     found = contradicted_of(y, agreement)
     assert sum(group["contradicted"] for group in found["groups"]) == 4

@@ -97,7 +97,7 @@ def test_a_mean_that_turns_is_told_in_its_own_numbers():
 
 def test_too_few_rows_for_quarters_are_told():
     bias, _ = prevalence_of(np.arange(30) % 2, age=np.linspace(20, 80, 30))
-    assert bias["sentence"] == "There are too few rows to follow the rate of “1” along age."
+    assert bias["sentence"] == "There are too few rows to follow the rate of “y = 1” along age."
 
 
 def test_chance_seldom_makes_a_turn():

@@ -15,6 +15,8 @@ __all__ = ["print_before_after"]
 
 FloatArray = npt.NDArray[np.float64]
 
+MOST_SMALL = 5  # small groups that have a line each; crossed attributes make hundreds
+
 
 def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int = 0) -> None:
     """Print a line per group and one for all rows.
@@ -26,7 +28,7 @@ def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int 
     factors : ndarray
         What each row's weight is multiplied by; a row that was dropped has 0.
     min_group_size : int
-        Groups that are small by it are marked.
+        Groups that are small by it are marked, and beyond a few of them told in one line.
     """
     before, after = inputs.weights, inputs.weights * factors
     positives = inputs.positives
@@ -36,10 +38,15 @@ def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int 
     header += ["effective\nsize", "effective\nsize after"]
     groups = group_rows(inputs.attributes, quarters=True)
     small = small_groups(groups.sizes, min_group_size)
+    shown = in_shown_order(groups, inputs.attributes)
+    pooled = [group for group in shown if small[group]][MOST_SMALL:]
     parts = [
         (groups.titles[group] + (" *" if small[group] else ""), groups.codes == group)
-        for group in in_shown_order(groups, inputs.attributes)
+        for group in shown
+        if group not in pooled
     ]
+    if pooled:
+        parts.append((f"{len(pooled)} more small groups *", np.isin(groups.codes, pooled)))
     lines = []
     for title, members in (*parts, ("all rows", np.ones(inputs.n_rows, dtype=bool))):
         line: list[Any] = [title, int(members.sum()), int((factors[members] > 0).sum())]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
@@ -19,8 +20,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-# arguments of the library that have another name on this side
+# arguments of the library that have another name on this side, where a command has such an option
 _OPTIONS = {
+    "y": "--target",
+    "sensitive_features": "--protected",
+    "pos_label": "--positive",
+    "valuation": "--values",
+    "alpha": "--alpha",
     "z_exclude": "--exclude",
     "sample_weight": "--weight",
     "groups": "--groups",
@@ -34,12 +40,14 @@ _OPTIONS = {
 
 def in_sentences(command: Command) -> Command:
     """Turn a command's errors and warnings into sentences on stderr."""
+    own = {f"--{name.replace('_', '-')}" for name in inspect.signature(command).parameters}
+    options = {argument: option for argument, option in _OPTIONS.items() if option in own}
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         with interruptible() as interrupts:
             try:
-                with _plain_warnings():
+                with _plain_warnings(options):
                     return command(*args, **kwargs)
             except KeyboardInterrupt:
                 refuse("interrupted.", INTERRUPTED)
@@ -51,7 +59,7 @@ def in_sentences(command: Command) -> Command:
                 sentence = _sentence_of(error)
                 if sentence is None:
                     raise
-                refuse(sentence)
+                refuse(_in_options(sentence, options))
 
     return run  # type: ignore[return-value]
 
@@ -75,13 +83,13 @@ def _sentence_of(error: Exception) -> str | None:
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
+def _plain_warnings(options: Mapping[str, str]) -> Iterator[None]:
     said = set()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         if str(message) not in said:
             said.add(str(message))
-            _say("warning", message)
+            _say("warning", _in_options(str(message), options))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -89,9 +97,14 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def _say(what: str, message: Any) -> None:
-    sentence = " ".join(str(message).split())
-    for argument, option in _OPTIONS.items():
+def _in_options(sentence: str, options: Mapping[str, str]) -> str:
+    """Say `--bags` where the library says `n_bags`."""
+    for argument, option in options.items():
         sentence = re.sub(rf"`{argument}`", f"`{option}`", sentence)
         sentence = re.sub(rf"`{argument}=([^`]*)`", rf"`{option} \1`", sentence)
+    return sentence
+
+
+def _say(what: str, message: Any) -> None:
+    sentence = " ".join(str(message).split())
     print(f"{what}: {sentence}", file=sys.stderr, flush=True)

@@ -119,12 +119,12 @@ def read_inputs(
         if name is not None and name not in table.column_names:
             raise ValueError(f"The table has no column {name!r}{closest_names(name, table.column_names)}")
     for option, name in beside.items():
-        if name == target:
-            raise ValueError(f"`{option}` names {name!r}, the target: name another column.")
-    unseen = {*columns_named(table.column_names, drop, "--drop"), *beside.values()}
+        _check_not_target(option, [name], target)
     others = table.drop_columns([target])
+    unseen = {*columns_named(others.column_names, drop, "--drop", target), *beside.values()}
     attributes, sources = {}, {}
     for expression in protected:
+        _check_not_target("--protected", source_columns(table, expression), target)
         name = short_name(others, expression)
         check_compared(others, expression)
         attributes[name] = protected_from(others, expression).rename(name)
@@ -142,14 +142,15 @@ def read_inputs(
     )
 
 
-def columns_named(names: Sequence[str], wanted: Sequence[str], option: str) -> list[str]:
+def columns_named(names: Sequence[str], wanted: Sequence[str], option: str, target: str) -> list[str]:
     """Find columns by their names, or by patterns as a shell has them; a column called like a pattern wins.
 
     Examples
     --------
-    >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
+    >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop", target="income")
     ['age_1', 'age_2', 'sex']
     """
+    _check_not_target(option, wanted, target)
     found: dict[str, None] = {}
     for name in wanted:
         here = names_like(name, names)
@@ -158,6 +159,11 @@ def columns_named(names: Sequence[str], wanted: Sequence[str], option: str) -> l
             raise ValueError(f"`{option}` names {name!r}: {what}{closest_names(name, names)}")
         found.update(dict.fromkeys(here))
     return list(found)
+
+
+def _check_not_target(option: str, names: Sequence[str | None], target: str) -> None:
+    if target in names:
+        raise ValueError(f"`{option}` names {target!r}, the target: name another column.")
 
 
 def _read_labels(target: pa.ChunkedArray, positive: str | None) -> Labels:

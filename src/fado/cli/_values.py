@@ -23,7 +23,10 @@ def load_values(path: Path, name: str, target: pa.ChunkedArray) -> Valuation:
     valuation = Valuation.load(path)
     note = valuation.provenance.made_for  # values that were not made on a command line have none
     if note is not None and note.target != name:
-        raise ValueError(f"The values in {str(path)!r} are of the target {note.target!r}, not of {name!r}.")
+        raise ValueError(
+            f"The values in {str(path)!r} are of the target {note.target!r}, not of {name!r}: name another "
+            "file, or value this target."
+        )
     if note is not None and len(valuation) == len(target) and note.digest != _digest(target):
         raise ValueError(
             f"The values in {str(path)!r} were made for a table whose {name!r} differs or stands in another "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from fado.experiment import Experiment, Results
 __all__ = ["experiment"]
 
 SHOWN_RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+SHOWN_GROUPS = 5
 FITS_FAILED = 1
 
 experiment = typer.Typer(
@@ -98,6 +99,7 @@ def status(store: Store) -> None:
     results = Results.load(store)
     counts = results.frame.groupby(["intervention", "status"], sort=False).size().unstack(fill_value=0)
     print(results)
+    _print_left_out(results)
     print_table("", ["intervention", *counts.columns], [[name, *row] for name, row in counts.iterrows()])
 
 
@@ -114,21 +116,63 @@ def report(
 
 
 def print_winners(results: Results, at_least: float = 0.8) -> None:
-    """Print what counts as positive, and for every ratio each intervention's best model that keeps it."""
+    """Print what counts as positive, and for every ratio each intervention's best model that keeps it.
+
+    Of an intervention that has none the model that comes closest is told, in a table of its own.
+    """
     if results.positive:
         print(f"Positive is {results.positive}.")
+    _print_left_out(results)
     for metric in SHOWN_RATIOS:
-        best = results.best(metric, at_least)
-        rows = [
-            [row["intervention"], row["alpha"], row["test_tpr"], row[f"test_{metric}"], int(row["model"])]
-            for _, row in best.iterrows()
-        ]
-        print_table(
-            f"Best models with a {metric} of at least {at_least} on the {results.chosen_on} part, and what "
-            "they achieve on the test part",
-            ["intervention", "alpha", "TPR", metric, "model"],
-            rows,
-        )
+        _print_ratio(results, metric, at_least)
+
+
+def _print_ratio(results: Results, metric: str, at_least: float) -> None:
+    winners = results.winners(metric, at_least).to_dict("records")
+    line = f"{metric} of at least {at_least} on the {results.chosen_on} part"
+    best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
+    whose = "of these interventions " if best else ""
+    for title, rows in (
+        (f"Best models with a {line}, and what they achieve on the test part", best),
+        (f"No model {whose}has a {line}; the closest, and what they achieve on the test part", closest),
+    ):
+        if rows:
+            cells = [cells for row in rows for cells in _winner_cells(row, results.attributes)]
+            print_table(title, ["intervention and settings", "TPR", metric, "model"], cells)
+    if not winners:
+        print(f"No model can be compared by its {metric}.")
+
+
+def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> Iterator[list[Any]]:
+    """Give a row of one model's settings and metrics, and below it one for the ratio of each attribute."""
+    named = ", ".join(filter(None, [winner["intervention"], winner["settings"]]))
+    yield [named, _with_interval(winner, "tpr"), _with_interval(winner, "ratio"), int(winner["model"])]
+    for attribute in attributes if len(attributes) > 1 else ():
+        yield [f"  {attribute}", "", _with_interval(winner, f"ratio[{attribute}]"), ""]
+
+
+def _with_interval(winner: dict[Any, Any], name: str) -> str:
+    low, high = (winner.get(f"{name}_{end}") for end in ("low", "high"))
+    if low is None or low != low:
+        return f"{winner[name]:.3f}"
+    return f"{winner[name]:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _print_left_out(results: Results) -> None:
+    """Say which groups are too small to count in ratios."""
+    small = results.left_out
+    if not small:
+        return
+    told = [
+        f"{group['group']} ({', '.join(f'{part} {rows}' for part, rows in _rows_of(group).items())})"
+        for group in small
+    ]
+    more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
+    print(f"Too small to count in ratios: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+
+
+def _rows_of(group: dict[str, Any]) -> dict[str, int]:
+    return {part: rows for part, rows in group.items() if part not in ("group", "attribute")}
 
 
 def _print_plan(chosen: Experiment, jobs: int | None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +16,8 @@ from fado.cli._values import load_values
 from fado.tabular import MIN_GROUP_SIZE
 
 __all__ = ["explore"]
+
+_UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
 @in_sentences
@@ -53,6 +56,19 @@ def explore(
         if attribute["left_out"]:
             print(f"  {attribute['left_out']}")
         for bias in attribute["biases"]:
-            print(f"  {bias['name']}: {bias['sentence']}")
+            print(f"  {bias['name']}{_size(bias)}: {bias['sentence']}")
         print(f"  Columns: {attribute['columns']['sentence']}")
+    print("In brackets: 95 % intervals.")
     print(f"Page written to {out}")
+
+
+def _size(bias: Mapping[str, Any]) -> str:
+    """Give a bias's number and its interval as the page's heading does; nothing if it is not known."""
+    head = bias.get("turning") or bias
+    if head["number"] is None:
+        return ""
+    factor, unit = _UNITS[head["format"]]
+    if unit == " %" and bias["id"] == "prevalence":  # a gap between two shares
+        unit = " p.p."
+    number, low, high = (f"{factor * head[key]:.3g}" for key in ("number", "low", "high"))
+    return f" {number}{unit} [{low}, {high}]"

@@ -86,7 +86,7 @@ def value(
 def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]]:
     """Keep from each attribute's models the columns it was made from, and what the user names."""
     there = inputs.features.column_names
-    by_hand = columns_named(there, exclude, "--exclude")
+    by_hand = columns_named(there, exclude, "--exclude", inputs.name)
     return {
         name: list(dict.fromkeys([*by_hand, *(source for source in sources if source in there)]))
         for name, sources in inputs.sources.items()

@@ -101,7 +101,6 @@ def _class_cut(variable: Variable, name: str) -> Cut:
         return Cut(0.5, f"the middle of the scale, since all rows have one {name}")
     return Cut(
         uninformed / 2,
-        f"half of {plain_number(uninformed)}, which knowing only how frequent each class of {name} is "
-        "would give",
+        f"half of {plain_number(uninformed)}, which knowing only the classes' shares of {name} would give",
         uninformed,
     )

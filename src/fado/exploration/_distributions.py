@@ -81,7 +81,7 @@ def _nothing_learnt(material: Material, variable: Variable) -> str:
     name, uninformed = material.shown_name(variable), cut_of(material, variable).uninformed
     if uninformed is None:
         return f"knowing only the mean of {name} gives 1"
-    return f"knowing only how frequent each class of {name} is gives {plain_number(uninformed)}"
+    return f"knowing only the classes' shares of {name} gives {plain_number(uninformed)}"
 
 
 def _per_cell(material: Material, variable: str, attribute: Attribute, labels: Any) -> list[dict[str, Any]]:

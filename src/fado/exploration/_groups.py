@@ -20,12 +20,13 @@ MOST_GROUPS = 12
 MOST_LISTED = 60
 HIDDEN = -1
 
-COMPARED, POOLED, SMALL, UNNAMED = "compared", "pooled", "small", "unnamed"
+COMPARED, POOLED, SMALL, UNNAMED, SEVERAL = "compared", "pooled", "small", "unnamed", "several"
 NOTES = {
     COMPARED: None,
     POOLED: "shown with others",
     SMALL: "too small to compare",
     UNNAMED: "too small to compare or to name",
+    SEVERAL: "shown with others, or too small to compare",
 }
 
 
@@ -156,13 +157,11 @@ def show_groups(
 
 def listed_groups(groups: ShownGroups) -> list[dict[str, Any]]:
     """List all groups with their rows as plain data, each with a note if it is not compared."""
-    listed = list(groups.listed)
-    more = listed[MOST_LISTED:]
+    listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
     if more:
-        listed = [
-            *listed[:MOST_LISTED],
-            ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), SMALL),
-        ]
+        standings = {one.standing for one in more}
+        standing = standings.pop() if len(standings) == 1 else SEVERAL
+        listed.append(ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), standing))
     return [
         {
             "name": one.name,

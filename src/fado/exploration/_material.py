@@ -114,11 +114,9 @@ class Material:
         return self.target_name if variable is self.target else variable.name
 
     def speak_label(self, code: int) -> str:
-        """Give a label for a sentence, where one number among several would say nothing by itself."""
+        """Give a label for a sentence, where a bare "True" or "2" would say nothing."""
         label = self.target.classes[code]
-        if len(self.target.classes) == 2 or isinstance(label, str):
-            return str(label)
-        return f"{self.target_name} = {label}"
+        return label if isinstance(label, str) else f"{self.target_name} = {label}"
 
     def agreement(self, name: str) -> FloatArray | None:
         """Give the agreement of models and labels; None for values that came without."""
