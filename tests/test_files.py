@@ -1,5 +1,7 @@
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -48,3 +50,37 @@ def test_impossible_places_are_refused(tmp_path):
         pass
     with pytest.raises(IsADirectoryError, match="is a directory: name a file"), replacing(tmp_path):
         pass
+
+
+ABANDON = """
+import os, sys
+from fado._files import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    if sys.argv[2] == "killed":
+        os.kill(os.getpid(), 9)
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_and_a_living_writers_is_not(tmp_path):
+    path = tmp_path / "out [1].txt"
+    other = tmp_path / ".out [1].txt.mine.part"  # not of the form that we leave behind
+    other.write_text("mine")
+    subprocess.run([sys.executable, "-c", ABANDON, path, "killed"], check=False)
+    (left,) = {found for found in tmp_path.iterdir() if found != other}
+    assert left.name.startswith(".out [1].txt.")
+    with subprocess.Popen(
+        [sys.executable, "-c", ABANDON, path, "living"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as living:
+        assert living.stdout.readline() == b"writing\n"
+        assert not left.exists()  # the second writer has put away what the first left
+        with replacing(path) as temporary:
+            temporary.write_text("whole")
+        assert path.read_text() == "whole"
+        assert len(list(tmp_path.glob(".out*.part"))) == 2
+        living.stdin.close()
+        assert living.wait() == 0
+    assert path.read_text() == "half"
+    assert sorted(tmp_path.iterdir()) == [other, path]

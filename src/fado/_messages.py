@@ -32,9 +32,12 @@ def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:
     "'a', 'b'"
     >>> list_names(list("abcdefg"))
     'a, b, c, d, e and 2 more'
+    >>> list_names(["sex='f', age='old'", "sex='m', age='old'"])
+    "sex='f', age='old'; sex='m', age='old'"
     """
-    more = len(names) - most
-    return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")
+    shown, more = list(map(str, names[:most])), len(names) - most
+    comma = "; " if any(", " in name for name in shown) else ", "
+    return comma.join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def closest_names(name: str, names: Sequence[str], otherwise: str = ".") -> str:

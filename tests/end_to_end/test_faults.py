@@ -10,9 +10,10 @@ import time
 
 import pandas as pd
 import pytest
-from benchmarks.faults import done_fits, killed_until_done, start
+from benchmarks.faults import RUN, child_of, done_fits, is_alive, killed_until_done, start, wait_until
 
 from fado.experiment import Experiment, Results
+from fado.experiment.store._lock import RunLock, StoreInUseError, holder_of
 
 CONFIG = """
 [data]
@@ -70,7 +71,9 @@ def test_twenty_kills_leave_no_trace(config, undisturbed, tmp_path):
 CRASHING = """
 import faulthandler, sys
 from fado.cli import main
+from fado.experiment import Experiment
 from fado.experiment.run import Bench
+Experiment.run.__kwdefaults__["isolated"] = False
 scores, rate = Bench.scores, sys.argv.pop(1)
 def crashing(bench, recipe, parameters, stop=None):
     if recipe.intervention == "RW" and repr(parameters["learning_rate"]) == rate:
@@ -81,7 +84,9 @@ main()
 """
 
 
-def test_a_fit_that_crashes_the_process_is_set_aside_after_three_tries(config, undisturbed, tmp_path):
+def test_a_fit_that_crashes_an_unsupervised_process_is_set_aside_after_three_tries(
+    config, undisturbed, tmp_path
+):
     frame, store = undisturbed[1].frame, tmp_path / "s"
     rate = float(frame.loc[frame["model"] == 2, "learning_rate"].iloc[0])
     command = [sys.executable, "-c", CRASHING, repr(rate), "experiment", "run", config, "--store", store]
@@ -131,6 +136,51 @@ def test_signals_stop_cleanly_within_five_seconds(running, number, code):
     assert "Traceback" not in err
     assert Results.load(store).frame["status"].isin(["pending", "done"]).all()
     assert (store / "lock").read_text() == ""
+
+
+def is_free(store):
+    try:
+        with RunLock(store / "lock"):
+            return True
+    except StoreInUseError:
+        return False
+
+
+def test_a_child_does_not_outlive_a_killed_supervisor(running):
+    process, _, store = running
+    child = child_of(process.pid)
+    assert is_alive(child)
+    process.kill()
+    process.wait()
+    assert wait_until(lambda: not is_alive(child), 5)
+    assert wait_until(lambda: is_free(store), 5)
+
+
+def test_a_killed_child_is_followed_by_another(running):
+    process, _, store = running
+    first = child_of(process.pid)
+    os.kill(first, signal.SIGKILL)
+    assert wait_until(lambda: child_of(process.pid) not in (None, first), 30)
+    assert wait_until(lambda: list((store / "running").glob("*-*")), 60)  # it is at work
+    assert holder_of(store / "lock")["pid"] == process.pid
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_ctrl_c_reaches_the_child_too(tmp_path, group):
+    """From a terminal Ctrl-C goes to all processes of the group; `kill` sends it to one."""
+    path = tmp_path / "slow.toml"
+    path.write_text(SLOW)
+    command = [*RUN, str(path), "--store", str(tmp_path / "store"), "--jobs", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert wait_until(lambda: list(tmp_path.glob("store/running/*-*")), 60)
+    child = child_of(process.pid)
+    (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert not is_alive(child)
+    assert (tmp_path / "store" / "lock").read_text() == ""
+    assert not list((tmp_path / "store" / "running").iterdir())
 
 
 def test_ctrl_c_twice_stops_at_once(running):
@@ -193,8 +243,8 @@ def test_a_disk_that_fails_at_any_write_loses_nothing(config, undisturbed, tmp_p
     with monkeypatch.context() as patched:
         patched.setattr("fado._files.os.fsync", fsync)
         with pytest.raises(OSError, match="cannot be written: Read-only file system"):
-            Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2)
-    results = Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2)
+            Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2, isolated=False)
+    results = Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2, isolated=False)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
 
 

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from fado.experiment import Experiment
+from fado.experiment.run import run_experiment
 
 TINY = {
     "data": {
@@ -33,6 +34,13 @@ TINY = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch):
+    """Runs stay in this process, where a test can reach into them, unless they say `isolated=True`."""
+    for function in (Experiment.run, run_experiment):
+        monkeypatch.setitem(function.__kwdefaults__, "isolated", False)
+
+
 @pytest.fixture
 def table():
     """The tiny configuration, to be changed at will."""
@@ -43,6 +51,6 @@ def table():
 def undisturbed(tmp_path_factory):
     """The store, results and report of an undisturbed run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    results = Experiment(copy.deepcopy(TINY)).run(folder / "store", n_jobs=1)
+    results = Experiment(copy.deepcopy(TINY)).run(folder / "store", n_jobs=1, isolated=False)
     results.report(folder / "report.html")
     return folder, results

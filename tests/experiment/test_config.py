@@ -1,5 +1,7 @@
 """Configurations: what is right is read, what is wrong is named with its place."""
 
+import copy
+import datetime
 import tomllib
 
 import pytest
@@ -97,6 +99,15 @@ WRONG = [
     ("models.deadline", 0, r"`models.deadline` must be a number above 0, got 0"),
     ("evaluation.max_fpr", 1.0, r"`evaluation.max_fpr` must be a number in \(0, 1\), got 1.0"),
     ("evaluation.max_fpr", float("nan"), r"`evaluation.max_fpr` must be a number in \(0, 1\), got nan"),
+    ("evaluation.groups", "both", r"`evaluation.groups` must be 'crossed' or 'each', got 'both'"),
+    ("data.min_group_size", -1, r"`data.min_group_size` must be a whole number of at least 0, got -1"),
+    ("data.rows", 10**12, r"`data.rows` must be at most 1,000,000,000, got 1000000000000"),
+    ("models.count", 10**12, r"`models.count` must be at most 100,000, got 1000000000000"),
+    ("evaluation.bootstrap", 10**12, r"`evaluation.bootstrap` must be at most 100,000, got 1000000000000"),
+    ("valuation.bags", 10**10, r"`valuation.bags` must be at most 100,000, got 10000000000"),
+    ("models.space.n_estimators", 10**12, r"`models.space.n_estimators` must be at most 1,000,000, got 1"),
+    ("models.space.subsample", {"log_uniform": [0.5, 1.5]}, r"subsample.log_uniform\[1\]` must be at most 1"),
+    ("seed", 10**1000, r"`seed` must be at most 4,294,967,295, got a whole number of more than 1000 digits"),
     ("evaluation.threshold", "train", r"`evaluation.threshold` must be 'test' or 'validation', got 'train'"),
 ]
 
@@ -162,7 +173,7 @@ def test_presets_are_written_once_and_read(tmp_path):
 
 def test_a_seed_beyond_what_samplers_take_is_refused(table):
     table["seed"] = 2**32
-    with pytest.raises(ValueError, match="`seed` must be at most 4294967295, got 4294967296"):
+    with pytest.raises(ValueError, match="`seed` must be at most 4,294,967,295, got 4294967296"):
         Experiment(table)
 
 
@@ -218,3 +229,126 @@ def test_what_a_store_asked_for_is_kept_when_it_is_not_registered(table):
     assert flat["interventions.theirs.shares"] == [0.5]
     assert flat["interventions.uar.utilities"] == ["theirs"]
     assert flat["interventions.none"] is True
+
+
+def test_a_grid_that_nobody_gets_through_is_refused_before_it_is_listed(table):
+    many = [number / 1000 for number in range(1000)]
+    table["interventions"] = {
+        "corrected_uar": {"alphas": many, "floors": many, "prevalence_corrections": many},
+        "uar": {"alphas": [0.5]},
+    }
+    message = (
+        r"`interventions.corrected_uar` has 1,000,000,000 combinations .* 2,000,000,008 trials, more than"
+    )
+    with pytest.raises(ValueError, match=message):
+        config_from(table)
+
+
+def deep(depth, shell):
+    inner = shell(None)
+    for _ in range(depth):
+        inner = shell(inner)
+    return inner
+
+
+ODD = [
+    None, True, -1, 0, 10**12, -(10**400), 10**5000, 1.5, float("nan"), float("inf"), "", "\0", "x" * 10_000,
+    [], [None], [[]], ["a", "a"], [float("nan")] * 2, [1, True], {}, {"a": 1}, {1: 2}, [{}],
+    {"log_uniform": [1, 10**400]},
+    {"choices": {}}, datetime.date(2020, 1, 1), datetime.time(1), b"x", deep(5000, lambda inner: [inner]),
+    deep(5000, lambda inner: {"a": inner}),
+]  # fmt: skip
+
+
+def places(table, above=()):
+    for key, value in table.items():
+        yield (*above, key)
+        if isinstance(value, dict):
+            yield from places(value, (*above, key))
+        elif isinstance(value, list):
+            yield from ((*above, key, position) for position in range(len(value)))
+
+
+def test_whatever_stands_under_a_key_is_read_or_refused_with_the_key():
+    whole = tomllib.loads(preset_text("quick"))
+    whole["data"] |= {"drop": ["x"], "exclude": ["y"], "weight": "w", "groups": "g", "min_group_size": 30}
+    whole["valuation"]["models"] = [{"n_estimators": 5}]
+    whole["models"] |= {"deadline": 3}
+    whole["evaluation"]["groups"] = "each"
+    for place in places(whole):
+        for value in ODD:
+            table = copy.copy(whole)
+            inner = table
+            for key in place[:-1]:
+                inner[key] = copy.copy(inner[key])
+                inner = inner[key]
+            inner[place[-1]] = value
+            try:
+                config_from(table)
+            except ValueError as error:
+                message = str(error)
+                assert place[0] in message
+                assert len(message) < 500
+
+
+@pytest.mark.parametrize("value", [None, 3, [], "seed = 1", deep(5000, lambda inner: [inner])])
+def test_a_configuration_that_is_no_table_is_refused(value):
+    with pytest.raises(ValueError, match="The configuration must be a table, got "):
+        config_from(value)
+
+
+UNREADABLE = [
+    (b"", "is empty: `fado experiment init` writes one"),
+    (b"\xef\xbb\xbf \n", "is empty"),
+    ('title = "Stra\u00dfe"'.encode("latin-1"), "is not UTF-8 text: save it as UTF-8"),
+    ("seed = 1".encode("utf-16"), "is not UTF-8 text: save it as UTF-8"),
+    (b"seed = " + b"[" * 5000 + b"]" * 5000, "is nested too deeply"),
+    (b"seed = " + b"9" * 5000, "is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), UNREADABLE)
+def test_a_file_that_is_no_toml_is_named(tmp_path, content, message):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"The configuration '.*mine\.toml' {message}"):
+        read_config(path)
+
+
+def test_a_directory_is_no_configuration(tmp_path):
+    with pytest.raises(ValueError, match="is a directory: name a TOML file"):
+        read_config(tmp_path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    path = tmp_path / "marked.toml"
+    path.write_text(preset_text("quick"), encoding="utf-8-sig")
+    assert read_config(path) == config_from(tomllib.loads(preset_text("quick")))
+
+
+def by_column(table, **parts):
+    return config_from(table | {"split": {"method": "column", "column": "month", **parts}}).split
+
+
+def test_validation_may_be_a_share_of_what_trains(table):
+    split = by_column(table, train=[0, 1], test=[2], validation=0.25)
+    assert (split.validation, split.has_validation) == (0.25, True)
+    assert by_column(table, train=[0, 1], test=[2], validation=0).has_validation is False
+    for value in (1, -0.1, "0.2", {}):
+        with pytest.raises(ValueError, match=r"`split.validation` must be a list of values or a number in"):
+            by_column(table, train=[0, 1], test=[2], validation=value)
+
+
+def test_a_validation_part_of_the_value_0_is_one(table):
+    assert by_column(table, train=[1], test=[2], validation=[0]).has_validation is True
+    assert by_column(table, train=[1], test=[2], validation=[]).has_validation is False
+    assert config_from(table).split.has_validation is True
+
+
+def test_what_fits_are_named_by_is_that_of_earlier_releases(table):
+    flat = config_from(table).flat()
+    assert [place for place in flat if place.startswith("evaluation")] == [
+        "evaluation.max_fpr", "evaluation.threshold", "evaluation.bootstrap"
+    ]  # fmt: skip
+    table["evaluation"]["groups"] = "each"
+    assert config_from(table).flat()["evaluation.groups"] == "each"

@@ -140,7 +140,11 @@ def test_a_part_without_rows_is_refused(customers, tmp_path):
     frame, table = customers
     frame["customer"] = 0
     frame.to_parquet(tmp_path / "data.parquet")
-    with pytest.raises(ValueError, match=r"The [a-z]+ part has no rows: change the `split`"):
+    message = (
+        r"The validation part has no rows: `split.validation` is 0.25 of the rows \(rows of equal "
+        r"'customer', `data.groups`, stay together\); give it a larger share"
+    )
+    with pytest.raises(ValueError, match=message):
         named(table, groups="customer", drop=["weight"])
 
 
@@ -180,5 +184,118 @@ def test_an_experiment_with_weights_and_groups_runs_and_resumes(customers, tmp_p
     pd.testing.assert_frame_equal(again.frame, results.frame, check_exact=True)
     del table["data"]["groups"]
     table["data"]["drop"] = ["customer"]
-    with pytest.raises(ValueError, match=r"data.groups was 'customer' and is None"):
+    with pytest.raises(ValueError, match=r"`data.groups` = 'customer', the configuration says None"):
         Experiment(table).run(tmp_path / "s")
+
+
+@pytest.mark.parametrize("key", ["drop", "exclude"])
+def test_columns_may_be_named_by_a_pattern(table, key):
+    table["data"][key] = ["velocity_*", "month"]
+    data = read_data(Experiment(table).config)
+    matched = {"velocity_6h", "velocity_24h", "velocity_4w", "month"}
+    names = set(data.problem.table.names)
+    assert (names & matched if key == "drop" else set(data.excluded) ^ matched) == set()
+    table["data"][key] = ["volocity_*"]
+    with pytest.raises(ValueError, match=r"No column matches 'volocity_\*'"):
+        read_data(Experiment(table).config)
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name(table, tmp_path):
+    frame = make_account_fraud(2000, random_state=0)
+    frame["x[a]"], frame["xa"] = 1.0, 2.0
+    frame.to_parquet(tmp_path / "data.parquet")
+    table["data"] = {"path": str(tmp_path / "data.parquet"), "target": "fraud_bool", "protected": "source"}
+    table["data"] |= {"drop": ["x[a]"], "exclude": ["x*"], "min_group_size": 0}
+    data = read_data(Experiment(table).config)
+    assert "x[a]" not in data.problem.table.names
+    assert data.excluded == ("xa",)  # a pattern finds only what models see
+
+
+def test_a_pattern_of_columns_reaches_the_models_of_the_attribute(table, tmp_path):
+    table["interventions"] = {"rps": False, "rw": False, "uar": {"alphas": [0.0]}}
+    table["models"]["count"] = 1
+    plain = Experiment(table).run(tmp_path / "plain", n_jobs=1).frame
+    table["data"]["exclude"] = ["*"]
+    blind = Experiment(table).run(tmp_path / "blind", n_jobs=1).frame
+    assert plain["test_threshold"].iloc[0] == blind["test_threshold"].iloc[0]  # untouched
+    assert plain["test_threshold"].iloc[1] != blind["test_threshold"].iloc[1]
+
+
+def test_an_attribute_of_several_columns_hides_them_all(table):
+    table["data"]["protected"] = "customer_age>=50 & income>=0.5"
+    data = read_data(Experiment(table).config)
+    assert data.sources == {"customer_age>=50 & income>=0.5": ("customer_age", "income")}
+
+
+def test_an_attribute_that_tells_no_rows_apart_is_refused(table):
+    table["data"]["protected"] = ["source", "customer_age>=500"]
+    with pytest.raises(ValueError, match=r"`data.protected\[1\]` 'customer_age>=500' is true in no row"):
+        read_data(Experiment(table).config)
+
+
+def test_a_fixed_test_part_with_a_validation_part_at_random(customers):
+    frame, table = customers
+    table["split"] = {"method": "column", "column": "month", "train": [0, 1, 2, 3, 4, 5], "test": [6, 7]}
+    fixed = named(table, drop=["customer", "weight"])
+    table["split"]["validation"] = 0.25
+    data = named(table, drop=["customer", "weight"])
+    np.testing.assert_array_equal(data.parts["test"], np.flatnonzero(frame["month"] >= 6))
+    both = np.union1d(data.parts["train"], data.parts["validation"])
+    np.testing.assert_array_equal(both, fixed.parts["train"])
+    assert len(both) == len(data.parts["train"]) + len(data.parts["validation"])
+    cells = data.groups.codes * 2 + data.positive
+    for cell in np.unique(cells):  # stratified as a random split
+        drawn, of = ((cells[rows] == cell).sum() for rows in (data.parts["validation"], both))
+        assert abs(drawn - 0.25 * of) <= 1
+    again = named(table, drop=["customer", "weight"])
+    np.testing.assert_array_equal(again.parts["validation"], data.parts["validation"])
+    together = named(table, drop=["weight"], groups="customer")
+    people = [set(frame["customer"].iloc[together.parts[part]]) for part in ("train", "validation")]
+    assert not people[0] & people[1]
+    assert abs(len(together.parts["validation"]) / len(both) - 0.25) < 0.05
+
+
+def test_a_share_that_draws_nothing_is_named(customers):
+    _, table = customers
+    table["split"] = {"method": "column", "column": "month", "train": [0], "test": [6], "validation": 1e-9}
+    message = (
+        r"The validation part has no rows: `split.validation` is 1e-09 of the rows of `split.train`; give"
+    )
+    with pytest.raises(ValueError, match=message):
+        named(table, drop=["customer", "weight"])
+    table["split"] = {"method": "column", "column": "month", "train": ["0"], "test": [6]}
+    message = r"`split.train\[0\]` is '0', which no row of 'month' has; it has 0, 1, 2, 3, 4, 5, 6, 7\."
+    with pytest.raises(ValueError, match=message):
+        named(table, drop=["customer", "weight"])
+
+
+def test_a_part_of_one_label_is_named_with_its_values(customers, tmp_path):
+    frame, table = customers
+    frame["part"] = np.where(frame["fraud_bool"] == 1, "train", "test")
+    frame.loc[frame.index[frame["fraud_bool"] == 0][:50], "part"] = "train"
+    frame.to_parquet(tmp_path / "data.parquet")
+    table["split"] = {"method": "column", "column": "part", "train": ["train"], "test": ["test"]}
+    message = (
+        r"The test part \([0-9,]+ rows\) holds only negatives of 'fraud_bool': `split.test` names the rows "
+        r"whose 'part' is 'test'; name other values"
+    )
+    with pytest.raises(ValueError, match=message):
+        named(table, drop=["customer", "weight"])
+
+
+def test_changing_the_attribute_of_a_store_names_the_attribute(table, tmp_path):
+    table["interventions"] = {"rps": False, "rw": False}
+    table["data"]["protected"] = "source"
+    table["data"]["min_group_size"] = 0
+    Experiment(table).run(tmp_path / "s", n_jobs=1)
+    table["data"]["protected"] = "housing_status"
+    message = (
+        r"^The store was made with `data.protected` = \['source'\], the configuration says "
+        r"\['housing_status'\]: undo the change, or use another store\.$"
+    )
+    with pytest.raises(ValueError, match=message):
+        Experiment(table).run(tmp_path / "s", n_jobs=1)
+    table["data"]["protected"] = "source"
+    table["evaluation"]["groups"] = "each"
+    with pytest.raises(ValueError, match=r"`evaluation.groups` = 'crossed', the configuration says 'each'"):
+        Experiment(table).run(tmp_path / "s", n_jobs=1)

@@ -8,6 +8,10 @@ import pytest
 
 from fado import Valuation
 from fado.experiment import Results
+from fado.experiment.config import config_from
+from fado.experiment.run import read_data
+from fado.experiment.run._runner import about_of
+from fado.experiment.store import Keys, Store
 
 STORES = Path(__file__).parent / "stores"
 
@@ -23,3 +27,31 @@ def test_it_opens(release, tmp_path):
     assert (frame["status"] == "done").all()
     (values,) = (store / "values").iterdir()
     assert len(Valuation.load(values)) == frame["training_rows"].max()
+
+
+@pytest.mark.parametrize("release", sorted(path.name for path in STORES.iterdir() if path.is_dir()))
+def test_it_can_be_resumed_and_its_fits_keep_their_names(release, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(STORES / release, store)
+    with Store.reading(store) as opened:
+        before, records = opened.about, set(opened.records)
+    config = config_from(before["configuration"])
+    now = about_of(config, read_data(config)) | {"versions": before["versions"]}
+    assert now["fingerprint"] == before["fingerprint"]
+    parameters = {"n_estimators": 5, "random_state": 0}
+    assert Keys(now).fit("digest", parameters) == Keys(before).fit("digest", parameters)
+    assert Keys(now).values("oob") == Keys(before).values("oob")
+    with Store.writing(store, now) as opened:
+        assert set(opened.records) == records
+
+
+def test_a_store_that_compared_small_groups_says_how_to_go_on(tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(STORES / "0.1.0", store)
+    with Store.reading(store) as opened:
+        before = opened.about
+    config = config_from(before["configuration"])
+    now = about_of(config, read_data(config)) | {"versions": before["versions"], "fingerprint": "0" * 64}
+    message = r"other data .* a release that compared small groups made it: `data.min_group_size = 0`"
+    with pytest.raises(ValueError, match=message), Store.writing(store, now):
+        pass

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from fado.experiment import Experiment
 from fado.experiment.config import (
     EvaluationConfig,
     Parameter,
@@ -13,8 +14,8 @@ from fado.experiment.config import (
     draw_models,
     preset_text,
 )
-from fado.experiment.run import Bench, Part
-from fado.experiment.search import GridProposer, Recipe
+from fado.experiment.run import Bench, Judging, Part
+from fado.experiment.search import GridProposer, Recipe, shared_recipe
 from fado.tabular import Groups, Table
 from fado.valuation import Valuation
 
@@ -46,13 +47,13 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
     bench = Bench(
         part,
         part,
-        n_validation=0,
         valuations={
             name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
             for name in ("oob", "inbag")
         },
-        judging=EvaluationConfig(0.05, "test", 0),
+        judging=Judging(positive, None, (), 0, EvaluationConfig(0.05, "test", 0), 0),
         seed=0,
+        min_group_size=30,
         deadline=None,
         workers=1,
     )
@@ -140,3 +141,46 @@ def test_the_papers_models_lie_in_its_space(paper):
         assert 2 <= model["max_depth"] <= 20
         assert 0.02 <= model["learning_rate"] <= 0.5
     assert len({model["n_estimators"] for model in paper.models}) > 20
+
+
+SETTINGS = {"algorithm": "oob", "utility": "difference", "alpha": 0.5, "scaling": "minmax"}
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "expected"),
+    [
+        ("corrected UAR", {"floor": 1.0, "prevalence_correction": 1.0}, Recipe("RW")),
+        ("corrected UAR", {"floor": 1.0, "prevalence_correction": 0.0}, Recipe("none")),
+        ("UAPS", {"strength": 0.0}, Recipe("none")),
+        ("RPS", {"strength": 1.0}, Recipe("RPS", {**SETTINGS, "strength": 1.0})),
+        ("theirs", {"floor": 1.0}, Recipe("theirs", {**SETTINGS, "floor": 1.0})),
+    ],
+)
+def test_recipes_that_are_others_in_disguise(name, own, expected):
+    assert shared_recipe(Recipe(name, {**SETTINGS, **own}), 1) == expected
+
+
+def test_interventions_that_give_the_same_weights_share_their_fits(table, tmp_path):
+    table["interventions"] = {
+        "rps": False,
+        "uaps": {"alphas": [0.5], "strengths": [0.0]},
+        "corrected_uar": {
+            "alphas": [0.25, 0.5],
+            "utilities": ["linear", "difference"],
+            "floors": [1.0],
+            "prevalence_corrections": [0, 1, 2],
+        },
+    }
+    experiment = Experiment(table)
+    results = experiment.run(tmp_path / "s", n_jobs=1)
+    assert len(results.frame) == 2 * (2 + 1 + 12)
+    # none (with UAPS of strength 0 and no correction), RW (a correction of 1), and a correction of 2
+    assert experiment.plan.n_fits == len(list((tmp_path / "s" / "fits").iterdir())) == 2 * 3
+    frame = results.frame.set_index("intervention")
+    metrics = [name for name in frame if name.startswith("test_")]
+    corrected = frame.loc["corrected UAR"]
+    for name, power in (("none", 0), ("RW", 1)):
+        same = corrected[(corrected["prevalence_correction"] == power) & (corrected["model"] == 0)][metrics]
+        own = frame.loc[name].query("model == 0")[metrics].to_numpy()
+        assert len(same) == 4
+        np.testing.assert_array_equal(same.to_numpy(), np.repeat(own, 4, axis=0))

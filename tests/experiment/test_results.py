@@ -1,12 +1,15 @@
 """Results: frontier, choice and areas of a landscape small enough to work out by hand."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fado.experiment import Results
 from fado.experiment.config import config_from
-from fado.experiment.results._looks import looks_of, setting_columns
+from fado.experiment.results._looks import describe_settings, looks_of, setting_columns
+from fado.experiment.results._report import report_content
 
 NAN = float("nan")
 
@@ -161,3 +164,81 @@ def test_settings_of_one_value_per_experiment_are_not_told_of_every_point(undist
     assert setting_columns(undisturbed[1].frame) == [
         "algorithm", "utility", "alpha", "strength", "scaling", "floor", "prevalence_correction"
     ]  # fmt: skip
+
+
+MISSED = [
+    ("none", NAN, 0, 0.90, 0.30, 0.80, 0.45, 0.05, "done"),
+    ("none", NAN, 1, 0.70, 0.79, 0.70, 0.60, 0.05, "done"),
+    ("UAR", 0.5, 0, 0.70, 0.79, 0.65, 0.90, 0.05, "done"),
+    ("UAR", 1.0, 1, 0.75, 0.79, 0.60, 0.50, 0.05, "done"),  # as close, and finds more
+    ("RPS", NAN, 0, NAN, NAN, NAN, NAN, NAN, "failed"),
+]
+
+
+def test_winners_are_sorted_by_what_is_shown_and_the_closest_follow():
+    chosen = results_of([*ROWS, ("RPS", NAN, 0, 0.5, 0.7, 0.4, 0.75, 0.05, "done")]).winners("fpr_ratio")
+    told = chosen[["intervention", "settings", "tpr", "ratio", "model", "reached"]].to_numpy().tolist()
+    assert told == [
+        ["UAR", "alpha 0.5", 0.99, 0.99, 0, True],
+        ["none", "", 0.70, 0.70, 1, True],  # chosen on validation, where it reaches the line
+        ["RW", "", 0.50, 0.80, 1, True],
+        ["RPS", "", 0.40, 0.75, 0, False],
+    ]
+
+
+def test_where_nothing_reaches_the_line_the_closest_are_told():
+    results = results_of(MISSED)
+    told = results.winners("fpr_ratio")[["intervention", "settings", "tpr", "ratio", "reached"]]
+    assert told.to_numpy().tolist() == [
+        ["none", "", 0.70, 0.60, False],
+        ["UAR", "alpha 1", 0.60, 0.50, False],
+    ]
+    assert list(results.closest("fpr_ratio", 0.79)["intervention"]) == []
+    assert list(results.closest("fpr_ratio", 0.8).index) == [3, 1]
+
+
+def test_every_setting_of_a_winner_is_told(undisturbed):
+    winners = undisturbed[1].winners("fpr_ratio").set_index("intervention")
+    assert re.fullmatch(r"utility [a-z-]+, alpha [01], strength 1", winners.loc["UAPS", "settings"])
+    assert re.fullmatch(r"utility [a-z-]+, alpha [01], scaling (minmax|none)", winners.loc["UAR", "settings"])
+    assert winners.loc["RPS", "settings"] == "strength 1"
+    ends = winners[["tpr_low", "tpr", "tpr_high"]].dropna().to_numpy()
+    assert len(ends)
+    assert (np.diff(ends, axis=1) >= 0).all()
+    frame = undisturbed[1].frame.assign(algorithm=["oob", "inbag"] * 15)
+    assert describe_settings(frame)[0] == "algorithm oob"
+
+
+def test_a_frame_of_nothing_to_choose_from_has_no_winners():
+    assert len(results_of(MISSED[-1:]).winners("fpr_ratio")) == 0
+
+
+def test_the_page_tells_settings_intervals_and_the_closest(undisturbed):
+    content = report_content(undisturbed[1])
+    best = content["best"][0]
+    shown = [*best["rows"], *best["closest"]]
+    assert {row["intervention"] for row in shown} | set(best["without"]) == set(undisturbed[1].interventions)
+    assert all(row["reached"] for row in best["rows"])
+    assert re.fullmatch(r"0\.\d{3} \(0\.\d{3} to [01]\.\d{3}\)", shown[0]["tpr"])
+    rates = [float(row["tpr"].split()[0]) for row in best["rows"]]
+    assert rates == sorted(rates, reverse=True)
+    assert content["attributes"] == ["all attributes (the least ratio)"]
+    assert content["groups"][0]["train"]["rows"].isdigit()
+    assert content["left_out"] == []
+
+
+def test_few_members_are_not_counted_on_a_page(undisturbed):
+    counts = [("train", 40, 4), ("test", 9, 3)]
+    summary = [
+        {"part": part, "group": "g", "rows": rows, "positives": n, "attribute": None, "left_out": True}
+        for part, rows, n in counts
+    ]
+    results = Results(undisturbed[1].frame, undisturbed[1].config, summary)
+    assert results.left_out == [{"group": "g", "attribute": None, "train": 40, "test": 9}]
+    assert report_content(results)["left_out"] == [
+        {
+            "group": "g",
+            "train": {"rows": "40", "rate": "0.1000"},
+            "test": {"rows": "fewer than 10", "rate": ""},
+        }
+    ]

@@ -17,7 +17,19 @@ from fado.experiment.store import _lock as lock_module
 from fado.experiment.store._ledger import DamagedLedgerError, Ledger
 from fado.experiment.store._lock import RunLock, StoreInUseError, holder_of
 
-ABOUT = {"format": 1, "settings": {}, "versions": {}, "fingerprint": "f", "summary": [], "configuration": {}}
+ABOUT = {
+    "format": 1,
+    "settings": {},
+    "versions": {},
+    "fingerprint": "f",
+    "summary": [],
+    "configuration": {
+        "data": {"generator": "account_fraud", "target": "fraud_bool", "protected": "customer_age>=50"},
+        "split": {"method": "random", "train": 0.5, "test": 0.5},
+        "interventions": {},
+        "models": {"space": {"n_estimators": 5}},
+    },
+}
 
 
 def test_the_lock_names_its_holder_and_refuses_a_second(tmp_path):
@@ -140,8 +152,11 @@ def test_trials_are_kept_in_order_and_one_that_is_lost_gets_its_place_again(tmp_
 def test_what_another_release_did_not_know_is_no_difference_unless_it_is_set():
     before = {"a": 1, "gone": None, "was": 2}
     now = {"a": 1, "weight": None, "switch": False, "new": [1]}
-    assert differences(before, now) == ["was was 2 and is not there", "new was not there and is [1]"]
-    assert differences({"a": None}, {"a": False}) == ["a was None and is False"]
+    assert differences(before, now) == {
+        "was": "`was` = 2, the configuration does not name it",
+        "new": "no `new`, the configuration says [1]",
+    }
+    assert differences({"a": None}, {"a": False}) == {"a": "`a` = None, the configuration says False"}
 
 
 def test_links_are_refused(tmp_path):
@@ -246,15 +261,15 @@ def test_another_experiment_is_refused_with_the_difference(undisturbed, table, t
     store = copied(undisturbed, tmp_path)
     before = state_of(store)
     table["models"]["count"] = 3
-    with pytest.raises(ValueError, match=r"another experiment: models.count was 2 and is 3\. Undo"):
+    with pytest.raises(ValueError, match=r"made with `models.count` = 2, the configuration says 3: undo"):
         Experiment(table).run(store)
     table["models"]["count"] = 2
     table["data"]["rows"] = 2100
-    with pytest.raises(ValueError, match=r"data.rows was 2000 and is 2100; the data are others"):
+    with pytest.raises(ValueError, match=r"made with `data.rows` = 2000, the configuration says 2100: undo"):
         Experiment(table).run(store)
     table["data"]["rows"] = 2000
     monkeypatch.setattr("fado.experiment.run._runner.library_versions", lambda: {"lightgbm": "0.1"})
-    with pytest.raises(ValueError, match=r"lightgbm was '4[^']*' and is '0.1'"):
+    with pytest.raises(ValueError, match=r"made with .*lightgbm 4\S*, here is 0.1"):
         Experiment(table).run(store)
     assert state_of(store) == before
 
@@ -306,5 +321,5 @@ def test_rows_that_change_their_part_are_other_data(tmp_path, table):
     (last_of_month_0,) = np.flatnonzero(frame["month"] == 0)[-1:]
     frame.iloc[last_of_month_0, frame.columns.get_loc("month")] = 1
     frame.to_parquet(path)
-    with pytest.raises(ValueError, match="the data are others"):
+    with pytest.raises(ValueError, match="The store was made with other data"):
         Experiment(table).run(tmp_path / "store", n_jobs=1)

@@ -93,10 +93,14 @@ def content_of(table):
     return {
         "rule": 0.8, "models": "4", "statuses": ["3 done", "1 failed"], "chosen_on": "test",
         "looks": LOOKS, "marks": EVIL, "titles": ["First", EVIL], "points": table,
-        "best": [{"title": EVIL, "rows": [], "without": [EVIL]}],
-        "areas": [{"title": EVIL, "rows": [
-            {"intervention": EVIL, "area": "0.3", "interval": "0.2 to 0.3", "models": "3"}]}],
-        "groups": [{"part": "test", "group": EVIL, "rows": "10", "rate": "0.5"}],
+        "attributes": [EVIL],
+        "best": [{"rows": [], "closest": [], "without": [EVIL]}] * 2,
+        "areas": [{"rows": [
+            {"intervention": EVIL, "area": "0.3", "interval": "0.2 to 0.3", "models": "3"}]}] * 2,
+        "parts": ["test"],
+        "groups": [{"group": EVIL, "test": {"rows": "10", "rate": "0.5"}}],
+        "left_out": [{"group": EVIL, "test": {"rows": "fewer than 10", "rate": ""}}],
+        "min_group_size": 30,
         "positive": EVIL,
         "errors": [{"intervention": EVIL, "models": "1", "status": "failed", "error": EVIL}],
         "settings": [{"name": EVIL, "value": EVIL}],

@@ -74,7 +74,7 @@ def test_tables(X):
     check(X)
 
 
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array], ids=str)
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array])
 def test_flags(form):
     np.testing.assert_array_equal(value(form(COUNTS > 0)), value((COUNTS > 0).astype(int)))
 
@@ -106,7 +106,7 @@ def test_tables_of_attributes(z):
     check(z=z)
 
 
-@pytest.mark.parametrize("form", [list, pd.Series, pl.Series, pa.array, lambda s: s.astype(">f8")], ids=str)
+@pytest.mark.parametrize("form", [list, pd.Series, pl.Series, pa.array, lambda s: s.astype(">f8")])
 def test_scores(form):
     check(scores=form(SCORES))
 

@@ -110,6 +110,7 @@ class Experiment:
         client: Any = None,
         progress: bool = False,
         retry_failed: bool = False,
+        isolated: bool = True,
     ) -> Results:
         """Do what the store lacks, and give the results.
 
@@ -125,6 +126,10 @@ class Experiment:
             Whether to show a progress line.
         retry_failed : bool, default=False
             Whether fits that failed in an earlier run are tried again.
+        isolated : bool, default=True
+            Whether the run happens in a process of its own, so that a fit that crashes it, or hangs past
+            `models.deadline`, is recorded as failed and the others go on. False runs in this process, as a
+            debugger needs it; so does a run with a `client`, and every run on Windows.
 
         Returns
         -------
@@ -146,5 +151,6 @@ class Experiment:
             client=client,
             progress=progress,
             retry_failed=retry_failed,
+            isolated=isolated,
         )
         return Results.load(store)

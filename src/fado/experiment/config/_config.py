@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fado.experiment.config._interventions import keep_interventions, read_interventions
-from fado.experiment.config._section import Section, as_text, is_number
+from fado.experiment.config._section import Section, as_text, is_number, shown
 from fado.experiment.config._settings import (
+    CROSSED,
+    EACH,
     Config,
     DataConfig,
     EvaluationConfig,
@@ -19,26 +23,47 @@ from fado.experiment.config._settings import (
     ValuationConfig,
 )
 from fado.experiment.config._space import read_parameter, read_space
+from fado.interventions import intervention_entries
+from fado.tabular import MIN_GROUP_SIZE
 from fado.valuation import valuator_names
 
 __all__ = ["config_from", "read_config"]
 
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
+MOST_SEEDS = 2**32 - 1
+MOST_ROWS = 10**9
+MOST_BAGS = MOST_MODELS = MOST_RESAMPLES = 100_000
+MOST_TRIALS = 10_000_000
 
 
 def read_config(path: str | os.PathLike[str]) -> Config:
     """Read and check a TOML file; a relative path of the data is relative to it."""
     path = Path(path)
-    if not path.is_file():
+    if path.is_dir():
+        raise ValueError(f"The configuration {str(path)!r} is a directory: name a TOML file.")
+    if not path.exists():
         raise FileNotFoundError(f"There is no configuration {str(path)!r}.")
+    return config_from(_toml(path), path.parent)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file, with or without a byte-order mark."""
+    subject = f"The configuration {str(path)!r}"
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"The configuration {str(path)!r} is not UTF-8 text.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"The configuration {str(path)!r} is not TOML: {error}.") from error
-    return config_from(table, path.parent)
+        raise ValueError(f"{subject} is not UTF-8 text: save it as UTF-8.") from error
+    except OSError as error:
+        raise ValueError(f"{subject} cannot be read: {error.strerror or error}.") from error
+    if not text.strip():
+        raise ValueError(f"{subject} is empty: `fado experiment init` writes one to start from.")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{subject} is nested too deeply.") from None
+    except ValueError as error:  # also of a number that Python does not read
+        raise ValueError(f"{subject} is not TOML: {error}.") from error
 
 
 def config_from(table: dict[str, Any], directory: Path | None = None, *, stored: bool = False) -> Config:
@@ -57,23 +82,47 @@ def config_from(table: dict[str, Any], directory: Path | None = None, *, stored:
     top = Section(table)
     interventions = top.section("interventions")
     config = Config(
-        seed=top.whole("seed", 0, at_most=2**32 - 1),
+        seed=top.whole("seed", 0, at_most=MOST_SEEDS),
         data=_data(top.section("data"), directory),
         split=_split(top.section("split")),
         valuation=_valuation(top.section("valuation") if "valuation" in top else Section({})),
         interventions=keep_interventions(interventions) if stored else read_interventions(interventions),
         models=_models(top.section("models")),
         evaluation=_evaluation(top.section("evaluation") if "evaluation" in top else Section({})),
-        source=deepcopy(table),  # the caller may change it before it is written to a store
+        source=table,
     )
     for key in ("valuation", "evaluation"):
         top.take(key, None)
     top.done()
+    _check_size(config)
     if config.evaluation.threshold == "validation" and not config.split.has_validation:
         raise ValueError(
             '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
         )
-    return config
+    return replace(config, source=deepcopy(table))  # the caller may change it before a store keeps it
+
+
+def _check_size(config: Config) -> None:
+    """Refuse a grid that nobody gets through, before it is listed."""
+    sizes = {entry.key: _n_settings(config, entry.key) for entry in intervention_entries()}
+    trials = sum(sizes.values()) * config.models.count
+    if trials > MOST_TRIALS:
+        largest = max(sizes, key=lambda key: sizes[key])
+        raise ValueError(
+            f"`interventions.{largest}` has {sizes[largest]:,} combinations of settings, and all with "
+            f"`models.count` = {config.models.count:,} make {trials:,} trials, more than {MOST_TRIALS:,}: "
+            "list fewer."
+        )
+
+
+def _n_settings(config: Config, key: str) -> int:
+    """Count the combinations of settings of one intervention."""
+    grid = config.interventions.get(key)
+    if not isinstance(grid, dict):
+        return int(bool(grid))
+    lists = [len(values) for values in grid.values() if isinstance(values, tuple)]
+    algorithms = len(config.valuation.algorithms) if "utilities" in grid else 1
+    return algorithms * math.prod(lists)
 
 
 def _data(section: Section, directory: Path | None) -> DataConfig:
@@ -87,13 +136,13 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         path = str(directory / path)
     positive = section.take("positive", None)
     if positive is not None and not isinstance(positive, str | int | float):
-        raise ValueError(f"`data.positive` must be a label of the target, got {positive!r}.")
+        raise ValueError(f"`data.positive` must be a label of the target, got {shown(positive)}.")
     protected = section.take("protected")
     protected = [protected] if isinstance(protected, str) else protected
     data = DataConfig(
         path=path,
         generator=generator,
-        rows=section.whole("rows", 100_000, at_least=100) if path is None else 0,
+        rows=section.whole("rows", 100_000, 100, at_most=MOST_ROWS) if path is None else 0,
         variant=section.text("variant", "base", VARIANTS) if path is None else "",
         target=section.text("target"),
         positive=positive,
@@ -102,6 +151,7 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         exclude=section.texts("exclude", ()),
         weight=section.text("weight") if "weight" in section else None,
         groups=section.text("groups") if "groups" in section else None,
+        min_group_size=section.whole("min_group_size", MIN_GROUP_SIZE, at_most=MOST_ROWS),
     )
     for key in ("weight", "groups"):
         section.take(key, None)
@@ -121,10 +171,12 @@ def _split(section: Section) -> SplitConfig:
     method = section.text("method", choices=("column", "random"))
     if method == "column":
         column: str | None = section.text("column")
-        parts = {part: section.different(part, [], _label) for part in ("train", "validation", "test")}
-        for part in ("train", "test"):
-            if not parts[part]:
+        parts: dict[str, Any] = {part: section.different(part, [], _label) for part in ("train", "test")}
+        for part, values in parts.items():
+            if not values:
                 raise ValueError(f"`split.{part}` is empty: list the values of {column!r} that it holds.")
+        if isinstance(section.take("validation", []), list | tuple):
+            parts["validation"] = section.different("validation", [], _label)
         seen: dict[Any, str] = {}
         for part, values in parts.items():
             for value in values:
@@ -133,11 +185,13 @@ def _split(section: Section) -> SplitConfig:
                         f"`split.{part}` holds {value!r}, which `split.{seen[value]}` holds too."
                     )
                 seen[value] = part
+        if "validation" not in parts:
+            parts["validation"] = _share(section, "validation", "a list of values or a number in [0, 1)")
     else:
         column = None
         shares = {
             "train": section.number("train", above=0, below=1),
-            "validation": _share(section, "validation"),
+            "validation": _share(section, "validation", "a number in [0, 1)"),
             "test": section.number("test", above=0, below=1),
         }
         if abs(sum(shares.values()) - 1) > 1e-9:
@@ -149,30 +203,30 @@ def _split(section: Section) -> SplitConfig:
     return SplitConfig(method, column, **parts)
 
 
-def _share(section: Section, key: str) -> float:
+def _share(section: Section, key: str, what: str) -> float:
     value = section.take(key, 0.0)
     if not is_number(value) or not 0 <= value < 1:
-        raise ValueError(f"`{section.at(key)}` must be a number in [0, 1), got {value!r}.")
+        raise ValueError(f"`{section.at(key)}` must be {what}, got {shown(value)}.")
     return float(value)
 
 
 def _label(value: Any, place: str) -> Any:
     if not isinstance(value, str | int | float):
-        raise ValueError(f"`{place}` must be a text, a number, true or false, got {value!r}.")
+        raise ValueError(f"`{place}` must be a text, a number, true or false, got {shown(value)}.")
     return value
 
 
 def _valuation(section: Section) -> ValuationConfig:
     given = section.take("models", [])
-    if not isinstance(given, list):
-        raise ValueError(f"`valuation.models` must be a list of tables, got {given!r}.")
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"`valuation.models` must be a list of tables, got {shown(given)}.")
     models = []
     for j, model in enumerate(given):
         one = Section(model, f"valuation.models[{j}]")
         models.append({name: read_parameter(one.take(name), name, one.at(name)) for name in one})
     valuation = ValuationConfig(
         algorithms=section.texts("algorithms", ("oob",), valuator_names()),
-        bags=section.whole("bags", 10, at_least=1),
+        bags=section.whole("bags", 10, 1, at_most=MOST_BAGS),
         unseen_fraction=section.number("unseen_fraction", 0.2, above=0, below=1),
         models=tuple(models),
     )
@@ -190,8 +244,8 @@ def _valuation(section: Section) -> ValuationConfig:
 
 def _models(section: Section) -> ModelsConfig:
     models = ModelsConfig(
-        count=section.whole("count", 25, at_least=1),
-        seed=section.whole("seed", 0),
+        count=section.whole("count", 25, 1, at_most=MOST_MODELS),
+        seed=section.whole("seed", 0, at_most=MOST_SEEDS),
         deadline=section.number("deadline", above=0) if "deadline" in section else None,
         space=read_space(section.section("space")),
     )
@@ -204,7 +258,8 @@ def _evaluation(section: Section) -> EvaluationConfig:
     evaluation = EvaluationConfig(
         max_fpr=section.number("max_fpr", 0.05, above=0, below=1),
         threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
-        bootstrap=section.whole("bootstrap", 0),
+        bootstrap=section.whole("bootstrap", 0, at_most=MOST_RESAMPLES),
+        groups=section.text("groups", CROSSED, (CROSSED, EACH)),
     )
     section.done()
     return evaluation

@@ -4,14 +4,42 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["Section", "as_amount", "as_share", "as_text", "as_whole", "is_number", "shown_place"]
+__all__ = ["Section", "as_amount", "as_share", "as_text", "as_whole", "is_number", "shown", "shown_place"]
 
 Item = TypeVar("Item")
 
 REQUIRED: Any = object()
+_DIGITS = 1000  # of a whole number that can be shown
+
+
+class _Short(reprlib.Repr):
+    """The form in which messages show values: that of Python, cut short where it is long or deep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxdict = 8
+        self.maxstring = self.maxother = 80
+
+    def repr_int(self, number: int, level: int) -> str:
+        if abs(number) >= 10**_DIGITS:  # Python refuses to write longer ones
+            return f"a whole number of more than {_DIGITS} digits"
+        return super().repr_int(number, level)
+
+
+def shown(value: Any) -> str:
+    """Show a value of the configuration in a message.
+
+    Examples
+    --------
+    >>> shown({"alphas": [0.5, [[[[[[1]]]]]]]})
+    "{'alphas': [0.5, [[[[[...]]]]]]}"
+    """
+    return _Short().repr(value)
 
 
 def shown_place(place: str, key: str | int) -> str:
@@ -41,7 +69,8 @@ class Section:
 
     def __init__(self, table: Any, place: str = "") -> None:
         if not isinstance(table, Mapping):
-            raise ValueError(f"`{place}` must be a table, got {table!r}.")
+            subject = f"`{place}`" if place else "The configuration"
+            raise ValueError(f"{subject} must be a table, got {shown(table)}.")
         self.place = place
         self._table = table
         self._read: set[str] = set()
@@ -73,7 +102,7 @@ class Section:
         """Refuse keys that nobody has read."""
         for key in self._table:
             if key not in self._read:
-                close = difflib.get_close_matches(key, self._read, n=1)
+                close = difflib.get_close_matches(str(key), self._read, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"there are {_listed(sorted(self._read))}."
                 raise ValueError(f"`{self.at(key)}` is not a key of the configuration: {hint}")
 
@@ -81,26 +110,23 @@ class Section:
         """Give a key's true or false."""
         value = self.take(key, default)
         if not isinstance(value, bool):
-            raise ValueError(f"`{self.at(key)}` must be true or false, got {value!r}.")
+            raise ValueError(f"`{self.at(key)}` must be true or false, got {shown(value)}.")
         return value
 
     def text(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> str:
         """Give a key's text, one of some choices if there are any."""
         return as_text(self.take(key, default), self.at(key), choices)
 
-    def whole(self, key: str, default: Any = REQUIRED, at_least: int = 0, at_most: int | None = None) -> int:
-        """Give a key's whole number."""
-        value = as_whole(self.take(key, default), self.at(key), at_least)
-        if at_most is not None and value > at_most:
-            raise ValueError(f"`{self.at(key)}` must be at most {at_most}, got {value}.")
-        return value
+    def whole(self, key: str, default: Any = REQUIRED, at_least: int = 0, *, at_most: int) -> int:
+        """Give a key's whole number; `at_most` is what no machine gets through, or no library takes."""
+        return as_whole(self.take(key, default), self.at(key), at_least, at_most)
 
     def number(self, key: str, default: Any = REQUIRED, *, above: float, below: float = math.inf) -> float:
         """Give a key's number, strictly between two bounds."""
         value = self.take(key, default)
         if not is_number(value) or not above < value < below:
             bounds = f"in ({above:g}, {below:g})" if below < math.inf else f"above {above:g}"
-            raise ValueError(f"`{self.at(key)}` must be a number {bounds}, got {value!r}.")
+            raise ValueError(f"`{self.at(key)}` must be a number {bounds}, got {shown(value)}.")
         return float(value)
 
     def shares(self, key: str, default: Any = REQUIRED) -> tuple[float, ...]:
@@ -115,49 +141,53 @@ class Section:
         """Give a key's list, each entry read by a function, none of them twice."""
         values = self.take(key, default)
         if not isinstance(values, list | tuple):
-            raise ValueError(f"`{self.at(key)}` must be a list, got {values!r}.")
+            raise ValueError(f"`{self.at(key)}` must be a list, got {shown(values)}.")
         found: list[Item] = []
         for position, value in enumerate(values):
             place = shown_place(self.at(key), position)
             item = read(value, place)
             if item in found:
-                raise ValueError(f"`{place}` repeats {value!r}: list it once.")
+                raise ValueError(f"`{place}` repeats {shown(value)}: list it once.")
             found.append(item)
         return tuple(found)
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether this is a finite number and no boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Tell whether this is a number that a float can hold, and no boolean."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
     """Give a text, or say what is wrong with it."""
     if not isinstance(value, str) or not value:
-        raise ValueError(f"`{place}` must be a text, got {value!r}.")
+        raise ValueError(f"`{place}` must be a text, got {shown(value)}.")
     if choices and value not in choices:
-        raise ValueError(f"`{place}` must be {_listed(choices)}, got {value!r}.")
+        raise ValueError(f"`{place}` must be {_listed(choices)}, got {shown(value)}.")
     return value
 
 
-def as_whole(value: Any, place: str, at_least: int = 0) -> int:
+def as_whole(value: Any, place: str, at_least: int, at_most: int) -> int:
     """Give a whole number, or say what is wrong with it."""
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {value!r}.")
+        raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {shown(value)}.")
+    if value > at_most:
+        raise ValueError(f"`{place}` must be at most {at_most:,}, got {shown(value)}.")
     return value
 
 
 def as_share(value: Any, place: str) -> float:
     """Give a number in [0, 1], or say what is wrong with it."""
     if not is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"`{place}` must be a number in [0, 1], got {value!r}.")
+        raise ValueError(f"`{place}` must be a number in [0, 1], got {shown(value)}.")
     return float(value)
 
 
 def as_amount(value: Any, place: str) -> float:
     """Give a number of at least 0, or say what is wrong with it."""
     if not is_number(value) or value < 0:
-        raise ValueError(f"`{place}` must be a number of at least 0, got {value!r}.")
+        raise ValueError(f"`{place}` must be a number of at least 0, got {shown(value)}.")
     return float(value)
 
 

@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fado.experiment.config._space import Parameter
+from fado.tabular import MIN_GROUP_SIZE
 
 __all__ = [
+    "CROSSED",
+    "EACH",
     "Config",
     "DataConfig",
     "EvaluationConfig",
@@ -15,7 +18,12 @@ __all__ = [
     "ModelsConfig",
     "SplitConfig",
     "ValuationConfig",
+    "decides_data",
+    "former_settings",
+    "ratio_name",
 ]
+
+CROSSED, EACH = "crossed", "each"  # how several protected attributes are judged
 
 # What is tried of one intervention: per key of its table a list, or a setting that has one value.
 Grid = dict[str, Any]
@@ -36,22 +44,28 @@ class DataConfig:
     exclude: tuple[str, ...]
     weight: str | None = None
     groups: str | None = None
+    min_group_size: int = MIN_GROUP_SIZE
 
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which rows train, choose and judge: by the values of a column, or at random by shares."""
+    """Which rows train, choose and judge: by the values of a column, or at random by shares.
+
+    With a column, `validation` may be a number: the share of the rows of `train` that is drawn for it.
+    """
 
     method: str
     column: str | None
     train: tuple[Any, ...]
-    validation: tuple[Any, ...]
+    validation: tuple[Any, ...] | float
     test: tuple[Any, ...]
 
     @property
     def has_validation(self) -> bool:
         """Whether there is a validation part."""
-        return self.validation not in ((), (0.0,))
+        if isinstance(self.validation, tuple) and self.method == "random":
+            return self.validation != (0.0,)
+        return bool(self.validation)
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,7 @@ class EvaluationConfig:
     max_fpr: float
     threshold: str
     bootstrap: int
+    groups: str = CROSSED
 
 
 @dataclass(frozen=True)
@@ -100,15 +115,58 @@ class Config:
     evaluation: EvaluationConfig
     source: dict[str, Any] = field(repr=False, compare=False)
 
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The protected attributes, if each is judged for itself; none if they are crossed."""
+        if self.evaluation.groups == CROSSED:
+            return ()
+        return tuple(expression.strip() for expression in self.data.protected)
+
     def flat(self) -> dict[str, Any]:
         """Give every setting by its place, as two configurations are compared and as a report shows one.
 
-        Where the data came from is left out: what they are is for their fingerprint to say.
+        Where the data came from is left out: what they are is for their fingerprint to say. Fits are named
+        by the settings of their evaluation: what became one of them later is told if it is not what all fits
+        before had.
         """
         settings = asdict(self)
         settings.pop("source")
         settings["data"].pop("path")
+        if self.evaluation.groups == CROSSED:
+            settings["evaluation"].pop("groups")
         return _flattened(settings, "")
+
+
+def ratio_name(ratio: str, attribute: str | None) -> str:
+    """Give what a ratio is called if it is that of one attribute.
+
+    Examples
+    --------
+    >>> ratio_name("fpr_ratio", "sex")
+    'fpr_ratio[sex]'
+    """
+    return ratio if attribute is None else f"{ratio}[{attribute}]"
+
+
+def former_settings(before: dict[str, Any], now: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the flat settings of a store and of a configuration in a form in which they can be compared.
+
+    Releases that knew no small groups say nothing of them: whether there are any is for the fingerprint of
+    the data to say.
+
+    Examples
+    --------
+    >>> former_settings({"seed": 0}, {"seed": 0, "data.min_group_size": 30, "evaluation.groups": "each"})
+    ({'evaluation.groups': 'crossed', 'seed': 0}, {'evaluation.groups': 'each', 'seed': 0})
+    """
+    size = "data.min_group_size"
+    told = {name: value for name, value in now.items() if name != size or size in before}
+    return {"evaluation.groups": CROSSED} | before, {"evaluation.groups": CROSSED} | told
+
+
+def decides_data(name: str) -> bool:
+    """Tell whether a setting, by its place, decides what the data or their parts are."""
+    return name.startswith(("data.", "split.", "seed")) and name != "data.exclude"
 
 
 def _flattened(table: dict[str, Any], place: str) -> dict[str, Any]:

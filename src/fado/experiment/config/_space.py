@@ -8,35 +8,38 @@ from typing import Any
 
 import numpy as np
 
-from fado.experiment.config._section import Section, as_text, is_number, shown_place
+from fado.experiment.config._section import Section, as_text, is_number, shown, shown_place
 
 __all__ = ["Parameter", "draw_models", "read_parameter", "read_space"]
 
-# scikit-learn's spelling of every parameter that may be set, whether it is whole, and what it must reach.
-_NUMBERS: dict[str, tuple[bool, float]] = {
-    "n_estimators": (True, 1),
-    "num_leaves": (True, 2),
-    "max_depth": (True, -1),
-    "learning_rate": (False, 1e-9),
-    "min_child_samples": (True, 0),
-    "min_child_weight": (False, 0),
-    "min_split_gain": (False, 0),
-    "subsample": (False, 1e-9),
-    "subsample_freq": (True, 0),
-    "colsample_bytree": (False, 1e-9),
-    "reg_alpha": (False, 0),
-    "reg_lambda": (False, 0),
-    "max_bin": (True, 2),
-    "min_data_in_bin": (True, 1),
-    "top_rate": (False, 0),
-    "other_rate": (False, 0),
-    "max_delta_step": (False, 0),
-    "path_smooth": (False, 0),
-    "scale_pos_weight": (False, 1e-9),
-    "cat_l2": (False, 0),
-    "cat_smooth": (False, 0),
-    "min_data_per_group": (True, 1),
-    "max_cat_threshold": (True, 1),
+_INT = 2**31 - 1
+_FLOAT = 1e12
+
+# scikit-learn's spelling of every parameter that may be set, whether it is whole, and its ends.
+_NUMBERS: dict[str, tuple[bool, float, float]] = {
+    "n_estimators": (True, 1, 1_000_000),
+    "num_leaves": (True, 2, 131_072),
+    "max_depth": (True, -1, _INT),
+    "learning_rate": (False, 1e-9, _FLOAT),
+    "min_child_samples": (True, 0, _INT),
+    "min_child_weight": (False, 0, _FLOAT),
+    "min_split_gain": (False, 0, _FLOAT),
+    "subsample": (False, 1e-9, 1),
+    "subsample_freq": (True, 0, _INT),
+    "colsample_bytree": (False, 1e-9, 1),
+    "reg_alpha": (False, 0, _FLOAT),
+    "reg_lambda": (False, 0, _FLOAT),
+    "max_bin": (True, 2, _INT),
+    "min_data_in_bin": (True, 1, _INT),
+    "top_rate": (False, 0, 1),
+    "other_rate": (False, 0, 1),
+    "max_delta_step": (False, 0, _FLOAT),
+    "path_smooth": (False, 0, _FLOAT),
+    "scale_pos_weight": (False, 1e-9, _FLOAT),
+    "cat_l2": (False, 0, _FLOAT),
+    "cat_smooth": (False, 0, _FLOAT),
+    "min_data_per_group": (True, 1, _INT),
+    "max_cat_threshold": (True, 1, _INT),
 }
 _BOOSTING = ("gbdt", "goss")
 
@@ -106,7 +109,7 @@ def _read(given: Any, name: str, place: str) -> Parameter:
     if len(given) != 1 or not set(given) <= {"choices", "log_uniform"}:
         raise ValueError(
             f"`{place}` must be a value, {{ choices = [...] }} or {{ log_uniform = [low, high] }}, "
-            f"got the keys {', '.join(map(repr, given)) or 'none'}."
+            f"got the keys {', '.join(map(shown, given)) or 'none'}."
         )
     if "choices" in section:
         choices = section.different("choices", [], lambda value, where: read_parameter(value, name, where))
@@ -115,11 +118,11 @@ def _read(given: Any, name: str, place: str) -> Parameter:
         return Parameter(choices)
     ends = section.take("log_uniform")
     where = section.at("log_uniform")
-    if not isinstance(ends, list) or len(ends) != 2:
-        raise ValueError(f"`{where}` must be a list of two ends, got {ends!r}.")
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        raise ValueError(f"`{where}` must be a list of two ends, got {shown(ends)}.")
     low, high = (read_parameter(end, name, shown_place(where, j)) for j, end in enumerate(ends))
     if not is_number(low) or not 0 < low <= high:
-        raise ValueError(f"`{where}` must rise from a number above 0, got {ends!r}.")
+        raise ValueError(f"`{where}` must rise from a number above 0, got {shown(ends)}.")
     return Parameter(low=low, high=high)
 
 
@@ -130,8 +133,10 @@ def read_parameter(value: Any, name: str, place: str) -> Any:
     if name not in _NUMBERS:
         known = ", ".join(["boosting_type", *_NUMBERS])
         raise ValueError(f"`{place}` is not a parameter that can be set; there are {known}.")
-    whole, least = _NUMBERS[name]
+    whole, least, most = _NUMBERS[name]
     kind = "a whole number" if whole else "a number"
     if not is_number(value) or (whole and not isinstance(value, int)) or value < least:
-        raise ValueError(f"`{place}` must be {kind} of at least {least:g}, got {value!r}.")
+        raise ValueError(f"`{place}` must be {kind} of at least {least:g}, got {shown(value)}.")
+    if value > most:
+        raise ValueError(f"`{place}` must be at most {most:,.12g}, got {shown(value)}.")
     return value if whole else float(value)

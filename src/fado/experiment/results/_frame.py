@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fado.experiment.config import Config
+from fado.experiment.config import Config, ratio_name
 from fado.experiment.store import DONE, FAILED, Keys, Store, StoredTrial, read_trials
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
@@ -23,6 +23,13 @@ PENDING, IMPOSSIBLE = "pending", "no training set"
 def parts_of(config: Config) -> list[str]:
     """Name the parts that models are judged on."""
     return ["validation", "test"] if config.split.has_validation else ["test"]
+
+
+def measured_columns(config: Config) -> list[str]:
+    """Name the columns of metrics; those of single attributes come after all others of their part."""
+    ends = ("", "_low", "_high") if config.evaluation.bootstrap else ("",)
+    own = [ratio_name(ratio, attribute) for attribute in config.attributes for ratio in RATIO_NAMES]
+    return [f"{part}_{name}{end}" for part in parts_of(config) for name in (*METRICS, *own) for end in ends]
 
 
 def frame_of(store: Store, config: Config) -> pd.DataFrame:
@@ -44,12 +51,12 @@ def frame_of(store: Store, config: Config) -> pd.DataFrame:
     ]
     kinds = _setting_kinds(trials)
     parameters = dict.fromkeys(name for stored in trials for name in stored.trial.parameters)
-    ends = ("", "_low", "_high") if config.evaluation.bootstrap else ("",)
-    measured = [f"{part}_{metric}{end}" for part in parts_of(config) for metric in METRICS for end in ends]
+    measured = measured_columns(config)
     columns = ["intervention", *kinds, "model", *parameters, "training_rows", *measured, "status", "error"]
     texts = dict.fromkeys(["intervention", "status", "error"], "str")
     numbers = dict.fromkeys(measured, "float64")
-    return pd.DataFrame(rows, columns=columns).astype(texts | kinds | numbers | {"training_rows": "Int64"})
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype(texts | kinds | numbers | {"training_rows": "Int64"}).copy()  # in one piece again
 
 
 def _setting_kinds(trials: Sequence[StoredTrial]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from fado.interventions import Entry, intervention_entries
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["describe_marks", "intervention_names", "looks_of", "setting_columns"]
+__all__ = ["describe_marks", "describe_settings", "intervention_names", "looks_of", "setting_columns"]
 
 _SHAPE, _COLOUR = "circle", "#777777"  # of what is not registered, or has neither a colour nor an alpha
 _PLURALS = {"triangle-up": "triangles", "triangle-down": "triangles", "cross": "crosses"}
@@ -75,3 +75,20 @@ def setting_columns(frame: pd.DataFrame) -> list[str]:
     }
     there = columns[columns.index("intervention") + 1 : columns.index("model")]
     return [name for name in there if name not in single]
+
+
+def describe_settings(frame: pd.DataFrame) -> list[str]:
+    """Say every row's settings in words; the algorithm only where there are several."""
+    names = [
+        name
+        for name in setting_columns(frame)
+        if name != "algorithm" or len(frame[name].dropna().unique()) > 1
+    ]
+    return [
+        ", ".join(
+            f"{str(name).replace('_', ' ')} {value if isinstance(value, str) else format(value, '.4g')}"
+            for name, value in row.items()
+            if value is not None and value == value
+        )
+        for row in frame[names].to_dict("records")
+    ]

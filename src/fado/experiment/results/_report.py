@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fado._files import replacing
-from fado.experiment.results._looks import describe_marks, looks_of, setting_columns
+from fado.experiment.config import ratio_name
+from fado.experiment.results._looks import describe_marks, describe_settings, looks_of
 from fado.metrics import RATIO_TITLES
 from fado.reporting import landscape_page, tabulate_points
 
@@ -19,6 +20,7 @@ __all__ = ["RULE", "points_table", "report_content", "write_report"]
 
 RULE = 0.8  # the 80 % rule
 REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+ALL = "all attributes (the least ratio)"
 FEW = 10  # members below which a group's numbers are not told
 
 
@@ -33,6 +35,8 @@ def write_report(results: Results, path: Path) -> None:
 
 def report_content(results: Results) -> dict[str, Any]:
     """Give all that the page tells, as plain data."""
+    attributes = [None, *results.attributes] if len(results.attributes) > 1 else [None]
+    views = [(metric, attribute) for metric in REPORTED for attribute in attributes]
     return {
         "rule": RULE,
         "models": f"{len(results.frame):,}",
@@ -42,25 +46,39 @@ def report_content(results: Results) -> dict[str, Any]:
         "looks": looks_of(results.frame),
         "marks": describe_marks(),
         "titles": [RATIO_TITLES[metric] for metric in REPORTED],
-        "points": points_table(results, REPORTED),
-        "best": [_best(results, metric) for metric in REPORTED],
-        "areas": [_areas(results, metric) for metric in REPORTED],
-        "groups": _groups(results.summary),
+        "attributes": [attribute or ALL for attribute in attributes],
+        "points": points_table(results, views),
+        "best": [_best(results, *view) for view in views],
+        "areas": [_areas(results, *view) for view in views],
+        "parts": list(dict.fromkeys(entry["part"] for entry in results.summary)),
+        "groups": _groups(results.summary, left_out=False),
+        "left_out": _groups(results.summary, left_out=True),
+        "min_group_size": results.settings.get("data.min_group_size", 0),
         "positive": results.positive,
         "settings": [{"name": name, "value": json.dumps(value)} for name, value in results.settings.items()],
     }
 
 
-def points_table(results: Results, metrics: Sequence[str]) -> dict[str, Any]:
-    """Give the points of several landscapes as plain data; see `fado.reporting.tabulate_points`."""
+def points_table(results: Results, views: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
+    """Give the points of several landscapes as plain data; see `fado.reporting.tabulate_points`.
+
+    Parameters
+    ----------
+    results : Results
+        The models.
+    views : sequence of pairs
+        Of each landscape the ratio, and the attribute if it is that of one.
+    """
     import pandas as pd
 
     columns = list(results.frame.columns)
+    ratios = {view: results.comparable_points(view[0], attribute=view[1])[:, 1] for view in views}
+    fronts = {view: results.on_frontier(view[0], attribute=view[1]) for view in views}
     return tabulate_points(
-        results.frame,
-        pd.DataFrame({metric: results.comparable_points(metric)[:, 1] for metric in metrics}),
-        pd.DataFrame({metric: results.on_frontier(metric) for metric in metrics}),
-        setting_columns=setting_columns(results.frame),
+        results.frame.assign(settings=describe_settings(results.frame)),
+        pd.DataFrame({number: ratios[view] for number, view in enumerate(views)}),
+        pd.DataFrame({number: fronts[view] for number, view in enumerate(views)}),
+        setting_columns=["settings"],
         model_columns=columns[columns.index("model") + 1 : columns.index("training_rows")],
     )
 
@@ -68,35 +86,38 @@ def points_table(results: Results, metrics: Sequence[str]) -> dict[str, Any]:
 def _errors(results: Results) -> list[dict[str, Any]]:
     told = results.frame.dropna(subset=["error"])
     counts = told.groupby(["intervention", "status", "error"], sort=False).size().reset_index(name="models")
+    counts = counts.sort_values("models", ascending=False, kind="stable")
     return [
         {str(name): value for name, value in row.items()} | {"models": f"{row['models']:,}"}
         for row in counts.to_dict("records")
     ]
 
 
-def _best(results: Results, metric: str) -> dict[str, Any]:
-    best = results.best(metric, RULE)
-    reached = set(best["intervention"])
+def _best(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
+    winners = results.winners(metric, RULE, attribute=attribute)
+    rows = [
+        {
+            "intervention": row["intervention"],
+            "settings": row["settings"],
+            "tpr": _with_interval(row, "tpr"),
+            "ratio": _with_interval(row, "ratio"),
+            "model": str(row["model"]),
+            "reached": row["reached"],
+            "each": [_with_interval(row, ratio_name("ratio", name)) for name in results.attributes],
+        }
+        for row in winners.to_dict("records")
+    ]
+    told = {row["intervention"] for row in rows}
     return {
-        "title": RATIO_TITLES[metric],
-        "rows": [
-            {
-                "intervention": row["intervention"],
-                "alpha": _shown(row["alpha"], 1),
-                "tpr": _with_interval(row, "test_tpr"),
-                "ratio": _with_interval(row, f"test_{metric}"),
-                "model": str(row["model"]),
-            }
-            for row in best.to_dict("records")
-        ],
-        "without": [name for name in results.interventions if name not in reached],
+        "rows": [row for row in rows if row["reached"]],
+        "closest": [row for row in rows if not row["reached"]],
+        "without": [name for name in results.interventions if name not in told],
     }
 
 
-def _areas(results: Results, metric: str) -> dict[str, Any]:
-    areas = results.hypervolume(metric)
+def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
+    areas = results.hypervolume(metric, attribute=attribute)
     return {
-        "title": RATIO_TITLES[metric],
         "rows": [
             {
                 "intervention": name,
@@ -104,28 +125,31 @@ def _areas(results: Results, metric: str) -> dict[str, Any]:
                 "interval": f"{_shown(row['low'])} to {_shown(row['high'])}",
                 "models": f"{row['models']:,.0f}",
             }
-            for name, row in areas.iterrows()
+            for name, row in areas.sort_values("hypervolume", ascending=False, kind="stable").iterrows()
         ],
     }
 
 
-def _groups(summary: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Tell the sizes and rates of groups, except of the few members of a small one."""
-    return [
-        {
-            "part": entry["part"],
-            "group": entry["group"],
-            "rows": f"{entry['rows']:,}" if entry["rows"] >= FEW else f"fewer than {FEW}",
-            "rate": _shown(entry["positives"] / entry["rows"], 4) if entry["rows"] >= FEW else "",
-        }
-        for entry in summary
-    ]
+def _groups(summary: list[dict[str, Any]], *, left_out: bool) -> list[dict[str, Any]]:
+    """Tell the rows and positive rates of groups in every part, except of the few members of a small one."""
+    found: dict[tuple[Any, str], dict[str, Any]] = {}
+    for entry in summary:
+        if bool(entry.get("left_out")) is left_out:
+            own = found.setdefault((entry.get("attribute"), entry["group"]), {"group": entry["group"]})
+            enough = entry["rows"] >= FEW
+            own[entry["part"]] = {
+                "rows": f"{entry['rows']:,}" if enough else f"fewer than {FEW}",
+                "rate": _shown(entry["positives"] / entry["rows"], 4) if enough else "",
+            }
+    return list(found.values())
 
 
 def _with_interval(row: dict[Any, Any], name: str) -> str:
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    interval = "" if low is None else f" ({_shown(low)} to {_shown(high)})"
-    return f"{_shown(row[name])}{interval}"
+    """Show a metric, with its interval if there is one."""
+    low, high = (row.get(f"{name}{end}") for end in ("_low", "_high"))
+    if low is None or low != low:
+        return _shown(row[name])
+    return f"{_shown(row[name])} ({_shown(low)} to {_shown(high)})"
 
 
 def _shown(number: Any, digits: int = 3) -> str:

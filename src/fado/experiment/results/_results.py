@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fado.experiment.config import Config, config_from, rename_former
+from fado._messages import warn_user
+from fado.experiment.config import EACH, Config, config_from, ratio_name, rename_former
 from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
 from fado.experiment.results._report import RULE, points_table, write_report
+from fado.experiment.results._winners import winners_of
 from fado.experiment.store import DONE, Store
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
 from fado.reporting import landscape_chart, select_points
@@ -35,7 +36,7 @@ class Results:
     config : Config
         The experiment's configuration.
     summary : list of dict
-        Rows and positives of every part and group of the data.
+        Rows and positives of every part and group of the data, and whether ratios leave the group out.
     positive : str, optional
         The target and its positive label; stores of the first releases do not tell.
     settings : dict, optional
@@ -48,7 +49,8 @@ class Results:
         of every registered intervention, such as ``strength``, ``scaling`` and ``prevalence_correction``),
         the number and the parameters of the ``model``, ``training_rows``, the metrics as ``validation_...``
         and ``test_...``, and ``status``: ``done``, ``failed``, ``pending``, or ``no training set`` if the
-        intervention leaves nothing to train on.
+        intervention leaves nothing to train on. If ``evaluation.groups`` is ``"each"``, a ratio is the least
+        over the protected attributes, and those of each are there too, as ``test_fpr_ratio[sex]``.
 
     Examples
     --------
@@ -94,7 +96,25 @@ class Results:
         told = ", ".join(f"{count:,} {status}" for status, count in counts.items())
         return f"Results of {len(self.frame):,} models ({told})"
 
-    def pareto(self, metric: str, part: str = "test") -> pd.DataFrame:
+    @property
+    def attributes(self) -> list[str]:
+        """The protected attributes that are judged for themselves; none if they are crossed."""
+        return list(self.config.attributes)
+
+    @property
+    def left_out(self) -> list[dict[str, Any]]:
+        """The groups too small to count in ratios: the ``group``, its ``attribute``, and its rows per part.
+
+        The attribute is None if all are crossed.
+        """
+        found: dict[tuple[Any, str], dict[str, Any]] = {}
+        for entry in self.summary:
+            if entry.get("left_out"):
+                about = {"group": entry["group"], "attribute": entry["attribute"]}
+                found.setdefault((entry["attribute"], entry["group"]), about)[entry["part"]] = entry["rows"]
+        return list(found.values())
+
+    def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:
         """Give the models that no other beats in both the true-positive rate and a ratio.
 
         Models with an undefined metric, with constant scores, or beyond the false-positive budget are never
@@ -106,20 +126,23 @@ class Results:
             The ratio.
         part : {"test", "validation"}, default="test"
             The part of the data that models are judged on.
+        attribute : str, optional
+            The protected attribute whose groups are compared, if ``evaluation.groups`` is ``"each"``; None
+            is the least ratio over all of them.
 
         Returns
         -------
         DataFrame
             Rows of `frame`, by falling true-positive rate.
         """
-        frontier = self.frame[self.on_frontier(metric, part)]
+        frontier = self.frame[self.on_frontier(metric, part, attribute=attribute)]
         return frontier.sort_values(f"{part}_tpr", ascending=False, kind="stable")
 
-    def on_frontier(self, metric: str, part: str = "test") -> Any:
+    def on_frontier(self, metric: str, part: str = "test", *, attribute: str | None = None) -> Any:
         """Mark the rows of `frame` that `pareto` gives."""
-        return pareto_frontier(self.comparable_points(metric, part))
+        return pareto_frontier(self.comparable_points(metric, part, attribute=attribute))
 
-    def select(self, metric: str, at_least: float = 0.8) -> pd.DataFrame:
+    def select(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
         """Choose for every intervention the model of highest true-positive rate that keeps a ratio.
 
         Models are chosen on the validation part. Without one they are chosen on the test part, with a
@@ -131,6 +154,8 @@ class Results:
             The ratio to be kept.
         at_least : float, default=0.8
             What it must reach; 0.8 is the 80 % rule.
+        attribute : str, optional
+            As for `pareto`.
 
         Returns
         -------
@@ -139,28 +164,66 @@ class Results:
             the configuration the metrics' intervals are among the columns.
         """
         if self.chosen_on == "test":
-            warnings.warn(
+            warn_user(
                 "There is no validation part: models are chosen on the test part, and their metrics there "
-                "flatter them.",
-                UserWarning,
-                stacklevel=2,
+                "flatter them."
             )
-        return self.best(metric, at_least)
+        return self.best(metric, at_least, attribute=attribute)
 
     @property
     def chosen_on(self) -> str:
         """The part that `select` chooses on: validation, or test if there is none."""
         return parts_of(self.config)[0]
 
-    def best(self, metric: str, at_least: float = 0.8) -> pd.DataFrame:
+    def best(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
         """Do what `select` does, without its warning."""
         part = self.chosen_on
-        points = self.comparable_points(metric, part)
+        points = self.comparable_points(metric, part, attribute=attribute)
         allowed = self.frame[points[:, 1] >= at_least]
         best = allowed.sort_values(f"{part}_tpr", ascending=False, kind="stable")
         return best.drop_duplicates("intervention")
 
-    def hypervolume(self, metric: str, n_boot: int = 200) -> pd.DataFrame:
+    def closest(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
+        """Choose for every intervention that `best` lacks the model that comes closest to the ratio.
+
+        Returns
+        -------
+        DataFrame
+            One row of `frame` per intervention whose models can be compared and all miss the ratio, the
+            closest first; of models that come as close, that of the higher true-positive rate.
+        """
+        part = self.chosen_on
+        points = self.comparable_points(metric, part, attribute=attribute)
+        reached = set(self.frame.loc[points[:, 1] >= at_least, "intervention"])
+        order = np.lexsort([-points[:, 0], -points[:, 1]])  # what cannot be compared comes last
+        ordered = self.frame.iloc[order[~np.isnan(points[order]).any(axis=1)]]
+        return ordered[~ordered["intervention"].isin(reached)].drop_duplicates("intervention")
+
+    def winners(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
+        """Tell of every intervention its best model above a line, or the one that comes closest.
+
+        Models are chosen as `select` does, and told by what they achieve on the test part.
+
+        Parameters
+        ----------
+        metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
+            The ratio to be kept.
+        at_least : float, default=0.8
+            What it must reach on the part that models are chosen on.
+        attribute : str, optional
+            As for `pareto`.
+
+        Returns
+        -------
+        DataFrame
+            ``intervention``, its ``settings`` in words, ``tpr`` and ``ratio`` on the test part, with ``_low``
+            and ``_high`` if there are intervals, the ``model``, and whether the line was ``reached``. If each
+            attribute is judged for itself, ``ratio[sex]`` and the like too. First those that reached it, by
+            falling true-positive rate; then the closest, by falling ratio.
+        """
+        return winners_of(self, metric, at_least, attribute)
+
+    def hypervolume(self, metric: str, n_boot: int = 200, *, attribute: str | None = None) -> pd.DataFrame:
         """Measure for every intervention the area of the landscape that its models cover.
 
         Parameters
@@ -169,6 +232,8 @@ class Results:
             The ratio; the other side of the area is the true-positive rate, on the test part.
         n_boot : int, default=200
             Resamples of the models for the interval.
+        attribute : str, optional
+            As for `pareto`.
 
         Returns
         -------
@@ -181,7 +246,7 @@ class Results:
         """
         import pandas as pd
 
-        points = self.comparable_points(metric, "test")
+        points = self.comparable_points(metric, "test", attribute=attribute)
         models, count = self.frame["model"].to_numpy(), self.config.models.count
         draws = np.random.default_rng(self.config.seed).integers(0, count, size=(n_boot, count))
         found = {}
@@ -194,7 +259,7 @@ class Results:
             found[name] = {"hypervolume": area, "low": low, "high": area, "models": int(own.sum())}
         return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
 
-    def plot(self, metric: str, *, zoom: bool = False) -> Any:
+    def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
         """Draw the landscape as the paper does.
 
         The true-positive rate is on x, the ratio on y; circles are baselines, triangles sampling, squares
@@ -207,14 +272,17 @@ class Results:
             The ratio.
         zoom : bool, default=False
             Whether to show the corner of the best models instead of all.
+        attribute : str, optional
+            As for `pareto`.
 
         Returns
         -------
         altair.Chart
             It shows in notebooks; ``chart.save("landscape.png")`` writes PNG, SVG, PDF or HTML.
         """
-        points, looks = select_points(points_table(self, [metric]), 0), looks_of(self.frame)
-        return landscape_chart(points, title=RATIO_TITLES[metric], rule=RULE, looks=looks, zoom=zoom)
+        points = select_points(points_table(self, [(metric, attribute)]), 0)
+        title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
+        return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one HTML page that needs no network.
@@ -231,15 +299,28 @@ class Results:
         """The interventions, in the order of the registry; those that it does not know come last."""
         return intervention_names(self.frame)
 
-    def comparable_points(self, metric: str, part: str = "test") -> Any:
+    def comparable_points(self, metric: str, part: str = "test", *, attribute: str | None = None) -> Any:
         """Give true-positive rate and ratio of every row, NaN where a model may not be compared."""
         if metric not in RATIO_NAMES:
             raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
         parts = parts_of(self.config)
         if part not in parts:
             raise ValueError(f"`part` must be {' or '.join(map(repr, parts))}, got {part!r}.")
-        points = self.frame[[f"{part}_tpr", f"{part}_{metric}"]].to_numpy(dtype=np.float64, copy=True)
+        self._check_attribute(attribute)
+        names = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
+        points = self.frame[names].to_numpy(dtype=np.float64, copy=True)
         in_budget = self.frame[f"{part}_fpr"] <= self.config.evaluation.max_fpr
         comparable = in_budget.to_numpy() & (self.frame["status"] == DONE).to_numpy()
         points[~comparable | np.isnan(points).any(axis=1)] = np.nan
         return points
+
+    def _check_attribute(self, attribute: str | None) -> None:
+        if attribute is None or attribute in self.attributes:
+            return
+        if not self.attributes:
+            raise ValueError(
+                f"`attribute` is {attribute!r}, and the protected attributes of this experiment are crossed: "
+                f'set `evaluation.groups = "{EACH}"` to judge each for itself.'
+            )
+        known = " or ".join(map(repr, self.attributes))
+        raise ValueError(f"`attribute` must be {known}, got {attribute!r}.")

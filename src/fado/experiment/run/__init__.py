@@ -3,13 +3,16 @@
 from fado.experiment.run._bench import Bench, Job, Judged, run_job
 from fado.experiment.run._data import Data, Part, read_data
 from fado.experiment.run._estimate import estimate_seconds
+from fado.experiment.run._judging import Comparison, Judging
 from fado.experiment.run._runner import run_experiment
 
 __all__ = [
     "Bench",
+    "Comparison",
     "Data",
     "Job",
     "Judged",
+    "Judging",
     "Part",
     "estimate_seconds",
     "read_data",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.engine import LightGBMEngine, Task
-from fado.experiment.config import Config, EvaluationConfig
+from fado.experiment.config import Config
 from fado.experiment.run._data import Data, Part
+from fado.experiment.run._judging import Judging
 from fado.experiment.search import Recipe
 from fado.interventions import TrainingSet, intervention_named
-from fado.metrics import measure
 from fado.tabular import Labels, Variable
 from fado.utility import utility_class
 from fado.valuation import Valuation
@@ -59,14 +59,14 @@ class Bench:
         The rows to train on.
     evaluation : Part
         The rows of the validation part, then those of the test part.
-    n_validation : int
-        How many of them are of the validation part.
     valuations : mapping of str to Valuation
         The training part's values by each algorithm.
-    judging : EvaluationConfig
-        How models are judged.
+    judging : Judging
+        How models are judged on those.
     seed : int
-        Of samplers and bootstraps.
+        Of samplers.
+    min_group_size : int
+        From how many rows on interventions take a group into account in any case.
     deadline : float or None
         Seconds after which a fit is given up.
     workers : int
@@ -78,20 +78,20 @@ class Bench:
         training: Part,
         evaluation: Part,
         *,
-        n_validation: int,
         valuations: Mapping[str, Valuation],
-        judging: EvaluationConfig,
+        judging: Judging,
         seed: int,
+        min_group_size: int,
         deadline: float | None,
         workers: int,
     ) -> None:
         self._training = training
         self._evaluation = evaluation
-        self._n_validation = n_validation
         self._groups = training.groups.take(np.arange(len(training.positive)))
         self._valuations = valuations
         self._judging = judging
         self._seed = seed
+        self._min_group_size = min_group_size
         self._deadline = deadline
         self._engine = LightGBMEngine(training.table, workers=workers, prefilter=False)
         self._target = Variable("y", "classes", training.positive.astype(np.int32), (False, True))
@@ -103,10 +103,10 @@ class Bench:
         return cls(
             data.part("train"),
             data.part("validation", "test"),
-            n_validation=len(data.parts["validation"]),
             valuations=valuations,
-            judging=config.evaluation,
+            judging=data.judging(config),
             seed=config.seed,
+            min_group_size=config.data.min_group_size,
             deadline=config.models.deadline,
             workers=workers,
         )
@@ -144,6 +144,7 @@ class Bench:
             valuation = self._valuations[settings.pop("algorithm")]
             settings["utility"] = utility_class(settings["utility"])(alpha=settings.pop("alpha"))
             utilities = _known(settings["utility"](valuation))
+        settings = {"min_group_size": self._min_group_size, **settings}
         chosen = entry.make(random_state=self._seed, **settings).training_set(
             Labels(training.positive.astype(np.int32), (False, True), 1),
             self._groups,
@@ -155,13 +156,28 @@ class Bench:
         rows = np.asarray(chosen.rows, dtype=np.int32)
         return TrainingSet(rows, _single(_product(chosen.weights, training.weights, rows)))
 
-    def run(self, job: Job, stop: threading.Event | None = None) -> Judged:
-        """Train and judge one model; whatever goes wrong is part of the result."""
+    def run(
+        self, job: Job, stop: threading.Event | None = None, begin: Callable[[str], None] = lambda _: None
+    ) -> Judged:
+        """Train and judge one model; whatever goes wrong is part of the result.
+
+        Parameters
+        ----------
+        job : Job
+            The model.
+        stop : threading.Event, optional
+            Ends the fit when it is set.
+        begin : callable
+            Called with "training" when the training set is there, and with "judging" when the model is.
+        """
         start = time.monotonic()
         try:
+            self.training_set(job.recipe)  # another thread may be making it
+            begin("training")
             scores = self.scores(job.recipe, job.parameters, stop)
             if stop is not None and stop.is_set():
                 return Judged(job.key, time.monotonic() - start, error="stopped before it was done")
+            begin("judging")
             metrics = self._judge(scores, job.key)
         except MemoryError as error:
             return Judged(job.key, time.monotonic() - start, error=_said(error), out_of_memory=True)
@@ -200,27 +216,7 @@ class Bench:
 
     def _judge(self, scores: FloatArray, key: str) -> dict[str, float]:
         """Measure the validation part, if there is one, and the test part."""
-        judging, evaluation, cut, threshold = self._judging, self._evaluation, self._n_validation, None
-        metrics: dict[str, float] = {}
-        parts = {"validation": slice(0, cut), "test": slice(cut, None)}
-        for part, rows in parts.items():
-            if part == "validation" and cut == 0:
-                continue
-            found, _ = measure(
-                evaluation.positive[rows],
-                scores[rows],
-                evaluation.groups.codes[rows],
-                evaluation.groups.names,
-                max_fpr=judging.max_fpr,
-                n_boot=judging.bootstrap,
-                random_state=np.random.default_rng([self._seed, int(key[:8], 16), cut]),
-                threshold=threshold,
-                sample_weight=None if evaluation.weights is None else evaluation.weights[rows],
-            )
-            metrics |= {f"{part}_{name}": value for name, value in found.items()}
-            if judging.threshold == "validation":
-                threshold = found["threshold"]
-        return metrics
+        return self._judging.judge(scores, key)
 
 
 def run_job(job: Job, bench: Bench, stop: threading.Event | None = None) -> Judged:

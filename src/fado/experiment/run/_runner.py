@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from fado._messages import warn_user
 from fado._versions import library_versions
 from fado.execution import LostTask, ThreadExecutor, n_workers
 from fado.experiment.config import Config
 from fado.experiment.run._bench import Bench, Job, Judged, run_job
-from fado.experiment.run._crashes import blame_crashes, note_fits
+from fado.experiment.run._crashes import Ending, Notes, blame_crashes
 from fado.experiment.run._data import Data, read_data
+from fado.experiment.run._order import RunOrder
 from fado.experiment.run._progress import ProgressLine
+from fado.experiment.run._supervisor import NotIsolatedError, can_isolate, supervise
 from fado.experiment.run._values import value_training_part
-from fado.experiment.search import GridProposer, Proposer, Recipe, Trial, key_of
+from fado.experiment.run._watch import beating, tell_phase
+from fado.experiment.search import GridProposer, Proposer, Recipe, Trial, key_of, shared_recipe
 from fado.experiment.store import (
     DONE,
     FAILED,
@@ -32,7 +37,7 @@ from fado.experiment.store import (
 )
 from fado.valuation import Valuation
 
-__all__ = ["run_experiment"]
+__all__ = ["run_experiment", "run_here"]
 
 
 def about_of(config: Config, data: Data) -> dict[str, Any]:
@@ -57,6 +62,7 @@ def run_experiment(
     progress: bool = False,
     retry_failed: bool = False,
     proposer: Proposer | None = None,
+    isolated: bool = True,
 ) -> None:
     """Do what the store lacks.
 
@@ -64,37 +70,75 @@ def run_experiment(
     ----------
     config : Config
         The experiment.
-    store, n_jobs, client, progress, retry_failed
+    store, n_jobs, client, progress, retry_failed, isolated
         As for `Experiment.run`.
     proposer : Proposer, optional
         Says what to try; None tries the grid of the configuration.
     """
-    workers = n_workers(n_jobs)
-    data = read_data(config)
-    with Store.writing(Path(store), about_of(config, data)) as opened:
-        run = _Run(config, data, opened, workers, progress=progress, retry_failed=retry_failed)
-        run.finish(GridProposer.of(config) if proposer is None else proposer, client)
+    order = RunOrder(config, Path(store), n_workers(n_jobs), progress, retry_failed, proposer)
+    if isolated and client is None and can_isolate():
+        try:
+            supervise(order)
+            return
+        except NotIsolatedError as error:
+            warn_user(
+                f"The run happens in this process, which a crash would end, since something cannot be sent "
+                f"to another ({error})."
+            )
+    run_here(order, client)
+
+
+def run_here(
+    order: RunOrder,
+    client: Any = None,
+    *,
+    ending: Ending | None = None,
+    holder: int | None = None,
+    begun: Callable[[], None] = lambda: None,
+) -> None:
+    """Do what the store lacks, in this process.
+
+    Parameters
+    ----------
+    order : RunOrder
+        What to do.
+    client : dask.distributed.Client, optional
+        Sends the fits to a cluster.
+    ending : Ending, optional
+        How the process ended that was at it before this one.
+    holder : int, optional
+        The process that supervises this one, in whose name the store is held.
+    begun : callable
+        Called when the notes of the process before are read, and what failed before is forgotten if it is to
+        be tried again.
+    """
+    data = read_data(order.config)
+    with Store.writing(order.store, about_of(order.config, data), holder=holder) as opened:
+        blame_crashes(opened, ending or Ending(), order.config.models.deadline)
+        if order.retry_failed:
+            opened.forget_failed()
+        begun()
+        with Notes.kept(opened) as notes:
+            proposer = GridProposer.of(order.config) if order.proposer is None else order.proposer
+            _Run(order, data, opened, notes).finish(proposer, client)
 
 
 class _Run:
     """One run on an open store."""
 
-    def __init__(
-        self, config: Config, data: Data, store: Store, workers: int, *, progress: bool, retry_failed: bool
-    ) -> None:
-        self._config = config
+    def __init__(self, order: RunOrder, data: Data, store: Store, notes: Notes) -> None:
+        self._config = order.config
         self._data = data
         self._store = store
-        self._workers = workers
-        self._progress = progress
-        self._retry_failed = retry_failed
+        self._notes = notes
+        self._workers = order.workers
+        self._progress = order.progress
         self._keys = Keys(store.about)
         self._valuations: dict[str, Valuation] = {}
         self._given: dict[str, Job] = {}
 
     def finish(self, proposer: Proposer, client: Any) -> None:
         """Run what is proposed until there is nothing left to try; first, what was proposed before."""
-        blame_crashes(self._store)
         bench = Bench.of(self._data, self._valuations, self._config, self._workers)
         self._propose(proposer)
         trials = proposed_trials(self._store)
@@ -111,8 +155,15 @@ class _Run:
         return new
 
     def _recipe(self, trial: Trial) -> Recipe:
-        """Give the recipe under which a trial shares its fit with others."""
-        return trial.recipe.simplest(len(self._config.data.protected))
+        """Give the recipe under which a trial shares its fit with others.
+
+        A training set that an earlier release made under a recipe of its own stays what it is.
+        """
+        n_protected = len(self._config.data.protected)
+        former = trial.recipe.simplest(n_protected)
+        if self._store.get("set", self._keys.set(former)) is not None:
+            return former
+        return shared_recipe(trial.recipe, n_protected)
 
     def _run_trials(self, trials: Sequence[StoredTrial], bench: Bench, client: Any) -> None:
         recipes: dict[str, Recipe] = {}
@@ -125,18 +176,23 @@ class _Run:
             if "algorithm" in recipe.settings:
                 self._load_values(recipe.settings["algorithm"])
         line = ProgressLine(sum(map(len, models.values())), show=self._progress)
-        with line, note_fits(self._store, run_job) as run_here:
+        with line:
             jobs = self._jobs(recipes, models, bench, line)
             batches: Generator[list[Judged | LostTask[Job]], None, None]
             if client is None:
-                batches = ThreadExecutor(self._workers).run_unordered(run_here, jobs, bench)
+                batches = ThreadExecutor(self._workers).run_unordered(self._run_noted, jobs, bench)
             else:
                 from fado.execution import DaskExecutor  # Dask is an extra
 
                 batches = DaskExecutor(client).run_unordered(run_job, jobs, bench)
             again = self._keep(batches, line, retry=True)
             if again:  # with the machine to themselves
-                self._keep(ThreadExecutor(1).run_unordered(run_here, again, bench), line, retry=False)
+                self._keep(ThreadExecutor(1).run_unordered(self._run_noted, again, bench), line, retry=False)
+
+    def _run_noted(self, job: Job, bench: Bench, stop: threading.Event) -> Judged:
+        """Run a fit in this process, and leave a note of it meanwhile."""
+        with self._notes.of("fit", job.key, "waiting") as note:
+            return bench.run(job, stop, lambda phase: tell_phase(note, phase))
 
     def _jobs(
         self,
@@ -153,8 +209,7 @@ class _Run:
             ):
                 key = "" if digest is None else self._keys.fit(digest, parameters)
                 record = self._store.get("fit", key)
-                done = record is not None and (record.state == DONE or not self._retry_failed)
-                if digest is None or done or key in self._given:
+                if digest is None or record is not None or key in self._given:
                     line.skip(record is not None and record.state == FAILED)
                 else:
                     self._given[key] = Job(key, recipe, parameters)
@@ -186,30 +241,50 @@ class _Run:
     def _digest(self, key: str, recipe: Recipe, bench: Bench) -> str | None:
         """Give the digest of a training set; None if the intervention leaves nothing to train on."""
         record = self._store.get("set", key)
-        if record is None or (record.state == FAILED and self._retry_failed):
-            try:
-                chosen = bench.training_set(recipe)
-                text = json.dumps({"digest": chosen.digest(), "rows": len(chosen.rows)})
-                record = Record("set", key, DONE, text)
-            except ValueError as error:
-                record = Record("set", key, FAILED, " ".join(str(error).split()))
+        if record is None:
+            with self._noted("set", key):
+                record = self._made_set(key, recipe, bench)
             self._store.write([record])
         return json.loads(record.text)["digest"] if record.state == DONE else None
 
+    def _made_set(self, key: str, recipe: Recipe, bench: Bench) -> Record:
+        algorithm = recipe.settings.get("algorithm")
+        if algorithm is not None and algorithm not in self._valuations:
+            lacking = self._store.records["values", self._keys.values(algorithm)]
+            return Record("set", key, FAILED, lacking.text)
+        try:
+            chosen = bench.training_set(recipe)
+        except ValueError as error:
+            return Record("set", key, FAILED, " ".join(str(error).split()))
+        text = json.dumps({"digest": chosen.digest(), "rows": len(chosen.rows)})
+        return Record("set", key, DONE, text)
+
     def _load_values(self, algorithm: str) -> None:
-        """Read the values of the training part from the store; make them, if they are not there."""
+        """Read the values of the training part from the store; make them, if they are not there.
+
+        If the process crashed too often while they were made, there are none.
+        """
         if algorithm in self._valuations:
             return
         key = self._keys.values(algorithm)
-        if self._store.get("values", key) is None:
+        record = self._store.get("values", key)
+        if record is None:
             start = time.monotonic()
-            made = value_training_part(
-                self._config, self._data, algorithm, workers=self._workers, progress=self._progress
-            )
+            with self._noted("values", key):
+                made = value_training_part(
+                    self._config, self._data, algorithm, workers=self._workers, progress=self._progress
+                )
             self._store.save_values(key, made, time.monotonic() - start)
             self._valuations[algorithm] = made
-        else:
+        elif record.state == DONE:
             self._valuations[algorithm] = self._store.load_values(key)
+
+    @contextmanager
+    def _noted(self, kind: str, key: str) -> Iterator[None]:
+        """Leave a note while values or a training set are made, renewed as long as they come along."""
+        unwatched = self._config.models.deadline is None
+        with self._notes.of(kind, key) as note, nullcontext() if unwatched else beating(note):
+            yield
 
 
 def _judged(result: Judged | LostTask[Job]) -> Judged:

@@ -9,13 +9,44 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado.experiment.config import SplitConfig
+from fado._messages import list_names
+from fado.experiment.config import Config, SplitConfig
 
-__all__ = ["PARTS", "check_parts", "split_at_random", "split_by_column"]
+__all__ = ["PARTS", "check_parts", "split_at_random", "split_by_column", "split_rows"]
 
 PARTS = ("train", "validation", "test")
 
 Rows = npt.NDArray[np.int64]
+
+
+def split_rows(
+    table: pa.Table,
+    split: SplitConfig,
+    cells: Rows,
+    generator: np.random.Generator,
+    blocks: Rows | None = None,
+) -> dict[str, Rows]:
+    """Give every part its rows, ascending.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Has the column that decides, if one does.
+    split : SplitConfig
+        What decides.
+    cells, generator, blocks
+        As for `split_at_random`; not used if values of a column decide alone.
+    """
+    if split.column is None:
+        shares = [getattr(split, part)[0] for part in PARTS]
+        return split_at_random(cells, shares, generator, blocks)
+    parts = split_by_column(table, split)
+    if isinstance(split.validation, float) and split.validation > 0:
+        rows = parts["train"]
+        own = None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1]
+        drawn = split_at_random(cells[rows], [1 - split.validation, split.validation], generator, own)
+        parts |= {part: rows[drawn[part]] for part in ("train", "validation")}
+    return parts
 
 
 def split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
@@ -23,11 +54,14 @@ def split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
     values = table.column(str(split.column)).to_pandas()
     parts = {}
     for part in PARTS:
-        wanted: Sequence[Any] = getattr(split, part)
+        given = getattr(split, part)
+        wanted: Sequence[Any] = given if isinstance(given, tuple) else ()
         for position, value in enumerate(wanted):
             if not (values == value).any():
+                there = list_names(sorted(map(repr, values.unique().tolist())), most=10)
                 raise ValueError(
-                    f"`split.{part}[{position}]` is {value!r}, which no row of {split.column!r} has."
+                    f"`split.{part}[{position}]` is {value!r}, which no row of {split.column!r} has; it has "
+                    f"{there}."
                 )
         parts[part] = np.flatnonzero(values.isin(wanted).to_numpy())
     return parts
@@ -43,7 +77,7 @@ def split_at_random(
     cells : ndarray of int
         Each row's combination of label and group.
     shares : sequence of float
-        Of the rows, for each of `PARTS`.
+        Of the rows, for each of `PARTS`, or for the first of them.
     generator : numpy.random.Generator
         Of the draws.
     blocks : ndarray of int, optional
@@ -64,15 +98,30 @@ def split_at_random(
     return {part: np.flatnonzero(drawn[blocks] == number) for number, part in enumerate(PARTS)}
 
 
-def check_parts(
-    parts: dict[str, Rows], positive: npt.NDArray[np.bool_], split: SplitConfig, target: str
-) -> None:
+def check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config: Config) -> None:
     """Refuse parts that no model can be trained or judged on."""
     for part, rows in parts.items():
-        if not len(rows) and (part != "validation" or split.has_validation):
-            raise ValueError(f"The {part} part has no rows: change the `split`.")
+        if not len(rows) and (part != "validation" or config.split.has_validation):
+            raise ValueError(f"The {part} part has no rows: {_remedy(part, config)}.")
         if len(rows) and len(np.unique(positive[rows])) < 2:
+            label = "positives" if positive[rows].all() else "negatives"
             raise ValueError(
-                f"The {part} part ({len(rows):,} rows) holds only one label of {target!r}: change the "
-                "`split`."
+                f"The {part} part ({len(rows):,} rows) holds only {label} of {config.data.target!r}: "
+                f"{_remedy(part, config)}."
             )
+
+
+def _remedy(part: str, config: Config) -> str:
+    """Say where a part's rows come from, and what gives it others."""
+    split, given = config.split, getattr(config.split, part)
+    together = ""
+    if config.data.groups is not None and (split.column is None or isinstance(given, float)):
+        together = f" (rows of equal {config.data.groups!r}, `data.groups`, stay together)"
+    if split.column is None:
+        return f"`split.{part}` is {given[0]:g} of the rows{together}; give it a larger share"
+    if isinstance(given, float):
+        return (
+            f"`split.validation` is {given:g} of the rows of `split.train`{together}; give it a larger share"
+        )
+    values = list_names([repr(value) for value in given])
+    return f"`split.{part}` names the rows whose {split.column!r} is {values}; name other values"

@@ -22,8 +22,8 @@ def value_training_part(
         n_bags=config.valuation.bags,
         unseen_fraction=config.valuation.unseen_fraction,
         z_exclude={
-            name: [*config.data.exclude, *([source] if source in there else [])]
-            for name, source in data.sources.items()
+            name: [*data.excluded, *(source for source in sources if source in there)]
+            for name, sources in data.sources.items()
         },
         random_state=config.seed,
         n_jobs=workers,

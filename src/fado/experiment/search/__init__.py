@@ -1,6 +1,7 @@
 """What to try next: trials, and who proposes them."""
 
 from fado.experiment.search._grid import GridProposer
+from fado.experiment.search._shared import shared_recipe
 from fado.experiment.search._trial import Proposer, Recipe, Trial, key_of
 
-__all__ = ["GridProposer", "Proposer", "Recipe", "Trial", "key_of"]
+__all__ = ["GridProposer", "Proposer", "Recipe", "Trial", "key_of", "shared_recipe"]

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from fado.experiment.config import Config, draw_models
+from fado.experiment.search._shared import shared_recipe
 from fado.experiment.search._trial import Recipe, Trial
 from fado.interventions import Entry, intervention_entries
 
@@ -52,8 +53,8 @@ class GridProposer:
     @property
     def simplest_recipes(self) -> list[Recipe]:
         """The recipes that make different training sets, in order."""
-        simplest = [recipe.simplest(self.n_protected) for recipe in self.recipes]
-        return list({recipe.key: recipe for recipe in simplest}.values())
+        shared = [shared_recipe(recipe, self.n_protected) for recipe in self.recipes]
+        return list({recipe.key: recipe for recipe in shared}.values())
 
     @property
     def n_rows(self) -> int:

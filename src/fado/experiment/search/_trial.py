@@ -30,7 +30,7 @@ class Recipe:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def simplest(self, n_protected: int) -> Recipe:
-        """Give the recipe that stands for all that make the same training set.
+        """Give the same recipe with the plainest of the utilities that are equal here.
 
         Utilities know of each other where they are the same, as all are at alpha 1.
 

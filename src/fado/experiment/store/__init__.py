@@ -1,8 +1,9 @@
 """What is done: a directory with a ledger and one immutable file per result."""
 
+from fado.experiment.store._content import FORMAT
 from fado.experiment.store._keys import Keys
 from fado.experiment.store._ledger import DONE, FAILED, Record
-from fado.experiment.store._store import FORMAT, RUNNING, Store, differences
+from fado.experiment.store._store import RUNNING, Store, differences
 from fado.experiment.store._trials import StoredTrial, proposed_trials, read_trials, write_trials
 
 __all__ = [

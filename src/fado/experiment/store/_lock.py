@@ -19,6 +19,8 @@ __all__ = ["RunLock", "StoreInUseError", "holder_of", "on_network"]
 
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "glusterfs", "ceph", "9p", "fuse.sshfs"}
 
+_LONGEST = 10_000  # characters of a lock file
+
 
 class StoreInUseError(RuntimeError):
     """Another runner works on the store."""
@@ -36,10 +38,14 @@ class RunLock:
     ----------
     path : pathlib.Path
         The lock file.
+    supervisor : int, optional
+        The process that supervises this one: the lock is held in its name, and what one of its processes
+        held before is this one's.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, supervisor: int | None = None) -> None:
         self._path = path
+        self._supervisor = supervisor
         self._handle: int | None = None
 
     def __enter__(self) -> RunLock:
@@ -50,10 +56,12 @@ class RunLock:
                 on_network(self._path) and holder_of(self._path).get("host") != socket.gethostname()
             )
             holder = holder_of(self._path)
-            if not trusted and holder and _may_live(holder):
+            own = _identity(os.getpid() if self._supervisor is None else self._supervisor)
+            inherited = self._supervisor is not None and holder == own
+            if not trusted and holder and not inherited and _may_live(holder):
                 raise _in_use(self._path, holder)
             os.ftruncate(handle, 0)
-            os.write(handle, json.dumps(_identity(os.getpid())).encode())
+            os.write(handle, json.dumps(own).encode())
         except BaseException:
             os.close(handle)
             raise
@@ -78,9 +86,10 @@ class RunLock:
 def holder_of(path: Path) -> dict[str, Any]:
     """Read who holds, or last held, a lock; nothing if nobody or if the file makes no sense."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            found = json.loads(file.read(_LONGEST))
         return found if isinstance(found, dict) and isinstance(found["pid"], int) else {}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, RecursionError):
         return {}
 
 

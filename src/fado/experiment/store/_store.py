@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,26 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fado._files import replacing
-from fado.experiment.config import rename_former
-from fado.experiment.store._ledger import DONE, DamagedLedgerError, Ledger, Record
+from fado.experiment.config import config_from, decides_data, former_settings, rename_former
+from fado.experiment.store._content import FORMAT, check_about, check_metrics, check_record
+from fado.experiment.store._ledger import (
+    DONE,
+    FAILED,
+    DamagedLedgerError,
+    ForeignLedgerError,
+    Ledger,
+    Record,
+)
 from fado.experiment.store._lock import RunLock, holder_of
 from fado.valuation import Valuation
 
-__all__ = ["FORMAT", "RUNNING", "Store", "differences"]
+__all__ = ["RUNNING", "Store", "differences"]
 
-FORMAT = 1
 LEDGER, LOCK = "ledger.sqlite", "lock"
 RUNNING = "running"  # notes of the fits at hand, of use only after a crash
 FOLDERS = ("values", "fits", RUNNING)
 _SEALED_KEY = b"fado.fit"
+_MOST_METRICS = 100_000
 
 
 class Store:
@@ -48,11 +57,16 @@ class Store:
         self.path = path
         self._ledger = ledger
         self.about = ledger.about()
+        check_about(self.about)
         self.records = ledger.records()
+        for record in self.records.values():
+            check_record(record)
 
     @classmethod
     @contextmanager
-    def writing(cls, path: str | os.PathLike[str], about: dict[str, Any]) -> Iterator[Store]:
+    def writing(
+        cls, path: str | os.PathLike[str], about: dict[str, Any], *, holder: int | None = None
+    ) -> Iterator[Store]:
         """Open a store to work on it, or make a new one.
 
         Parameters
@@ -61,23 +75,25 @@ class Store:
             The directory.
         about : dict
             What the store must say of its experiment: configuration, data, versions.
+        holder : int, optional
+            The process that supervises this one, in whose name the store is held.
 
         Raises
         ------
         StoreInUseError
             If another runner works on it.
         ValueError
-            If it belongs to another experiment, or holds links.
+            If it belongs to another experiment, holds links, or says what no run writes.
         OSError
             If it cannot be written.
         """
         path = Path(path)
         with ExitStack() as held:
-            with _explained(path):
+            with _explained(path), _told(path):
                 path.mkdir(parents=True, exist_ok=True)
                 _check_directory(path)
                 _check_links(path)
-                held.enter_context(RunLock(path / LOCK))
+                held.enter_context(RunLock(path / LOCK, holder))
                 for folder in FOLDERS:
                     (path / folder).mkdir(exist_ok=True)
                 _remove_unfinished(path)
@@ -99,17 +115,19 @@ class Store:
         if not (path / LEDGER).is_file():
             raise FileNotFoundError(f"There is no store in {str(path)!r}.")
         _check_links(path)
-        try:
-            ledger = Ledger(path / LEDGER)
-        except DamagedLedgerError as error:
-            raise ValueError(
-                f"The ledger of the store {str(path)!r} is damaged ({error}): run the experiment again, "
-                "which mends it."
-            ) from error
-        try:
-            yield cls(path, ledger)
-        finally:
-            ledger.close()
+        with ExitStack() as held:
+            with _told(path):
+                try:
+                    ledger = Ledger(path / LEDGER, reading=True)
+                except DamagedLedgerError as error:
+                    raise ValueError(
+                        f"The ledger of the store {str(path)!r} is damaged ({error}): run the experiment "
+                        "again, which mends it."
+                    ) from error
+                held.callback(ledger.close)
+                store = cls(path, ledger)
+                _check_configuration(store.about["configuration"])
+            yield store
 
     def get(self, kind: str, key: str) -> Record | None:
         """Give a task's record, if there is one."""
@@ -120,6 +138,14 @@ class Store:
         with _explained(self.path):
             self._ledger.write(records)
         self.records |= {(record.kind, record.key): record for record in records}
+
+    def forget_failed(self) -> None:
+        """Drop the records of what failed, and the counts of crashes, so that all of it is tried again."""
+        failed = [which for which, record in self.records.items() if record.state == FAILED]
+        with _explained(self.path):
+            self._ledger.forget(failed)
+        for which in failed:
+            del self.records[which]
 
     def save_values(self, key: str, valuation: Valuation, seconds: float) -> None:
         """Keep values, file first, record second."""
@@ -137,7 +163,7 @@ class Store:
         """Write a fit's file; the fit is done when the record that this returns is committed."""
         table = pa.table({"metric": list(metrics), "value": pa.array(metrics.values(), pa.float64())})
         sealed = json.dumps({"format": FORMAT, "key": key, "seal": _seal(key, metrics)})
-        with _explained(self.path), replacing(self._file("fit", key)) as temporary:
+        with _explained(self.path), replacing(self._file("fit", key), tidy=False) as temporary:
             pyarrow.parquet.write_table(
                 table.replace_schema_metadata({_SEALED_KEY: sealed.encode()}),
                 temporary,
@@ -150,13 +176,16 @@ class Store:
         """Read the metrics of a fit; None if its file is not as it was written."""
         path = self._file("fit", key)
         try:
-            table = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True).read()
+            with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+                if file.metadata.num_rows > _MOST_METRICS:
+                    return None
+                table = file.read()
             sealed = json.loads(table.schema.metadata[_SEALED_KEY])
             metrics = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+            whole = sealed["key"] == key and sealed["seal"] == _seal(key, metrics)
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        whole = sealed.get("key") == key and sealed.get("seal") == _seal(key, metrics)
-        return metrics if whole else None
+        return metrics if whole and check_metrics(metrics) else None
 
     def _file(self, kind: str, key: str) -> Path:
         return self.path / ("values" if kind == "values" else "fits") / f"{key}.parquet"
@@ -184,47 +213,65 @@ class Store:
         _warn(f"The ledger was damaged: a new one was made from the files of {len(found)} fit(s).")
 
 
-def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Say in which entries two mappings of plain data differ.
+def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
+    """Say in which entries two mappings of plain data differ, and how.
 
     What is not there, as another release did not know it, is as good as None or switched off.
 
     Examples
     --------
     >>> differences({"models.count": 25, "seed": 0}, {"models.count": 5, "seed": 0, "data.weight": None})
-    ['models.count was 25 and is 5']
+    {'models.count': '`models.count` = 25, the configuration says 5'}
     """
-    found = []
+    found = {}
     for name in dict.fromkeys([*before, *now]):
         old, new = (given.get(name) for given in (before, now))
         known = name in before and name in now
         if old != new and (known or (old or new) not in (None, False)):
-            shown = [repr(given[name]) if name in given else "not there" for given in (before, now)]
-            found.append(f"{name} was {shown[0]} and is {shown[1]}")
+            told = f"`{name}` = {old!r}" if name in before else f"no `{name}`"
+            found[name] = (
+                f"{told}, the configuration {f'says {new!r}' if name in now else 'does not name it'}"
+            )
     return found
 
 
 def _refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse to mix results of different experiments."""
-    if before["format"] != now["format"]:
-        raise ValueError(
-            f"The store was written in format {before['format']} and this release continues format "
-            f"{now['format']}: use another store."
-        )
-    found = [
-        *differences(rename_former(before["settings"]), now["settings"]),
-        *differences(before["versions"], now["versions"]),
-    ]
-    if before["fingerprint"] != now["fingerprint"]:
-        rows = [sum(entry["rows"] for entry in about["summary"]) for about in (before, now)]
+    settings = differences(*former_settings(rename_former(before["settings"]), now["settings"]))
+    found = [*settings.values(), *_other_versions(before["versions"], now["versions"])]
+    if before["fingerprint"] != now["fingerprint"] and not any(map(decides_data, settings)):
+        rows = [_n_rows(about["summary"]) for about in (before, now)]
         found.append(
-            f"the data are others (fingerprint {before['fingerprint'][:12]}, {rows[0]:,} rows before; "
-            f"{now['fingerprint'][:12]}, {rows[1]:,} rows now)"
+            f"other data (fingerprint {before['fingerprint'][:12]}, {rows[0]:,} rows, and now "
+            f"{now['fingerprint'][:12]}, {rows[1]:,} rows{_unknown_size(before, now)})"
         )
     if found:
         raise ValueError(
-            f"The store holds another experiment: {'; '.join(found)}. Undo the change, or use another store."
+            f"The store was made with {'; with '.join(found)}: undo the change, or use another store."
         )
+
+
+def _other_versions(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    names = dict.fromkeys([*before, *now])
+    return [
+        f"{name} {before.get(name)}, here is {now.get(name)}"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _n_rows(summary: list[dict[str, Any]]) -> int:
+    """Count the rows of all parts, once if several attributes divide them."""
+    first = summary[0].get("attribute") if summary else None
+    return sum(entry["rows"] for entry in summary if entry.get("attribute") == first)
+
+
+def _unknown_size(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Say what else may be the reason if the store's release knew no small groups."""
+    size = now["settings"].get("data.min_group_size")
+    if "data.min_group_size" in before["settings"] or not size:
+        return ""
+    return "; if they are the same, a release that compared small groups made it: `data.min_group_size = 0`"
 
 
 def _opened(path: Path, about: dict[str, Any]) -> tuple[Ledger, bool]:
@@ -235,8 +282,8 @@ def _opened(path: Path, about: dict[str, Any]) -> tuple[Ledger, bool]:
     except DamagedLedgerError:
         number = len(list(path.glob("ledger.damaged-*.sqlite")))
         ledger.rename(path / f"ledger.damaged-{number}.sqlite")
-        with suppress(FileNotFoundError):
-            Path(f"{ledger}-journal").unlink()
+        for end in ("-journal", "-wal", "-shm"):
+            Path(f"{ledger}{end}").unlink(missing_ok=True)
         return Ledger(ledger, about), True
 
 
@@ -252,14 +299,33 @@ def _check_directory(path: Path) -> None:
 
 
 def _check_links(path: Path) -> None:
-    """Refuse links: what a store writes must stay in it, and what it reads must come from it."""
-    ours = [path / name for name in (LEDGER, f"{LEDGER}-journal", LOCK, *FOLDERS)]
+    """Refuse links: what a store writes must stay in it, and what it reads must come from it.
+
+    Nor may there be pipes or devices, which are not to be read like files.
+    """
+    beside = [f"{LEDGER}{end}" for end in ("", "-journal", "-wal", "-shm")]
+    kinds = dict.fromkeys((path / name for name in (*beside, LOCK)), stat.S_ISREG)
     for folder in FOLDERS:
+        kinds[path / folder] = stat.S_ISDIR
         if (path / folder).is_dir() and not (path / folder).is_symlink():
-            ours += [Path(entry.path) for entry in os.scandir(path / folder)]
-    for entry in ours:
-        if entry.is_symlink():
+            kinds |= dict.fromkeys((Path(entry.path) for entry in os.scandir(path / folder)), stat.S_ISREG)
+    for entry, right in kinds.items():
+        try:
+            mode = entry.lstat().st_mode
+        except FileNotFoundError:  # or done with meanwhile
+            continue
+        if stat.S_ISLNK(mode):
             raise ValueError(f"{str(entry)!r} is a link: a store holds files of its own only.")
+        if not right(mode):
+            raise ValueError(f"{str(entry)!r} is not what a store holds there: name another directory.")
+
+
+def _check_configuration(table: dict[str, Any]) -> None:
+    """Refuse a configuration that no run could have followed."""
+    try:
+        config_from(table, stored=True)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise ForeignLedgerError(f"its configuration is none ({error})") from None
 
 
 def _remove_unfinished(path: Path) -> None:
@@ -267,6 +333,17 @@ def _remove_unfinished(path: Path) -> None:
     for folder in FOLDERS:
         for part in (path / folder).glob(".*.part"):
             part.unlink()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say of a store that somebody else wrote what is wrong with it."""
+    try:
+        yield
+    except ForeignLedgerError as error:
+        raise ValueError(
+            f"The store {str(path)!r} is not as runs of this release write it: {error}."
+        ) from None
 
 
 @contextmanager

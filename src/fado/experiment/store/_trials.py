@@ -9,9 +9,11 @@ from itertools import count
 
 from fado.experiment.config import config_from
 from fado.experiment.search import GridProposer, Trial, key_of
+from fado.experiment.store._content import is_number
 from fado.experiment.store._keys import Keys
 from fado.experiment.store._ledger import PROPOSED, Record
 from fado.experiment.store._store import Store
+from fado.interventions import intervention_entries
 
 __all__ = ["StoredTrial", "proposed_trials", "read_trials", "write_trials"]
 
@@ -44,8 +46,38 @@ def proposed_trials(store: Store) -> list[StoredTrial]:
 
 
 def read_trials(store: Store) -> list[StoredTrial]:
-    """Give the trials of a store of any release, in order."""
-    return proposed_trials(store) or list(_trials_of_first_release(store))
+    """Give the trials of a store of any release, in order.
+
+    Raises
+    ------
+    ValueError
+        If no frame can show them: a setting that is now a number and now a text, or is a parameter as well.
+    """
+    trials = proposed_trials(store) or list(_trials_of_first_release(store))
+    settings = _numeric_settings() | {"algorithm": False, "utility": False}
+    for trial in (stored.trial for stored in trials):
+        for name, value in trial.settings.items():
+            numeric = settings.setdefault(name, is_number(value))
+            if value is not None and is_number(value) != numeric:
+                raise ValueError(
+                    f"The store {str(store.path)!r} has trials with a {name!r} of {value!r}, which is "
+                    f"{'no' if numeric else 'a'} number."
+                )
+    both = sorted(settings.keys() & {name for stored in trials for name in stored.trial.parameters})
+    if both:
+        raise ValueError(
+            f"The store {str(store.path)!r} has trials with a parameter {both[0]!r}, which is a setting."
+        )
+    return trials
+
+
+def _numeric_settings() -> dict[str, bool]:
+    """Say of the settings of registered interventions whether they are numbers."""
+    own = {"alpha": True}
+    for entry in intervention_entries():
+        own |= {setting.name: setting.kind != "choice" for setting in entry.settings}
+        own |= {name: is_number(value) for name, value in entry.fixed.items()}
+    return own
 
 
 def _key(number: int) -> str:

@@ -13,7 +13,7 @@ from fado.reporting.landscape._points import select_points
 __all__ = ["landscape_page"]
 
 TITLE = "FADO: the fairness-performance landscape"
-SCRIPTS = ("charts.js", "sections.js", "main.js")
+SCRIPTS = ("choice.js", "charts.js", "sections.js", "main.js")
 _NEEDED = "window.vegaEmbed = vegaEmbed;"  # of the charting library, by the page's own script
 
 
@@ -28,13 +28,17 @@ def landscape_page(content: dict[str, Any]) -> str:
         - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``.
         - ``rule``, the ratio that models should reach; ``chosen_on``, the part they are chosen on.
         - ``looks``, see `landscape_chart`; ``marks``, what the shapes stand for, in words.
-        - ``titles``, of the landscapes; ``points``, what `tabulate_points` gives of them.
-        - ``best``, per landscape a ``title``, ``rows`` (``intervention``, ``alpha``, ``tpr``, ``ratio``,
-          ``model``), and the interventions ``without`` such a model.
-        - ``areas``, per landscape a ``title`` and ``rows`` (``intervention``, ``area``, ``interval``,
-          ``models``).
-        - ``groups``, rows of ``part``, ``group``, ``rows`` and ``rate``; ``positive``, the positive label or
-          None.
+        - ``titles``, of the ratios; ``attributes``, what to call the groups that each is shown of: all, and,
+          if there are several attributes to choose from, those of each. A view is one ratio of one of
+          them; the views of the first ratio come first.
+        - ``points``, what `tabulate_points` gives of the views.
+        - ``best``, per view ``rows`` of the models above the line, ``closest``, of those that come closest
+          where there is none (``intervention``, ``settings``, ``tpr``, ``ratio``, the ratio of ``each``
+          attribute, ``model``), and the interventions ``without`` either.
+        - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``).
+        - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
+          fewer than ``min_group_size`` rows: the ``group``, and per entry of ``parts`` its ``rows`` and its
+          ``rate``; ``positive``, the positive label or None.
         - ``errors``, rows of ``intervention``, ``models``, ``status`` and ``error``.
         - ``settings``, rows of ``name`` and ``value``.
 
@@ -45,7 +49,7 @@ def landscape_page(content: dict[str, Any]) -> str:
     """
     charts = [
         {"which": which, "zoom": zoom, "spec": _spec(content, which, zoom=zoom)}
-        for which in range(len(content["titles"]))
+        for which in range(len(content["titles"]) * len(content["attributes"]))
         for zoom in (True, False)
     ]
     folder = files("fado.reporting.landscape") / "templates"

@@ -26,12 +26,16 @@ const EMBEDDING = {
 
 function drawLandscapes(content) {
   const box = document.getElementById("landscapes");
-  content.titles.forEach((title, which) => {
-    const charts = content.charts.filter((chart) => chart.which === which).map(({ zoom, spec }) => {
-      const place = el("div", { class: "chart", id: `chart-${which}-${zoom ? "zoom" : "full"}` });
-      vegaEmbed(place, { ...spec, data: { values: selectPoints(content.points, which) } }, EMBEDDING);
+  content.titles.forEach((title, ratio) => {
+    const charts = [true, false].map((zoom) => {
+      const place = el("div", { class: "chart", id: `chart-${ratio}-${zoom ? "zoom" : "full"}` });
+      followChoice(content, ratio, (which) => {
+        const { spec } = content.charts.find((chart) => chart.which === which && chart.zoom === zoom);
+        vegaEmbed(place, { ...spec, data: { values: selectPoints(content.points, which) } }, EMBEDDING);
+      });
       return place;
     });
-    box.append(el("section", {}, el("h2", {}, title), el("div", { class: "charts" }, charts)));
+    const heading = el("div", { class: "heading" }, el("h2", {}, title), attributeSelect(content, ratio));
+    box.append(el("section", {}, heading, el("div", { class: "charts" }, charts)));
   });
 }

@@ -12,28 +12,53 @@ function drawTexts(content) {
     statuses: content.statuses.join(", "),
     percent: Math.round(100 * content.rule),
     flattered: content.chosen_on === "test" ? flattered : "",
+    least: content.attributes.length > 1 ? "Each protected attribute is judged for itself: a ratio is that of the attribute where it is least, unless one is chosen beside it." : "",
   };
   for (const place of document.querySelectorAll("[data-text]")) place.append(String(texts[place.dataset.text]));
 }
 
+// One card per ratio, which follows the choice of the attribute.
+function drawCards(content, id, draw) {
+  part(id).append(...content.titles.map((title, ratio) => {
+    const body = el("div", {});
+    followChoice(content, ratio, (which) => body.replaceChildren(...draw(content[id][which]).filter(Boolean)));
+    const heading = el("div", { class: "heading" }, el("h3", {}, title), attributeSelect(content, ratio));
+    return el("article", { class: "card below" }, heading, body);
+  }));
+}
+
 function drawBest(content) {
-  const columns = textColumns([["intervention", "intervention"], ["alpha", "alpha"], ["tpr", "true-positive rate"], ["ratio", "ratio"], ["model", "model"]]);
-  part("best").append(...content.best.map(({ title, rows, without }) =>
-    el("article", { class: "card below" }, el("h3", {}, title), table(columns, rows),
-      without.length ? el("p", {}, "No model above the line: ", name(without.join(", ")), ".") : null)));
+  const attributes = content.attributes.slice(1);
+  const columns = [
+    ...textColumns([["intervention", "intervention"], ["settings", "settings"], ["tpr", "true-positive rate"], ["ratio", "ratio"]]),
+    ...attributes.map((attribute, j) => ({ label: attribute, text: true, of: (row) => name(row.each[j]) })),
+    ...textColumns([["model", "model"]]),
+  ];
+  drawCards(content, "best", ({ rows, closest, without }) => [
+    rows.length ? table(columns, rows) : null,
+    closest.length ? el("p", {}, rows.length ? "These have no model above the line; shown is the closest of each:" : "No model is above the line; shown is the closest of each intervention:") : null,
+    closest.length ? table(columns, closest) : null,
+    without.length ? el("p", {}, "No model that can be compared: ", name(without.join(", ")), ".") : null,
+  ]);
 }
 
 function drawAreas(content) {
   const columns = textColumns([["intervention", "intervention"], ["area", "area"], ["interval", "interval"], ["models", "models"]]);
-  part("areas").append(...content.areas.map(({ title, rows }) =>
-    el("article", { class: "card below" }, el("h3", {}, title), table(columns, rows))));
+  drawCards(content, "areas", ({ rows }) => [table(columns, rows)]);
 }
 
 function drawGroups(content) {
-  const columns = textColumns([["part", "part"], ["group", "group"], ["rows", "rows"], ["rate", "positive rate"]]);
+  const parts = content.parts.flatMap((part) => [
+    { label: `${part} rows`, text: true, of: (row) => name(row[part].rows) },
+    { label: `${part} positive rate`, text: true, of: (row) => name(row[part].rate) },
+  ]);
+  const columns = [...textColumns([["group", "group"]]), ...parts];
+  const n = content.left_out.length;
+  const why = `with fewer than ${content.min_group_size} rows and less than 1 % of a part that judges models, ${n === 1 ? "counts" : "count"} in no ratio`;
   part("groups").append(el("article", { class: "card" },
     content.positive ? el("p", {}, "Positive is ", el("code", {}, name(content.positive)), ".") : null,
-    table(columns, content.groups)));
+    table(columns, content.groups),
+    n ? el("details", { class: "left-out" }, el("summary", {}, `${n} small ${n === 1 ? "group" : "groups"}, ${why}`), table(columns, content.left_out)) : null));
 }
 
 function drawErrors(content) {
