@@ -211,7 +211,7 @@ class _Child:
             self._hear(word, content)
 
     def _holders(self, pid: int, late: tuple[str, ...]) -> tuple[str, ...]:
-        """Say whose work holds Python's lock; nobody's if it may be one of several, and fewer can be tried."""
+        """Say whose work holds Python's lock; nobody's if it may be one of several: fewer tell more."""
         holding = self._watch.holding_lock(pid)
         if len(holding) == 1 or self._alone:
             return holding or late
