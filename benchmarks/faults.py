@@ -359,9 +359,7 @@ def _kill_workers(cluster, store, over, kills, generator, count):
     while count.kills < kills and not over.is_set():
         _wait_for_more(store, len(done), over)
         over.wait(generator.uniform(0, 0.3))
-        pids = [
-            worker.pid for worker in list(cluster.workers.values()) if worker.pid and is_alive(worker.pid)
-        ]
+        pids = _joined_workers(cluster)
         if over.is_set() or len(pids) < 2:  # one must be left to go on
             time.sleep(0.05)
             continue
@@ -371,6 +369,13 @@ def _kill_workers(cluster, store, over, kills, generator, count):
         now = done_fits(store)
         count.lost += len(done.items() - now.items())
         done = now
+
+
+def _joined_workers(cluster):
+    """Give the processes of workers that are at work: Dask gives up on one that is killed while it starts."""
+    joined = set(cluster.scheduler.workers)
+    nannies = [nanny for nanny in list(cluster.workers.values()) if nanny.worker_address in joined]
+    return [nanny.pid for nanny in nannies if nanny.pid and is_alive(nanny.pid)]
 
 
 def _wait_for_more(store, n_fits, over):

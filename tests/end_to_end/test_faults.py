@@ -204,8 +204,7 @@ def test_a_second_runner_is_refused_and_told_of_the_first(running):
     process.kill()
     process.wait()
     third = start(config, store)  # a dead one's lock is no lock
-    time.sleep(4)
-    assert third.poll() is None
+    assert wait_until(lambda: holder_of(store / "lock").get("pid") == third.pid, 60)
     third.send_signal(signal.SIGTERM)
     third.communicate(timeout=30)
     assert third.returncode == 143
