@@ -327,10 +327,13 @@ def wait_for_writing(process, place):
 
 def kill_workers(kills, generator, folder, expected):
     """Kill workers of a cluster that runs an experiment; its nanny starts another each time."""
+    import dask
     import distributed
 
     count = Count()
     with (
+        # or the cluster gives up on a worker that is killed again within the time
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         distributed.LocalCluster(
             2, threads_per_worker=1, dashboard_address=None, memory_limit=None
         ) as cluster,
