@@ -11,7 +11,7 @@ from fado.metrics._rates import (
     selection_rate_ratio,
     tpr_ratio,
 )
-from fado.metrics._threshold import threshold_at_fpr, tpr_at_fpr
+from fado.metrics._threshold import lowest_threshold, threshold_at_fpr, tpr_at_fpr
 
 __all__ = [
     "RATIO_NAMES",
@@ -21,6 +21,7 @@ __all__ = [
     "fnr_ratio",
     "fpr_ratio",
     "hypervolume",
+    "lowest_threshold",
     "measure",
     "pareto_frontier",
     "selection_rate_ratio",

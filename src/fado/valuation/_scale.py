@@ -8,7 +8,7 @@ from typing import Any
 
 from fado.valuation._plain import is_number, shorten
 
-__all__ = ["CLOSENESS", "EFFECT", "ENTROPY", "Scale"]
+__all__ = ["CLOSENESS", "EFFECT", "ENTROPY", "Scale", "effect_on"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +62,14 @@ class Scale:
 ENTROPY = Scale("entropy of the predicted classes: how unsure models are", 0.0, 1.0, None)
 CLOSENESS = Scale("closeness of the prediction to the mean: how little models know", 0.0, 1.0, None)
 EFFECT = Scale("effect of the row's weight on a metric, in the metric's own unit")
+
+
+def effect_on(metric: str) -> Scale:
+    """Give the scale of effects on a metric that has a name.
+
+    Examples
+    --------
+    >>> effect_on("fpr_ratio").meaning
+    "effect of the row's weight on fpr_ratio"
+    """
+    return Scale(f"effect of the row's weight on {metric}")

@@ -1,0 +1,362 @@
+"""The rows that effects are measured on, and the metrics that are measured there.
+
+Rates are means of decisions over rows, so a metric is, to first order, a sum over the judged rows of a
+coefficient times whether the row is predicted positive. Influence, KNN-Shapley and Data Shapley values all
+take these coefficients from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._messages import list_names, warn_user
+from fado._validation import check_choice
+from fado.metrics import RATIO_NAMES, lowest_threshold, measure
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    Labels,
+    Problem,
+    Table,
+    Variable,
+    group_rows,
+    small_groups,
+    tell_small,
+    warn_of_missing,
+)
+
+__all__ = [
+    "PERFORMANCES",
+    "JudgedGroups",
+    "JudgedRows",
+    "binary_labels",
+    "check_metrics",
+    "decide",
+    "measure_judged",
+    "performance_coefficients",
+    "ratio_coefficients",
+    "read_judged",
+]
+
+Bools = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
+_EVENTS = {
+    "fpr_ratio": "false positives",
+    "fnr_ratio": "false negatives",
+    "tpr_ratio": "true positives",
+    "selection_rate_ratio": "predicted positives",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedGroups:
+    """One protected attribute of the judged rows.
+
+    Parameters
+    ----------
+    name : str
+        The attribute's, as the valued rows have it.
+    codes : ndarray of int
+        Each row's group, as a position in `names`.
+    names : tuple of str
+        What messages call the groups.
+    compared : ndarray of bool
+        Which groups are large enough to be compared; there are two at least.
+    """
+
+    name: str
+    codes: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+    compared: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """The rows that effects are measured on.
+
+    Parameters
+    ----------
+    table : Table
+        Their features.
+    positive : ndarray of bool
+        Which hold the positive label; some do, and some do not.
+    weights : ndarray
+        What each counts in a metric; 1 if nobody says.
+    attributes : tuple of JudgedGroups
+        The protected attributes, in the order of the valued rows' own.
+    """
+
+    table: Table
+    positive: Bools
+    weights: FloatArray
+    attributes: tuple[JudgedGroups, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.positive)
+
+
+def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
+    """Refuse names that no metric has, and a budget that is none."""
+    check_choice("performance", performance, PERFORMANCES)
+    check_choice("fairness", fairness, RATIO_NAMES)
+    if isinstance(max_fpr, bool) or not isinstance(max_fpr, int | float | np.number):
+        raise TypeError(f"`max_fpr` must be a number in (0, 1), got {max_fpr!r}.")
+    if not 0 < max_fpr < 1:
+        raise ValueError(f"`max_fpr` must be in (0, 1), got {max_fpr}.")
+
+
+def binary_labels(problem: Problem, who: str) -> Labels:
+    """Give a target of two classes, or say that effects on rates need one.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows to value.
+    who : str
+        The valuator, for the message.
+    """
+    remedy = "compare it first, for example `y == label` or `y > threshold`."
+    if problem.target.kind == "continuous":
+        raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {remedy}")
+    labels = problem.labels
+    if len(labels.classes) == 1:
+        raise ValueError(
+            f"{who} needs a target of two classes, and `y` has only one class ({labels.classes[0]!r})."
+        )
+    if len(labels.classes) > 2:
+        raise ValueError(
+            f"{who} needs a target of two classes, and `y` has {len(labels.classes)}: {remedy} "
+            "Only binary classification is supported."
+        )
+    return labels
+
+
+def read_judged(problem: Problem, judge: Problem | None, who: str) -> JudgedRows:
+    """Read the rows to judge by: those that the user set apart, or, without any, all that are valued.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows to value; their target has two classes.
+    judge : Problem or None
+        The rows to judge by.
+    who : str
+        The valuator, for messages.
+    """
+    labels = binary_labels(problem, who)
+    rows = problem if judge is None else judge
+    positive = labels.is_positive if judge is None else _positives(judge, labels)
+    attributes = problem.protected if judge is None else _same_attributes(problem, judge)
+    warn_of_missing(attributes)
+    groups = [
+        _compared_groups(theirs, own.name) for own, theirs in zip(problem.protected, attributes, strict=True)
+    ]
+    weights = rows.sample_weight
+    return JudgedRows(
+        rows.table, positive, np.ones(rows.n_rows) if weights is None else weights, tuple(groups)
+    )
+
+
+def _positives(judge: Problem, labels: Labels) -> Bools:
+    classes = judge.labels.classes
+    strange = [label for label in classes if label not in labels.classes]
+    if strange:
+        raise ValueError(
+            f"The judged rows have the label {strange[0]!r}, and the valued rows {labels.classes[0]!r} and "
+            f"{labels.classes[1]!r}: give both the same labels."
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            f"The judged rows hold one label only ({classes[0]!r}): judge by rows of both labels."
+        )
+    return judge.labels.codes == classes.index(labels.classes[labels.positive or 0])
+
+
+def _same_attributes(problem: Problem, judge: Problem) -> tuple[Variable, ...]:
+    """Give the judged rows' attributes in the order of the valued rows' own."""
+    own, theirs = ([one.name for one in rows.protected] for rows in (problem, judge))
+    if len(own) != len(theirs):
+        raise ValueError(
+            f"The judged rows have {len(theirs)} protected attributes and the valued rows {len(own)}: give "
+            "both the same."
+        )
+    if not (problem.names_given and judge.names_given) or own == theirs:
+        return judge.protected
+    if sorted(own) != sorted(theirs):
+        raise ValueError(
+            f"The judged rows have the protected attributes {list_names(theirs)}, and the valued rows "
+            f"{list_names(own)}: give both the same."
+        )
+    return tuple(judge.protected[theirs.index(name)] for name in own)
+
+
+def _compared_groups(variable: Variable, name: str) -> JudgedGroups:
+    groups = group_rows([variable])
+    small = small_groups(groups.sizes, MIN_GROUP_SIZE)
+    if small.any():
+        told = tell_small(groups.names, groups.sizes, small, MIN_GROUP_SIZE)
+        verb = "is" if small.sum() == 1 else "are"
+        warn_user(f"{told} {verb} not compared: the effects of rows on {name!r} are about the others.")
+    if (~small).sum() < 2:
+        raise ValueError(
+            f"Protected attribute {name!r} has only one group among the judged rows, "
+            f"{groups.names[int(np.argmax(groups.sizes))]}: there is nothing to compare; leave it out."
+        )
+    return JudgedGroups(name, groups.codes, groups.names, ~small)
+
+
+def decide(rows: JudgedRows, scores: FloatArray, max_fpr: float) -> Bools:
+    """Predict rows positive from the lowest score on that keeps the budget of false positives."""
+    counted = rows.weights > 0
+    threshold = lowest_threshold(
+        rows.positive[counted], scores[counted], max_fpr, _unequal(rows.weights[counted])
+    )
+    return scores >= threshold
+
+
+def measure_judged(
+    rows: JudgedRows, scores: FloatArray, performance: str, fairness: str, max_fpr: float
+) -> dict[str, float]:
+    """Measure a model: its performance as ``"y"``, and the ratio of every attribute by its name.
+
+    Parameters
+    ----------
+    rows : JudgedRows
+        The rows that were scored.
+    scores : ndarray
+        Probabilities of the positive label.
+    performance : {"tpr_at_fpr", "log_loss", "accuracy"}
+        Log-loss counts negatively, so that more is better; accuracy is that of probabilities of a half and
+        more.
+    fairness : str
+        A ratio, at the lowest threshold that keeps the budget.
+    max_fpr : float
+        The budget.
+
+    Returns
+    -------
+    dict of str to float
+        NaN where a metric is undefined.
+    """
+    measured = {}
+    weights = _unequal(rows.weights)
+    for own in rows.attributes:
+        metrics, _ = measure(
+            rows.positive,
+            scores,
+            own.codes,
+            own.names,
+            max_fpr=max_fpr,
+            sample_weight=weights,
+            left_out=~own.compared,
+        )
+        measured[own.name] = metrics[fairness]
+    if performance == "tpr_at_fpr":
+        found = decide(rows, scores, max_fpr)[rows.positive]
+        figure = float(np.average(found, weights=rows.weights[rows.positive]))
+    elif performance == "accuracy":
+        figure = float(np.average((scores >= 0.5) == rows.positive, weights=rows.weights))
+    else:
+        of_label = np.where(rows.positive, scores, 1.0 - scores)
+        losses = -np.log(np.maximum(of_label, np.finfo(np.float64).tiny))
+        figure = -float(np.average(losses, weights=rows.weights))
+    return {"y": figure, **measured}
+
+
+def performance_coefficients(rows: JudgedRows, performance: str) -> FloatArray:
+    """Give what each judged row adds to a performance if it is predicted positive.
+
+    Parameters
+    ----------
+    rows : JudgedRows
+        The rows.
+    performance : {"tpr_at_fpr", "accuracy"}
+        Rates, that is; a log-loss is no sum of decisions.
+    """
+    if performance == "tpr_at_fpr":
+        weights = np.where(rows.positive, rows.weights, 0.0)
+        return weights / weights.sum()
+    return np.where(rows.positive, rows.weights, -rows.weights) / rows.weights.sum()
+
+
+def ratio_coefficients(
+    rows: JudgedRows, attribute: JudgedGroups, fairness: str, predicted: npt.NDArray[Any]
+) -> FloatArray:
+    """Give what each judged row adds to a ratio if it is predicted positive, to first order.
+
+    A ratio changes with the rates of the groups with the lowest and the highest rate; the others have no
+    part in it.
+
+    Parameters
+    ----------
+    rows : JudgedRows
+        The rows.
+    attribute : JudgedGroups
+        Their groups.
+    fairness : str
+        The ratio.
+    predicted : ndarray of bool or float
+        How far each row is predicted positive by the model around which the ratio changes, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the ratio is undefined there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.tabular import Table
+    >>> groups = JudgedGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), np.array([True, True]))
+    >>> positive = np.array([False, False, False, False, True])
+    >>> rows = JudgedRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
+    >>> ratio_coefficients(rows, groups, "fpr_ratio", np.array([0.2, 0.2, 0.5, 0.3, 1.0])).round(3)
+    array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
+    """
+    members, sign = _members(rows, fairness)
+    events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
+    n_groups = len(attribute.names)
+    sizes = np.bincount(attribute.codes, rows.weights * members, n_groups)
+    sums = np.bincount(attribute.codes, rows.weights * members * events, n_groups)
+    candidates = np.flatnonzero(attribute.compared)
+    empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
+    if empty:
+        what = "negatives" if fairness == "fpr_ratio" else "positives"
+        raise ValueError(
+            f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} among "
+            "the judged rows; leave the group out or judge by more rows."
+        )
+    rates = sums[candidates] / sizes[candidates]
+    lowest = candidates[np.argmin(rates)]
+    others = candidates[candidates != lowest]
+    highest = others[np.argmax((sums / np.maximum(sizes, np.finfo(float).tiny))[others])]
+    low, high = sums[lowest] / sizes[lowest], sums[highest] / sizes[highest]
+    if high == 0:
+        raise ValueError(
+            f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among the "
+            "judged rows; judge by more rows or allow a larger `max_fpr`."
+        )
+    by_group = np.zeros(n_groups)
+    by_group[lowest] = 1.0 / high / sizes[lowest]
+    by_group[highest] = -low / high**2 / sizes[highest]
+    return np.where(members, sign * by_group[attribute.codes] * rows.weights, 0.0)
+
+
+def _members(rows: JudgedRows, fairness: str) -> tuple[Bools, float]:
+    """Give the rows that a ratio's rates are about, and whether predicted positives raise or lower them."""
+    if fairness == "selection_rate_ratio":
+        return np.ones(rows.n_rows, dtype=np.bool_), 1.0
+    return (~rows.positive if fairness == "fpr_ratio" else rows.positive), (
+        -1.0 if fairness == "fnr_ratio" else 1.0
+    )
+
+
+def _unequal(weights: FloatArray) -> FloatArray | None:
+    return None if (weights == 1.0).all() else weights
