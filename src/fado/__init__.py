@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         UtilityAwareReweigher,
     )
     from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
-    from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation
+    from fado.valuation import InBagEntropy, OutOfBagEntropy, TreeInfluence, Valuation
 
 __all__ = [
     "CobbDouglasUtility",
@@ -28,6 +28,7 @@ __all__ = [
     "RandomPrevalenceSampler",
     "ReweighedEstimator",
     "Reweigher",
+    "TreeInfluence",
     "UtilityAwarePrevalenceSampler",
     "UtilityAwareReweigher",
     "Valuation",
@@ -45,6 +46,7 @@ _HOMES = {
     "RandomPrevalenceSampler": "fado.interventions",
     "ReweighedEstimator": "fado.interventions",
     "Reweigher": "fado.interventions",
+    "TreeInfluence": "fado.valuation",
     "UtilityAwarePrevalenceSampler": "fado.interventions",
     "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",

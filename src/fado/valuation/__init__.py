@@ -7,6 +7,7 @@ from fado.valuation._registry import make_valuator, register_valuator, valuator_
 from fado.valuation._result import Valuation
 from fado.valuation._scale import Scale
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
+from fado.valuation.influence import TreeInfluence
 
 __all__ = [
     "BaseValuator",
@@ -16,6 +17,7 @@ __all__ = [
     "Scale",
     "SplitGains",
     "TargetNote",
+    "TreeInfluence",
     "Valuation",
     "VariableNote",
     "check_alignment",

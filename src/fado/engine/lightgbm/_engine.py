@@ -7,7 +7,7 @@ Scores of the rows left out are read from the booster's own validation scores.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -16,10 +16,12 @@ from fado.engine._constant import fit_constant
 from fado.engine.lightgbm._bins import bin_columns, many_usual_values, subset
 from fado.engine.lightgbm._boosting import Classes, grow_trees, read_scores
 from fado.engine.lightgbm._features import Features
-from fado.engine.lightgbm._matrix import in_order
+from fado.engine.lightgbm._leaves import LeafReader, codes_for
+from fado.engine.lightgbm._matrix import entries_of, in_order
 from fado.engine.lightgbm._model import LightGBMModel
 from fado.engine.lightgbm._parameters import BINNING, draws_columns, honours, parameters_of
 from fado.engine.lightgbm._threads import fitting
+from fado.engine.lightgbm._trees import Forest
 from fado.tabular import Table, Variable
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class LightGBMEngine:
         by_content: bool = False,
         prefilter: bool = True,
     ) -> None:
+        self._n_rows = table.n_rows
         self._features = Features(table, target, by_content=by_content)
         self._by_content = by_content
         self._prefilter = prefilter
@@ -134,7 +137,29 @@ class LightGBMEngine:
             training = subset(binned, task.rows, classes.labels, task.weights)
             booster = grow_trees(parameters, training, evaluation, stop, enough)
             scores = classes.spread(read_scores(booster, training=in_bag))
-            return LightGBMModel(booster, scores, task.variable, classes, self._features, layout)
+            return LightGBMModel(booster, scores, task.variable, classes, self._features, layout, parameters)
+
+    def read_leaves(self, forests: Sequence[Forest], table: Table | None = None) -> LeafReader:
+        """Make ready to read the leaves of all rows, or of those of another table.
+
+        Parameters
+        ----------
+        forests : sequence of Forest
+            Of models that this engine fitted, all to see the same columns.
+        table : Table, optional
+            The other table; its columns are found by name.
+        """
+        first = forests[0]
+        if table is None:
+            columns, n_rows = self._features.columns, self._n_rows
+        else:
+            columns, n_rows = self._features.of_table(table, None, first.variable), table.n_rows
+        found = codes_for(tree for forest in forests for tree in forest.trees)
+        codes = {
+            place: code.encode(entries_of(columns, first.layout[place]), nan_is_zero=nan_is_zero)
+            for place, (code, nan_is_zero) in found.items()
+        }
+        return LeafReader(codes, {place: code for place, (code, _) in found.items()}, n_rows)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
         return parameters_of(task.estimator, many_usual=self._many_usual)

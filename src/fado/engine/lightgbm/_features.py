@@ -8,7 +8,7 @@ import pyarrow as pa
 from fado.engine._base import LabelArray, Rows
 from fado.engine._schema import Schema
 from fado.engine._target import check_target, replace_target
-from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of
+from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, levelled
 from fado.tabular import Column, Table, Variable
 
 __all__ = ["Features"]
@@ -54,6 +54,10 @@ class Features:
         """Tell whether a variable's models may split on a column."""
         check_target(variable, self._target)
         return j not in variable.excluded if j < self.n_columns else variable.sees_target
+
+    def has_levels(self, j: int) -> bool:
+        """Tell whether a column holds codes of levels."""
+        return j in levelled(self.columns)
 
     def find(self, table: Table, variable: Variable) -> list[int | None]:
         """Find the columns in another table, refusing it if one that a variable's models see is not there."""

@@ -12,7 +12,16 @@ import pyarrow as pa
 from fado.engine._base import Rows
 from fado.tabular import Column
 
-__all__ = ["Columns", "SparseColumns", "digests_of", "in_order", "input_for_bins", "input_for_scores"]
+__all__ = [
+    "Columns",
+    "SparseColumns",
+    "digests_of",
+    "entries_of",
+    "in_order",
+    "input_for_bins",
+    "input_for_scores",
+    "levelled",
+]
 
 
 class SparseColumns:
@@ -105,10 +114,24 @@ def digests_of(columns: Columns) -> list[bytes]:
 def input_for_bins(columns: Columns) -> tuple[Any, list[int]]:
     """Give columns as `lightgbm.Dataset` takes them, and the positions of those that hold codes of levels."""
     if isinstance(columns, SparseColumns):
-        return columns.matrix, sorted(columns.codes)
+        return columns.matrix, levelled(columns)
     # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
     data = pa.table({f"f{j}": column.data for j, column in enumerate(columns)})
-    return data, [j for j, column in enumerate(columns) if column.levels is not None]
+    return data, levelled(columns)
+
+
+def levelled(columns: Columns) -> list[int]:
+    """Give the positions of the columns that hold codes of levels."""
+    if isinstance(columns, SparseColumns):
+        return sorted(columns.codes)
+    return [j for j, column in enumerate(columns) if column.levels is not None]
+
+
+def entries_of(columns: Columns, j: int) -> npt.NDArray[np.float64]:
+    """Give one column as numbers, NaN where an entry is missing."""
+    if isinstance(columns, SparseColumns):
+        return np.asarray(columns.matrix[:, [j]].toarray()[:, 0])
+    return columns[j].numbers()
 
 
 def input_for_scores(columns: Columns) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from fado.engine.lightgbm._boosting import Classes
 from fado.engine.lightgbm._features import Features
 from fado.engine.lightgbm._matrix import in_order, input_for_scores
 from fado.engine.lightgbm._threads import fitting
+from fado.engine.lightgbm._trees import Forest, read_trees
 from fado.tabular import Table, Variable
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class LightGBMModel:
         The columns of the engine's table.
     layout : tuple of int
         Which of them the booster sees, in its order.
+    parameters : mapping
+        The booster's.
     """
 
     def __init__(
@@ -48,8 +52,10 @@ class LightGBMModel:
         classes: Classes,
         features: Features,
         layout: tuple[int, ...],
+        parameters: Mapping[str, Any],
     ) -> None:
         self.scores = scores
+        self._parameters = parameters
         self.gains = np.zeros(features.n_columns + 1)
         self.gains[list(layout)] = booster.feature_importance("gain")
         self.n_trees = booster.current_iteration()
@@ -58,6 +64,12 @@ class LightGBMModel:
         self._classes = classes
         self._features = features
         self._layout = layout
+        most = parameters.get("max_cat_to_onehot", 4)
+        self._many_sided = frozenset(
+            place
+            for place, j in enumerate(layout)
+            if features.has_levels(j) and booster.train_set.feature_num_bin(place) > most
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         with fitting():
@@ -68,6 +80,15 @@ class LightGBMModel:
 
         with fitting():
             self.__dict__.update(state | {"_booster": lightgbm.Booster(model_str=state["_booster"])})
+
+    @property
+    def forest(self) -> Forest:
+        """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        with fitting():
+            trees = read_trees(self._booster.model_to_string(num_iteration=-1))
+        return Forest(
+            tuple(trees), self._variable, self._layout, self._parameters, frozenset(self._many_sided)
+        )
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows by what they hold, not by their bins."""

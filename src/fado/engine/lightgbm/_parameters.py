@@ -29,6 +29,7 @@ _HONOURED = {
     "reg_alpha",
     "reg_lambda",
     "random_state",
+    "boost_from_average",
     "max_bin",
     "min_data_in_bin",
     "colsample_bynode",

@@ -1,0 +1,5 @@
+"""What rows do to a model, through the leaves of its trees."""
+
+from fado.valuation.influence._tree_influence import TreeInfluence
+
+__all__ = ["TreeInfluence"]
