@@ -5,6 +5,7 @@ from fado.valuation._base import BaseValuator
 from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
 from fado.valuation._registry import make_valuator, register_valuator, valuator_names
 from fado.valuation._result import Valuation
+from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._scale import Scale
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
 from fado.valuation.influence import TreeInfluence
@@ -21,7 +22,10 @@ __all__ = [
     "Valuation",
     "VariableNote",
     "check_alignment",
+    "compare_effects",
     "make_valuator",
     "register_valuator",
+    "removal_effects",
+    "retraining_check",
     "valuator_names",
 ]

@@ -13,7 +13,7 @@ from fado.tabular import Problem, note_features, read_problem
 from fado.valuation._alignment import target_pattern
 from fado.valuation._result import Valuation
 
-__all__ = ["BaseValuator"]
+__all__ = ["BaseValuator", "read_judge", "seed_from"]
 
 
 class BaseValuator(BaseEstimator, metaclass=ABCMeta):
@@ -89,7 +89,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         problem = read_problem(
             X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
         )
-        return self.fit_problem(problem, None if judge is None else _read_judge(judge))
+        return self.fit_problem(problem, None if judge is None else read_judge(judge))
 
     def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Any:
         """Value every row of a problem that has been read.
@@ -140,7 +140,8 @@ def seed_from(random_state: Any) -> int:
     return int(generator.randint(2**31 - 1))
 
 
-def _read_judge(judge: Any) -> Problem:
+def read_judge(judge: Any) -> Problem:
+    """Read the rows that effects are measured on."""
     if not isinstance(judge, tuple | list) or len(judge) != 3:
         raise ValueError("`judge` must be a tuple of three, (X, y, sensitive_features).")
     X, y, sensitive_features = judge

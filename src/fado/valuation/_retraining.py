@@ -1,0 +1,302 @@
+"""Remove rows, train again, look: how far values tell what rows do to a model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier
+
+from fado._messages import warn_user
+from fado._progress import tracked
+from fado._validation import check_count
+from fado.engine import Engine, Task, engine_class
+from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
+from fado.tabular import Problem, read_problem
+from fado.valuation._base import read_judge, seed_from
+from fado.valuation._judged import JudgedRows, check_metrics, measure_judged, read_judged
+from fado.valuation._removals import draw_parts, read_parts
+from fado.valuation._result import Valuation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare_effects", "removal_effects", "retraining_check"]
+
+Rows = npt.NDArray[np.int32]
+
+_MOST_FITS = 100_000
+_FEWEST = 5  # parts that a correlation is told of
+
+
+def retraining_check(
+    valuation: Valuation,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any = None,
+    judge: Any,
+    performance: str = "tpr_at_fpr",
+    fairness: str = "fpr_ratio",
+    max_fpr: float = 0.05,
+    n_fits: int = 60,
+    parts: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Tell how far values can be trusted: remove parts of the rows, train again, and compare.
+
+    Parameters
+    ----------
+    valuation : Valuation
+        The values of the rows, of any kind.
+    estimator : classifier
+        The model to train again.
+    X, y, sensitive_features
+        The rows that were valued, as a valuator takes them.
+    judge : tuple of (X, y, sensitive_features)
+        Rows to measure the models on, which none of them learns from.
+    performance, fairness, max_fpr
+        The metrics, as in :class:`TreeInfluence`.
+    n_fits : int, default=60
+        How many parts to remove, one at a time: in turn rows of one label and group, rows of a few leaves of
+        a tree, and random rows.
+    parts : list of masks or of arrays of positions, optional
+        Which rows to remove instead.
+    sample_weight : array-like of shape (n_rows,), optional
+        What each row counts in the fits; values are per unit of it.
+    random_state : int, RandomState or None, default=None
+        Seed of the parts, and of an estimator that has none of its own.
+    n_jobs : int, optional
+        How many models are trained side by side; None uses every core.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    DataFrame
+        One row per column of values. ``correlation`` is the rank correlation of what the values foretell,
+        minus the sum over the removed rows, with how the metric changed; ``low`` and ``high`` are its 95 %
+        interval. ``slope`` is how much the metric changed per unit foretold: 1 is right in size as well.
+        ``n_parts`` counts the parts for which the metric is defined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lightgbm import LGBMClassifier
+    >>> from fado import TreeInfluence
+    >>> from fado.valuation import retraining_check
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 3))
+    >>> z = np.where(X[:, 2] + rng.normal(size=6000) > 0, "b", "a")
+    >>> y = X[:, 0] + X[:, 2] + rng.normal(size=6000) > 1
+    >>> judge = X[3000:], y[3000:], z[3000:]
+    >>> X, y, z = X[:3000], y[:3000], z[:3000]
+    >>> model = LGBMClassifier(n_estimators=30)
+    >>> values = TreeInfluence(model).fit(X, y, sensitive_features=z, judge=judge).valuation_
+    >>> cells = [(y == label) & (z == group) & (rng.random(3000) < share)
+    ...          for label in (0, 1) for group in "ab" for share in (0.2, 0.4, 0.6)]
+    >>> check = retraining_check(values, model, X, y, sensitive_features=z, judge=judge, parts=cells)
+    >>> bool(check.loc["z", "correlation"] > 0.6)
+    True
+    """
+    effects = removal_effects(
+        valuation,
+        estimator,
+        X,
+        y,
+        sensitive_features=sensitive_features,
+        judge=judge,
+        performance=performance,
+        fairness=fairness,
+        max_fpr=max_fpr,
+        n_fits=n_fits,
+        parts=parts,
+        sample_weight=sample_weight,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    return compare_effects(effects)
+
+
+def removal_effects(
+    valuation: Valuation,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any = None,
+    judge: Any,
+    performance: str = "tpr_at_fpr",
+    fairness: str = "fpr_ratio",
+    max_fpr: float = 0.05,
+    n_fits: int = 60,
+    parts: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Remove parts of the rows, train again, and give what was foretold and what happened, part by part.
+
+    Parameters are those of :func:`retraining_check`.
+
+    Returns
+    -------
+    DataFrame
+        One row per part and column of values: ``part``, ``kind``, ``rows`` (how many were removed),
+        ``column``, ``predicted`` (minus the sum of the removed rows' values), ``metric`` (after removal) and
+        ``actual`` (how the metric changed).
+    """
+    import pandas as pd
+
+    check_metrics(performance, fairness, max_fpr)
+    check_count("n_fits", n_fits, 1, _MOST_FITS)
+    problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
+    if judge is None:
+        raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that no model learns from.")
+    judged = read_judged(problem, read_judge(judge), "retraining_check")
+    columns = _matching_columns(valuation, problem, judged)
+    seed = seed_from(random_state)
+    removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)
+    retrained = _Retrained(problem, judged, estimator, performance, fairness, float(max_fpr), seed)
+    results = retrained.measure([None, *(rows for _, rows in removed)], n_jobs, show=progress)
+    whole = results[0]
+    weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
+    table = []
+    for number, ((kind, rows), measured) in enumerate(zip(removed, results[1:], strict=True)):
+        for metric, column in columns.items():
+            table.append(
+                {
+                    "part": number,
+                    "kind": kind,
+                    "rows": len(rows),
+                    "column": column,
+                    "predicted": -float(np.nansum(valuation[column][rows] * weights[rows])),
+                    "metric": measured[metric],
+                    "actual": measured[metric] - whole[metric],
+                }
+            )
+    return pd.DataFrame(table)
+
+
+def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
+    """Compare what values foretell with what happened, column by column: see `retraining_check`."""
+    import pandas as pd
+
+    compared = {}
+    for column, own in effects.groupby("column", sort=False):
+        known = own.dropna(subset=["actual", "predicted"])
+        compared[column] = _agreement(known["predicted"].to_numpy(), known["actual"].to_numpy())
+    return pd.DataFrame.from_dict(compared, orient="index")
+
+
+def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float64]) -> dict[str, float]:
+    from scipy.stats import rankdata
+
+    n_parts, nothing = len(predicted), float("nan")
+    if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
+        warn_user(
+            f"{n_parts} removals that changed a defined metric are too few or too alike to compare: use more "
+            "parts, or more rows to judge by."
+        )
+        told = dict.fromkeys(("correlation", "slope", "low", "high"), nothing)
+    else:
+        correlation = float(np.corrcoef(rankdata(predicted), rankdata(actual))[0, 1])
+        centred = predicted - predicted.mean()
+        # Fisher's transform, with the spread that ranks have (Bonett and Wright)
+        middle = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
+        spread = 1.96 * np.sqrt((1 + correlation**2 / 2) / (n_parts - 3))
+        told = {
+            "correlation": correlation,
+            "slope": float(centred @ actual / (centred @ centred)),
+            "low": float(np.tanh(middle - spread)),
+            "high": float(np.tanh(middle + spread)),
+        }
+    return {**told, "n_parts": n_parts}
+
+
+def _matching_columns(valuation: Valuation, problem: Problem, judged: JudgedRows) -> dict[str, str]:
+    """Find the column of values for the target and for every attribute."""
+    if len(valuation) != problem.n_rows:
+        raise ValueError(
+            f"`valuation` is of {len(valuation)} rows and X has {problem.n_rows}: pass the rows that were "
+            "valued."
+        )
+    names = [own.name for own in judged.attributes]
+    if not problem.names_given and len(names) == len(valuation.protected) == 1:
+        return {"y": "y", names[0]: valuation.protected[0]}
+    missing = [name for name in names if name not in valuation.protected]
+    if missing:
+        raise ValueError(
+            f"`valuation` has no values for the protected attribute {missing[0]!r}; it has "
+            f"{valuation.protected}."
+        )
+    return {"y": "y", **{name: name for name in names}}
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """What every fit needs."""
+
+    engine: Engine
+    problem: Problem
+    estimator: Any
+    judged: JudgedRows
+    seed: int
+
+    def task(self, removed: Rows | None) -> Task:
+        """Say what to learn from, as engines take it."""
+        inside = np.ones(self.problem.n_rows, dtype=np.bool_)
+        if removed is not None:
+            inside[removed] = False
+        rows = np.flatnonzero(inside).astype(np.int32)
+        weights = None if self.problem.sample_weight is None else self.problem.sample_weight[rows]
+        return Task(self.estimator, self.problem.target, rows, self.seed, self.judged.table, weights)
+
+
+class _Retrained:
+    """Models that are trained without some rows, and measured."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        judged: JudgedRows,
+        estimator: Any,
+        performance: str,
+        fairness: str,
+        max_fpr: float,
+        seed: int,
+    ) -> None:
+        if not is_classifier(estimator) or not hasattr(estimator, "predict_proba"):
+            raise TypeError(f"`estimator` must be a classifier with `predict_proba`, got {estimator!r}.")
+        self._metrics = performance, fairness, max_fpr
+        self._engine_class = engine_class(estimator, problem.table)
+        self._place = _Place(self._engine_class(problem.table), problem, estimator, judged, seed)
+
+    def measure(
+        self, parts: Sequence[Rows | None], n_jobs: int | None, *, show: bool
+    ) -> list[dict[str, float]]:
+        """Measure the model of all rows without each part; None removes nothing."""
+        workers = n_workers(n_jobs)
+        self._place.engine.prepare([self._place.task(None)])
+        threads = self._engine_class.in_threads
+        executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
+        scores = executor.run(_score, parts, self._place)
+        return [
+            measure_judged(self._place.judged, own, *self._metrics)
+            for own in tracked(scores, len(parts), what="retrained models", show=show)
+        ]
+
+
+def _score(removed: Rows | None, place: _Place, stop: threading.Event | None) -> npt.NDArray[np.float64]:
+    scores = place.engine.fit(place.task(removed), stop).scores
+    return scores if scores.ndim == 1 else scores[:, 1]
