@@ -7,7 +7,7 @@ take these coefficients from here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,10 @@ class JudgedRows:
         """How many rows there are."""
         return len(self.positive)
 
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> JudgedRows:
+        """Give the labels and weights of some rows, without their features and groups."""
+        return replace(self, positive=self.positive[rows], weights=self.weights[rows], attributes=())
+
 
 def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
     """Refuse names that no metric has, and a budget that is none."""
@@ -158,10 +162,11 @@ def read_judged(problem: Problem, judge: Problem | None, who: str) -> JudgedRows
     groups = [
         _compared_groups(theirs, own.name) for own, theirs in zip(problem.protected, attributes, strict=True)
     ]
-    weights = rows.sample_weight
-    return JudgedRows(
-        rows.table, positive, np.ones(rows.n_rows) if weights is None else weights, tuple(groups)
-    )
+    weights = np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight
+    for marked, what in ((positive, "positive"), (~positive, "negative")):
+        if not weights[marked].any():
+            raise ValueError(f"Every {what} among the judged rows weighs nothing: give some a weight.")
+    return JudgedRows(rows.table, positive, weights, tuple(groups))
 
 
 def _positives(judge: Problem, labels: Labels) -> Bools:

@@ -204,21 +204,28 @@ class Valuation:
         return summary.set_axis([_shown(name) for name in summary.index])
 
     def summary(self) -> pd.DataFrame:
-        """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement."""
+        """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement.
+
+        Numbers have three decimals; those of values without ends, such as effects, three digits that count.
+        """
         import pandas as pd
 
         rows = {}
         for name in self.variables:
             value = self[name]
             quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
-            rows[name] = {
-                "kind": self.provenance.kind_of(name),
+            numbers = {
                 "mean": _mean(value),
                 **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
                 "std. error": _mean(self.field("standard_error", name)),
-                "agreement": _mean(self.field("agreement", name)),
             }
-        return pd.DataFrame.from_dict(rows, orient="index").round(3)
+            if not self.scales[name].is_unit:
+                numbers = {what: float(f"{number:.3g}") for what, number in numbers.items()}
+            else:
+                numbers = {what: round(float(number), 3) for what, number in numbers.items()}
+            agreement = round(_mean(self.field("agreement", name)), 3)
+            rows[name] = {"kind": self.provenance.kind_of(name), **numbers, "agreement": agreement}
+        return pd.DataFrame.from_dict(rows, orient="index")
 
     @classmethod
     def from_probabilities(

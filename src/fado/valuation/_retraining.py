@@ -46,6 +46,7 @@ def retraining_check(
     max_fpr: float = 0.05,
     n_fits: int = 60,
     parts: Any = None,
+    n_repeats: int = 1,
     sample_weight: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -70,6 +71,10 @@ def retraining_check(
         a tree, and random rows.
     parts : list of masks or of arrays of positions, optional
         Which rows to remove instead.
+    n_repeats : int, default=1
+        How often to train again for each part. One retraining is noisy: a few rows fewer can give other trees
+        and shift a ratio by a point. With more, each repeat leaves out another random twentieth of the rows,
+        the same for all parts, and changes are averaged.
     sample_weight : array-like of shape (n_rows,), optional
         What each row counts in the fits; values are per unit of it.
     random_state : int, RandomState or None, default=None
@@ -119,6 +124,7 @@ def retraining_check(
         max_fpr=max_fpr,
         n_fits=n_fits,
         parts=parts,
+        n_repeats=n_repeats,
         sample_weight=sample_weight,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -140,6 +146,7 @@ def removal_effects(
     max_fpr: float = 0.05,
     n_fits: int = 60,
     parts: Any = None,
+    n_repeats: int = 1,
     sample_weight: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -160,6 +167,7 @@ def removal_effects(
 
     check_metrics(performance, fairness, max_fpr)
     check_count("n_fits", n_fits, 1, _MOST_FITS)
+    check_count("n_repeats", n_repeats, 1, _MOST_FITS)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
     if judge is None:
         raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that no model learns from.")
@@ -168,12 +176,16 @@ def removal_effects(
     seed = seed_from(random_state)
     removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)
     retrained = _Retrained(problem, judged, estimator, performance, fairness, float(max_fpr), seed)
-    results = retrained.measure([None, *(rows for _, rows in removed)], n_jobs, show=progress)
-    whole = results[0]
+    nothing = np.zeros(0, dtype=np.int32)
+    beside = [nothing] if n_repeats == 1 else _twentieths(problem.n_rows, n_repeats, seed)
+    wanted = [np.union1d(own, rows) for own in beside for rows in (nothing, *(rows for _, rows in removed))]
+    measured = retrained.measure(wanted, n_jobs, show=progress)
     weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
     table = []
-    for number, ((kind, rows), measured) in enumerate(zip(removed, results[1:], strict=True)):
-        for metric, column in columns.items():
+    for metric, column in columns.items():
+        figures = np.array([own[metric] for own in measured]).reshape(n_repeats, 1 + len(removed))
+        changes = (figures[:, 1:] - figures[:, :1]).mean(axis=0)
+        for number, (kind, rows) in enumerate(removed):
             table.append(
                 {
                     "part": number,
@@ -181,8 +193,8 @@ def removal_effects(
                     "rows": len(rows),
                     "column": column,
                     "predicted": -float(np.nansum(valuation[column][rows] * weights[rows])),
-                    "metric": measured[metric],
-                    "actual": measured[metric] - whole[metric],
+                    "metric": float(figures[:, 1 + number].mean()),
+                    "actual": float(changes[number]),
                 }
             )
     return pd.DataFrame(table)
@@ -243,6 +255,12 @@ def _matching_columns(valuation: Valuation, problem: Problem, judged: JudgedRows
     return {"y": "y", **{name: name for name in names}}
 
 
+def _twentieths(n_rows: int, n_repeats: int, seed: int) -> list[Rows]:
+    """Draw the rows that each repeat does without, whatever part is removed."""
+    generators = [np.random.default_rng([seed, 1, repeat]) for repeat in range(n_repeats)]
+    return [own.choice(n_rows, n_rows // 20, replace=False).astype(np.int32) for own in generators]
+
+
 @dataclass(frozen=True, eq=False)
 class _Place:
     """What every fit needs."""
@@ -253,11 +271,10 @@ class _Place:
     judged: JudgedRows
     seed: int
 
-    def task(self, removed: Rows | None) -> Task:
+    def task(self, removed: Rows) -> Task:
         """Say what to learn from, as engines take it."""
         inside = np.ones(self.problem.n_rows, dtype=np.bool_)
-        if removed is not None:
-            inside[removed] = False
+        inside[removed] = False
         rows = np.flatnonzero(inside).astype(np.int32)
         weights = None if self.problem.sample_weight is None else self.problem.sample_weight[rows]
         return Task(self.estimator, self.problem.target, rows, self.seed, self.judged.table, weights)
@@ -282,12 +299,10 @@ class _Retrained:
         self._engine_class = engine_class(estimator, problem.table)
         self._place = _Place(self._engine_class(problem.table), problem, estimator, judged, seed)
 
-    def measure(
-        self, parts: Sequence[Rows | None], n_jobs: int | None, *, show: bool
-    ) -> list[dict[str, float]]:
-        """Measure the model of all rows without each part; None removes nothing."""
+    def measure(self, parts: Sequence[Rows], n_jobs: int | None, *, show: bool) -> list[dict[str, float]]:
+        """Measure the model of all rows without each part."""
         workers = n_workers(n_jobs)
-        self._place.engine.prepare([self._place.task(None)])
+        self._place.engine.prepare([self._place.task(parts[0])])
         threads = self._engine_class.in_threads
         executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
         scores = executor.run(_score, parts, self._place)
@@ -297,6 +312,6 @@ class _Retrained:
         ]
 
 
-def _score(removed: Rows | None, place: _Place, stop: threading.Event | None) -> npt.NDArray[np.float64]:
+def _score(removed: Rows, place: _Place, stop: threading.Event | None) -> npt.NDArray[np.float64]:
     scores = place.engine.fit(place.task(removed), stop).scores
     return scores if scores.ndim == 1 else scores[:, 1]

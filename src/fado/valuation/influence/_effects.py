@@ -23,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 Leaves = npt.NDArray[np.int32]
 
 _CLOSE = 1e-3  # LightGBM sums in single precision
+_NOTHING = 1e-6  # of a score
+_LEAST_MEAN = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,13 @@ class TrainingRows:
 
 def initial_score(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
     """Give the log-odds of the labels' mean."""
-    mean = float(np.average(positive, weights=weights))
+    mean = _mean_label(positive, weights)
     return float(np.log(mean / (1.0 - mean)))
+
+
+def _mean_label(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
+    """Give the labels' mean, as far from 0 and 1 as LightGBM keeps it: one label may weigh nothing."""
+    return float(np.clip(np.average(positive, weights=weights), _LEAST_MEAN, 1.0 - _LEAST_MEAN))
 
 
 def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> FloatArray:
@@ -184,7 +191,7 @@ def _sum_by_leaf(numbers: FloatArray, leaves: Leaves, n_leaves: int) -> FloatArr
 
 def _moves_of_average(rows: TrainingRows) -> FloatArray:
     """Give how far one more unit of each row's weight moves the initial score."""
-    mean = float(np.average(rows.positive, weights=rows.weights))
+    mean = _mean_label(rows.positive, rows.weights)
     total = len(rows.positive) if rows.weights is None else rows.weights.sum()
     return (rows.positive - mean) / (total * mean * (1.0 - mean))
 
@@ -192,7 +199,7 @@ def _moves_of_average(rows: TrainingRows) -> FloatArray:
 def _check_values(values: FloatArray, expected: FloatArray) -> None:
     """Refuse leaves that the rows do not explain: their effects would be silently wrong."""
     worst = float(np.abs(values - expected).max())
-    if worst > _CLOSE * max(float(np.abs(values).max()), 1e-12):
+    if worst > max(_CLOSE * float(np.abs(values).max()), _NOTHING):
         raise ValueError(
             "The values of the model's leaves do not follow from the rows that it learnt from "
             f"(they differ by up to {worst:.2g}), so no effect can be told: use plain gradient boosting."

@@ -6,13 +6,27 @@ threshold itself moves with the judged negatives, so that their false-positive r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["kernel_at", "log_odds", "slopes_at_budget", "slopes_at_threshold", "slopes_of_log_loss"]
+from fado.valuation._judged import JudgedRows, decide, performance_coefficients, ratio_coefficients
+
+__all__ = [
+    "kernel_at",
+    "log_odds",
+    "metric_slopes",
+    "slopes_at_budget",
+    "slopes_at_threshold",
+    "slopes_of_log_loss",
+]
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+
+BANDWIDTH = 0.1  # of the standard deviation of the judged scores; chosen by benchmarks/faithfulness.py
 
 
 def log_odds(probabilities: FloatArray) -> FloatArray:
@@ -60,8 +74,9 @@ def slopes_at_budget(
 
     >>> import numpy as np
     >>> kernel = kernel_at(np.array([0.1, 0.2, 0.3]), 0.2, bandwidth=0.1)
-    >>> slopes_at_budget(np.array([0.0, 1.0, 0.0]), kernel, np.array([1.0, 0.0, 1.0])).sum().round(9).item() + 0.0
-    0.0
+    >>> slopes = slopes_at_budget(np.array([0.0, 1.0, 0.0]), kernel, np.array([1.0, 0.0, 1.0]))
+    >>> bool(abs(slopes.sum()) < 1e-12)
+    True
     """
     plain = slopes_at_threshold(coefficients, kernel)
     moves = negative_weights * kernel
@@ -84,3 +99,57 @@ def slopes_of_log_loss(probabilities: FloatArray, positive: Bools, weights: Floa
         What each row counts, as a share of all.
     """
     return (positive - probabilities) * weights
+
+
+def metric_slopes(
+    judged: JudgedRows,
+    folds: Sequence[npt.NDArray[np.integer[Any]]],
+    probabilities: FloatArray,
+    performance: str,
+    fairness: str,
+    max_fpr: float,
+) -> FloatArray:
+    """Give how performance and each attribute's ratio change with the scores of judged rows.
+
+    Parameters
+    ----------
+    judged : JudgedRows
+        The rows.
+    folds : sequence of ndarray
+        Their positions, by the model that scored them. Each model has a threshold of its own; rates are those
+        of all rows.
+    probabilities : ndarray of shape (m,)
+        Of the positive label.
+    performance, fairness : str
+        The metrics.
+    max_fpr : float
+        The budget.
+
+    Returns
+    -------
+    ndarray of shape (m, 1 + n_attributes)
+    """
+    predicted = decide(judged, probabilities, max_fpr)
+    negatives = np.where(judged.positive, 0.0, judged.weights)
+    for rows in folds:
+        if negatives[rows].any():  # else the threshold of all rows must do
+            predicted[rows] = decide(judged.take(rows), probabilities[rows], max_fpr)
+    first = np.zeros(judged.n_rows)
+    if performance != "log_loss":
+        first = performance_coefficients(judged, performance)
+    ratios = [ratio_coefficients(judged, own, fairness, predicted) for own in judged.attributes]
+    coefficients = np.column_stack([first, *ratios])
+    scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
+    for rows in folds:
+        own = scores[rows]
+        bandwidth = BANDWIDTH * float(np.std(own)) or 1.0
+        chosen = own[predicted[rows]]
+        threshold = float(chosen.min()) if len(chosen) else float(own.max())
+        kernel = kernel_at(own, threshold, bandwidth)
+        slopes[rows] = slopes_at_budget(coefficients[rows], kernel, negatives[rows])
+        if performance == "accuracy":
+            slopes[rows, 0] = slopes_at_threshold(first[rows], kernel_at(own, 0.0, bandwidth))
+    if performance == "log_loss":
+        shares = judged.weights / judged.weights.sum()
+        slopes[:, 0] = slopes_of_log_loss(probabilities, judged.positive, shares)
+    return slopes

@@ -1,0 +1,267 @@
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fado import LinearUtility, TreeInfluence, UtilityAwarePrevalenceSampler, Valuation
+from fado.valuation import make_valuator, retraining_check
+
+SMALL = {"n_estimators": 15, "num_leaves": 8}
+
+
+def made(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, 3))
+    group = np.where(x[:, 2] + 0.5 * rng.normal(size=n_rows) > 0, "b", "a")
+    y = x[:, 0] + x[:, 2] + rng.normal(size=n_rows) > 1
+    X = pd.DataFrame(x, columns=list("uvw"), index=rng.permutation(n_rows) + 7)
+    X["kind"] = pd.Categorical(rng.choice(list("pqr"), n_rows))
+    return X, y.astype(int), pd.Series(group, name="group", index=X.index)
+
+
+X, Y, Z = made(3000)
+JUDGE = made(2500, seed=1)
+
+
+def values(estimator=None, **settings):
+    estimator = LGBMClassifier(**SMALL) if estimator is None else estimator
+    fit = {name: settings.pop(name) for name in ("judge", "sample_weight", "groups") if name in settings}
+    return (
+        TreeInfluence(estimator, random_state=0, **settings).fit(X, Y, sensitive_features=Z, **fit).valuation_
+    )
+
+
+@pytest.mark.filterwarnings("ignore:The models found nothing to split on:UserWarning")
+@parametrize_with_checks([TreeInfluence(n_bags=2, n_jobs=1)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_it_says_what_its_values_are():
+    valuation = values(fairness="tpr_ratio", performance="log_loss")
+    assert valuation.variables == ["y", "group"]
+    assert valuation.values.index.equals(X.index)
+    assert valuation.scales["group"].meaning == "effect of the row's weight on tpr_ratio"
+    assert valuation.scales["y"].meaning == "effect of the row's weight on log_loss"
+    assert valuation.scales["y"].is_signed
+    assert set(valuation.counts["y"]) == {4}
+    assert valuation.metadata["n_bags"] == 5
+    assert valuation.agreement["y"].between(0, 1).all()
+    assert valuation.agreement["group"].isna().all()
+    assert valuation.standard_error.gt(0).all().all()
+
+
+def test_any_number_of_workers_gives_the_same_bits():
+    for form in ("direct", "backward"):
+        one, two = (values(form=form, n_jobs=n) for n in (1, 2))
+        pd.testing.assert_frame_equal(one.values, two.values, check_exact=True)
+
+
+def test_a_row_twice_has_the_effect_of_a_row_that_weighs_two():
+    coarse = X.round({"u": 0, "v": 0, "w": 0})  # so that the bins do not hang on the rows
+    doubled = np.r_[np.arange(len(X)), np.arange(500)]
+    weights = np.where(np.arange(len(X)) < 500, 2.0, 1.0)
+    model = LGBMClassifier(**SMALL, min_child_samples=1)
+    twice = TreeInfluence(model, random_state=0)
+    twice.fit(coarse.iloc[doubled], Y[doubled], sensitive_features=Z.iloc[doubled], judge=JUDGE)
+    heavy = TreeInfluence(model, random_state=0)
+    heavy.fit(coarse, Y, sensitive_features=Z, sample_weight=weights, judge=JUDGE)
+    expected = heavy.valuation_["group"]
+    np.testing.assert_allclose(twice.valuation_["group"][: len(X)], expected, rtol=1e-4, atol=1e-8)
+
+
+def test_class_weights_count_as_sample_weights():
+    factors = np.where(Y == 1, 3.0, 1.0)
+    by_class = values(LGBMClassifier(**SMALL, class_weight={0: 1.0, 1: 3.0}), judge=JUDGE)
+    by_row = values(sample_weight=factors, judge=JUDGE)
+    np.testing.assert_allclose(by_class["group"], by_row["group"] * factors, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fairness", ["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"])
+def test_values_foretell_what_retraining_does(fairness):
+    model = LGBMClassifier(n_estimators=30, num_leaves=8)
+    rng = np.random.default_rng(3)
+    cells = [
+        (label == Y) & (group == Z) & (rng.random(len(X)) < share)
+        for label in (0, 1)
+        for group in "ab"
+        for share in (0.2, 0.3, 0.4, 0.5)
+    ]
+    valuation = values(model, fairness=fairness, judge=JUDGE)
+    check = retraining_check(
+        valuation,
+        model,
+        X,
+        Y,
+        sensitive_features=Z,
+        judge=JUDGE,
+        fairness=fairness,
+        parts=cells,
+        random_state=0,
+    )
+    assert check.loc["group", "correlation"] > 0.8
+    assert 0.3 < check.loc["group", "slope"] < 2
+    assert check.loc["group", "low"] < check.loc["group", "correlation"] < check.loc["group", "high"]
+
+
+def test_out_of_bag_and_judged_values_agree():
+    cells = pd.DataFrame(
+        {"y": Y, "z": Z.to_numpy(), "bags": values()["group"], "judged": values(judge=JUDGE)["group"]}
+    )
+    sums = cells.groupby(["y", "z"])[["bags", "judged"]].sum()
+    assert (np.sign(sums["bags"]) == np.sign(sums["judged"])).all()
+    assert np.corrcoef(sums["bags"], sums["judged"])[0, 1] > 0.9
+
+
+def test_several_attributes_of_several_groups():
+    rng = np.random.default_rng(5)
+    three = pd.Series(rng.choice(list("xyz"), len(X)), name="three", index=X.index)
+    both = pd.DataFrame({"group": Z, "three": three})
+    theirs = pd.DataFrame({"three": rng.choice(list("xyz"), len(JUDGE[1])), "group": JUDGE[2].to_numpy()})
+    valuator = TreeInfluence(LGBMClassifier(**SMALL), random_state=0)
+    valuation = valuator.fit(X, Y, sensitive_features=both, judge=(*JUDGE[:2], theirs)).valuation_
+    assert valuation.protected == ["group", "three"]
+    assert np.ptp(valuation["three"]) > 0
+    np.testing.assert_array_equal(valuation["group"], values(judge=JUDGE)["group"])
+
+
+def test_rows_of_a_block_are_judged_by_others(monkeypatch):
+    from fado.valuation.influence import _tree_influence
+
+    seen = []
+    deal = _tree_influence.deal_folds
+
+    def watched(*given):
+        seen.extend(deal(*given))
+        return seen
+
+    monkeypatch.setattr(_tree_influence, "deal_folds", watched)
+    blocks = np.arange(len(X)) // 10
+    values(groups=blocks)
+    for fold in seen:
+        assert not set(blocks[fold.rows]) & set(blocks[fold.judged])
+
+
+def test_effects_serve_a_sampler():
+    valuation = values()
+    sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=0.0), random_state=0)
+    kept = sampler.fit(X, Y, sensitive_features=Z, valuation=valuation).sample_indices_
+    gone = np.setdiff1d(np.arange(len(X)), kept)
+    (group,) = set(Z.iloc[gone])
+    stayed = np.intersect1d(kept, np.flatnonzero((group == Z).to_numpy() & (Y == 0)))
+    assert valuation["group"][gone].max() <= valuation["group"][stayed].min()
+
+
+def test_values_survive_a_file(tmp_path):
+    valuation = values()
+    valuation.save(tmp_path / "v.parquet")
+    again = Valuation.load(tmp_path / "v.parquet")
+    np.testing.assert_array_equal(again["group"], valuation["group"])
+    assert again.scales == valuation.scales
+    assert again.metadata == valuation.metadata
+
+
+def test_it_has_a_name_for_commands():
+    valuator = make_valuator("influence", n_bags=3, fairness="fnr_ratio", z_exclude=None)
+    assert repr(valuator) == "TreeInfluence(fairness='fnr_ratio', n_bags=3)"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"boosting_type": "goss"},
+            "`boosting_type='goss'`: each tree learns from rows that nobody can name",
+        ),
+        ({"boosting_type": "dart"}, "`boosting_type='dart'`"),
+        ({"data_sample_strategy": "goss"}, "`data_sample_strategy='goss'`"),
+        ({"subsample": 0.5, "subsample_freq": 1}, r"bagging \(`subsample=0.5`\)"),
+        ({"bagging_fraction": 0.5, "bagging_freq": 1}, r"bagging \(`subsample=0.5`\)"),
+        ({"is_unbalance": True}, "`is_unbalance=True`"),
+        ({"scale_pos_weight": 3.0}, "`scale_pos_weight`"),
+        ({"path_smooth": 1.0}, "`path_smooth=1.0`"),
+        ({"linear_tree": True}, "settings whose effect on the leaves is not known"),
+    ],
+)
+def test_models_that_hide_their_rows_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        values(LGBMClassifier(**settings))
+
+
+def judged_with(**changes):
+    given = dict(zip("Xyz", JUDGE, strict=True)) | changes
+    return given["X"], given["y"], given["z"]
+
+
+@pytest.mark.parametrize(
+    ("judge", "sentence"),
+    [
+        (judged_with(X=JUDGE[0].drop(columns="u")), "has no column 'u'"),
+        (judged_with(X=JUDGE[0].assign(u="text")), "Column 'u' holds text"),
+        (judged_with(y=np.zeros(2500, int)), "hold one label only"),
+        (judged_with(y=np.where(JUDGE[1] == 1, 2, 0)), "have the label 2"),
+        (judged_with(z=pd.Series(["a"] * 2500, name="group")), "has only one group among the judged rows"),
+        (judged_with(z=JUDGE[2].rename("other")), "have the protected attributes other"),
+        (judged_with(z=None), "have 0 protected attributes and the valued rows 1"),
+        ((X, Y), "must be a tuple of three"),
+    ],
+)
+def test_rows_that_cannot_judge(judge, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        values(judge=judge)
+
+
+def test_categories_that_were_not_there_judge_as_missing():
+    strange = JUDGE[0].assign(kind="new")
+    assert np.isfinite(values(judge=judged_with(X=strange))["group"]).all()
+
+
+def test_a_group_without_negatives_has_no_rate():
+    z = Z.where(~((Z == "a") & (Y == 0)), "b")
+    with pytest.raises(ValueError, match="group 'a' has no negatives among the judged rows"):
+        TreeInfluence(LGBMClassifier(**SMALL)).fit(X, Y, sensitive_features=z)
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (np.arange(len(X)) % 3, "two classes, and `y` has 3"),
+        (X["u"], "two classes, and `y` is continuous"),
+        (np.ones(len(X), int), "`y` has only one class"),
+    ],
+)
+def test_targets_of_other_kinds(y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TreeInfluence().fit(X, y, sensitive_features=Z)
+
+
+def test_other_bad_input():
+    with pytest.raises(TypeError, match="must be an LGBMClassifier, whose leaves are read"):
+        values(RandomForestClassifier())
+    with pytest.raises(ValueError, match="`fairness` must be 'fpr_ratio'"):
+        values(fairness="parity")
+    with pytest.raises(ValueError, match="`performance` must be"):
+        values(performance="auc")
+    with pytest.raises(ValueError, match=r"`max_fpr` must be in \(0, 1\), got 1.5"):
+        values(max_fpr=1.5)
+    with pytest.raises(ValueError, match="`n_bags` must be at least 2"):
+        values(n_bags=1)
+    with pytest.raises(ValueError, match="`form` must be"):
+        values(form="forward")
+    with pytest.raises(ValueError, match="too many for groups"):
+        TreeInfluence().fit(X, Y, sensitive_features={"u": X["u"]})
+
+
+def test_small_groups_are_left_out():
+    z = Z.copy()
+    z.iloc[:5] = "tiny"
+    with pytest.warns(UserWarning, match=r"'tiny' \(5 rows\).* is not compared"):
+        TreeInfluence(LGBMClassifier(**SMALL), random_state=0).fit(X, Y, sensitive_features=z)
+
+
+def test_no_false_positives_at_all():
+    easy = pd.DataFrame({"u": Y * 10.0 + np.random.default_rng(0).normal(size=len(Y))})
+    with pytest.raises(ValueError, match="no group has false negatives"):
+        TreeInfluence(LGBMClassifier(**SMALL), fairness="fnr_ratio").fit(easy, Y, sensitive_features=Z)
