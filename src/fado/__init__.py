@@ -17,12 +17,13 @@ if TYPE_CHECKING:
         UtilityAwareReweigher,
     )
     from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
-    from fado.valuation import InBagEntropy, OutOfBagEntropy, TreeInfluence, Valuation
+    from fado.valuation import InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInfluence, Valuation
 
 __all__ = [
     "CobbDouglasUtility",
     "DifferenceUtility",
     "InBagEntropy",
+    "KNNShapley",
     "LinearUtility",
     "OutOfBagEntropy",
     "RandomPrevalenceSampler",
@@ -41,6 +42,7 @@ _HOMES = {
     "CobbDouglasUtility": "fado.utility",
     "DifferenceUtility": "fado.utility",
     "InBagEntropy": "fado.valuation",
+    "KNNShapley": "fado.valuation",
     "LinearUtility": "fado.utility",
     "OutOfBagEntropy": "fado.valuation",
     "RandomPrevalenceSampler": "fado.interventions",

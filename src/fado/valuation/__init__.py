@@ -9,10 +9,12 @@ from fado.valuation._retraining import compare_effects, removal_effects, retrain
 from fado.valuation._scale import Scale
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
 from fado.valuation.influence import TreeInfluence
+from fado.valuation.shapley import KNNShapley
 
 __all__ = [
     "BaseValuator",
     "InBagEntropy",
+    "KNNShapley",
     "OutOfBagEntropy",
     "Provenance",
     "Scale",

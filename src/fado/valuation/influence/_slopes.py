@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fado.valuation._judged import JudgedRows, decide, performance_coefficients, ratio_coefficients
 
 __all__ = [
+    "bandwidth_for",
     "kernel_at",
     "log_odds",
     "metric_slopes",
@@ -26,6 +27,7 @@ __all__ = [
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
+_ROWS_NEAR = 20  # of each label within the bandwidth, at least
 BANDWIDTH = 0.1  # of the standard deviation of the judged scores; chosen by benchmarks/faithfulness.py
 
 
@@ -33,6 +35,25 @@ def log_odds(probabilities: FloatArray) -> FloatArray:
     """Give the scores behind probabilities."""
     inside = np.clip(probabilities, 1e-15, 1 - 1e-15)
     return np.log(inside) - np.log1p(-inside)
+
+
+def bandwidth_for(scores: FloatArray, threshold: float, positive: Bools) -> float:
+    """Choose how wide the kernel is: a share of the scores' spread, more where few rows of a label are near.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.linspace(-3, 3, 601)
+    >>> round(bandwidth_for(scores, 0.0, scores > 2), 2)  # the 20th of the positives is 2.2 away
+    2.2
+    """
+    distance = np.abs(scores - threshold)
+    far = [
+        np.partition(own, min(_ROWS_NEAR, len(own)) - 1)[min(_ROWS_NEAR, len(own)) - 1]
+        for own in (distance[positive], distance[~positive])
+        if len(own)
+    ]
+    return float(max(BANDWIDTH * np.std(scores), *far)) or 1.0
 
 
 def kernel_at(scores: FloatArray, threshold: float, bandwidth: float) -> FloatArray:
@@ -142,13 +163,13 @@ def metric_slopes(
     scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
     for rows in folds:
         own = scores[rows]
-        bandwidth = BANDWIDTH * float(np.std(own)) or 1.0
         chosen = own[predicted[rows]]
         threshold = float(chosen.min()) if len(chosen) else float(own.max())
-        kernel = kernel_at(own, threshold, bandwidth)
+        kernel = kernel_at(own, threshold, bandwidth_for(own, threshold, judged.positive[rows]))
         slopes[rows] = slopes_at_budget(coefficients[rows], kernel, negatives[rows])
         if performance == "accuracy":
-            slopes[rows, 0] = slopes_at_threshold(first[rows], kernel_at(own, 0.0, bandwidth))
+            kernel = kernel_at(own, 0.0, bandwidth_for(own, 0.0, judged.positive[rows]))
+            slopes[rows, 0] = slopes_at_threshold(first[rows], kernel)
     if performance == "log_loss":
         shares = judged.weights / judged.weights.sum()
         slopes[:, 0] = slopes_of_log_loss(probabilities, judged.positive, shares)

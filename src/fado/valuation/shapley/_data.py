@@ -1,0 +1,485 @@
+"""Data Shapley: models trained on many sets of rows tell what each row adds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fado._progress import tracked
+from fado._validation import check_count
+from fado._versions import library_versions
+from fado.execution import n_workers
+from fado.tabular import Problem
+from fado.valuation._alignment import target_pattern
+from fado.valuation._base import BaseValuator
+from fado.valuation._judged import check_metrics
+from fado.valuation._provenance import Provenance, VariableNote
+from fado.valuation._registry import register_valuator
+from fado.valuation._result import Valuation
+from fado.valuation._scale import effect_on
+from fado.valuation.shapley._semivalues import (
+    FloatArray,
+    LeaveOneOut,
+    Moments,
+    Players,
+    Sampler,
+    Subsets,
+    Walks,
+    generator_of,
+    precision_of,
+)
+from fado.valuation.shapley._training_game import (
+    Goals,
+    TrainingGame,
+    check_estimator,
+    executor_for,
+    training_games,
+)
+
+__all__ = ["DataShapley"]
+
+_ALGORITHM = "data-shapley"
+_NAMES = ("shapley", "banzhaf", "loo")
+_ROW_BY_ROW = 100  # rows; beyond, a walk has `_STEPS` growing steps
+_STEPS = 50
+_TRUNCATION = 0.01
+_FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
+_MOST_ASKED = 10**9
+_MOST_WORKERS = 1_000
+_ROUNDING = 1e-6  # other machines may add up in another order
+
+
+@register_valuator(_ALGORITHM)
+class DataShapley(BaseValuator):
+    """Value every row by what it adds to models trained on random sets of the other rows.
+
+    A set of rows is worth what a model trained on it achieves on judged rows: for the target its performance,
+    for every protected attribute its ratio, linear in the decisions around the model of all rows. The value
+    of a row is the mean change of the worth when the row joins, over sets drawn at random. It takes thousands
+    of fits: this is for tables of up to some hundred rows, and for checking quicker valuators.
+
+    Rows join one after the other in a random order, again and again (Ghorbani and Zou, 2019). Up to 100 rows
+    a model is trained after each; beyond, after each of 50 steps that grow from a few rows to many. A row of
+    a step of m rows then contributes the step's change, less what m - 1 rows bring at that step on average in
+    other orders; were the change shared equally, values would be m times too close to each other. A walk ends
+    early once five worths in a row, of the target and of every attribute, are as close to that of all rows as
+    1 % of what all rows are worth more than none; later rows then contribute 0. A linear ratio other than
+    `fnr_ratio` is 0 of all rows as of none: with attributes hardly any walk ends early, and an attribute's
+    Shapley values sum to about 0. They say which rows pull the ratio up and which down.
+
+    No rows, and rows of one label, are worth what a constant prediction is worth: the share of positives
+    among the judged rows, which predicts their most common label, gives log-loss its best constant and, at a
+    budget of false positives, predicts no row positive.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        An unfitted scikit-learn classifier that gives probabilities and learns from few rows. None stands for
+        20 small LightGBM trees: they take any table, missing values and categories included.
+    performance : {"accuracy", "tpr_at_fpr", "log_loss"}, default="accuracy"
+        What the target's values are about; log-loss counts negatively.
+    fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+        What the protected attributes' values are about.
+    max_fpr : float, default=0.05
+        The budget of false positives that decides who is predicted positive, in (0, 1).
+    semivalue : {"shapley", "banzhaf", "loo"} or ("beta", a, b), default="shapley"
+        Which sets count. ``"shapley"``: every size of set alike. ``("beta", 16, 1)``: small sets more, where
+        one row matters most (Kwon and Zou, 2022). ``"banzhaf"``: every set alike, each told by all its rows,
+        which fewest fits rank well (Wang and Jia, 2023). ``"loo"``: all other rows, by as many fits as rows.
+    tolerance : float, default=0.05
+        When to stop: after the batch of draws with which, for the target and every attribute, the mean
+        standard error of the values is at most this share of the distance between their 5 % and 95 %
+        quantiles.
+    max_fits : int, optional
+        How many fits to spend at most; None is 200 per row, at least 5,000 and at most 20,000. It does not
+        bound ``"loo"`` if it is None.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and draws, and of an estimator that has none of its own.
+    n_jobs : int, optional
+        How many walks run side by side; None uses every core. It never changes a value.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    valuation_ : Valuation
+        The values; `counts` says how many contributions of each row were seen, and `standard_error` is that
+        of their mean.
+    precision_ : float
+        What `tolerance` bounds, as it was reached; NaN if every row has one contribution only.
+    n_fits_ : int
+        How many models were trained by this call.
+    seed_ : int
+        The seed; as `random_state` it gives the same values again.
+
+    Notes
+    -----
+    Without `judge`, rows are judged in five stratified folds, or fewer if a label is too rare for five:
+    the rows outside a fold are valued by models that are judged on the fold. Draws are dealt over the folds
+    in turn, and a row's value is the mean over the folds in which it was trained on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from fado import DataShapley
+    >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0])[:, None]
+    >>> y = np.array([0, 0, 0, 1, 1, 1, 1, 1])  # the row at 0.3 is wrong
+    >>> judge = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
+    >>> valuator = DataShapley(KNeighborsClassifier(1), max_fits=80, random_state=0, n_jobs=1)
+    >>> values = valuator.fit(X, y, judge=judge).valuation_["y"]
+    >>> int(values.argmin())
+    3
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        performance: str = "accuracy",
+        fairness: str = "fpr_ratio",
+        max_fpr: float = 0.05,
+        semivalue: Any = "shapley",
+        tolerance: float = 0.05,
+        max_fits: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.performance = performance
+        self.fairness = fairness
+        self.max_fpr = max_fpr
+        self.semivalue = semivalue
+        self.tolerance = tolerance
+        self.max_fits = max_fits
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        judge: Any = None,
+        continue_from: Valuation | None = None,
+    ) -> Any:
+        """Value every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features. Strings, categories and missing values are fine if the estimator takes them.
+        y : array-like of shape (n_rows,)
+            The target, of two classes.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            The protected attributes. Without any, the target alone is valued.
+        sample_weight : array-like of shape (n_rows,), optional
+            What each row counts in the models' fits and, without `judge`, in what is measured.
+        groups : array-like of shape (n_rows,), optional
+            Which rows belong together, as a person's or a month's: they are in or out of a fold together.
+        judge : tuple of (X, y, sensitive_features), optional
+            Rows to measure effects on; without them, folds of the valued rows.
+        continue_from : Valuation, optional
+            What an earlier call left behind, also from a file: its draws are gone on with, by one batch at
+            least and up to `max_fits` further fits, as if one call had made them all. Data, seed and settings
+            must be the same, but for `tolerance`, `max_fits` and `n_jobs`; if `random_state` is None, the
+            seed is the valuation's.
+
+        Returns
+        -------
+        self
+            With `valuation_`, `precision_`, `n_fits_` and `seed_`.
+        """
+        self._earlier = continue_from
+        try:
+            return super().fit(
+                X,
+                y,
+                sensitive_features=sensitive_features,
+                sample_weight=sample_weight,
+                groups=groups,
+                judge=judge,
+            )
+        finally:
+            del self._earlier
+
+    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
+        semivalue = self._check()
+        earlier = getattr(self, "_earlier", None)
+        if earlier is not None:
+            _check_origin(earlier, semivalue)
+            if self.random_state is None:
+                seed = self.seed_ = earlier.provenance.seed
+        workers = n_workers(self.n_jobs)
+        goals = Goals(self.performance, self.fairness, float(self.max_fpr))
+        estimator = _default_estimator() if self.estimator is None else self.estimator
+        games = training_games(
+            problem,
+            judge,
+            estimator,
+            goals,
+            seed,
+            workers,
+            by_content=self.estimator is None,
+            who=type(self).__name__,
+        )
+        samplers = [_sampler_for(semivalue, game.n_players) for game in games]
+        settings = {
+            "performance": goals.performance,
+            "fairness": goals.fairness,
+            "max_fpr": goals.max_fpr,
+            "semivalue": semivalue,
+            "full_worths": [[float(worth) for worth in game.full] for game in games if game.full is not None],
+        }
+        provenance = Provenance(
+            _ALGORITHM,
+            seed=seed,
+            estimators=(" ".join(repr(estimator).split()),),
+            variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
+            versions=library_versions(),
+            target_pattern=target_pattern(problem.target.labels),
+        )
+        names = [own.name for own in problem.variables]
+        if earlier is None:
+            run = _Run(games, samplers, Moments(problem.n_rows, len(names)), 0)
+        else:
+            _check_earlier(earlier, settings, provenance, problem.n_rows)
+            run = _Run(games, samplers, _moments_of(earlier, names), earlier.provenance.settings["n_draws"])
+        most_fits = self._most_fits(problem.n_rows, run, semivalue)
+        draws = run.go_on(seed, workers, most_fits, float(self.tolerance))
+        for _ in tracked(draws, run.draws_for(most_fits), what="draws", show=self.progress):
+            pass
+        self.n_fits_, self.precision_ = run.n_fits, precision_of(run.moments)
+        return _valuation(run, names, goals, provenance, settings)
+
+    def _check(self) -> Any:
+        """Refuse settings that cannot work, and give the semivalue as plain data."""
+        check_metrics(self.performance, self.fairness, self.max_fpr)
+        semivalue = _read_semivalue(self.semivalue)
+        if isinstance(self.tolerance, bool) or not isinstance(self.tolerance, int | float | np.number):
+            raise TypeError(f"`tolerance` must be a number above 0, got {self.tolerance!r}.")
+        if not self.tolerance > 0:
+            raise ValueError(f"`tolerance` must be above 0, got {self.tolerance}.")
+        if self.max_fits is not None:
+            check_count("max_fits", self.max_fits, 1, _MOST_ASKED)
+        if self.n_jobs is not None:
+            check_count("n_jobs", self.n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
+        if self.estimator is not None:
+            check_estimator(self.estimator)
+        return semivalue
+
+    def _most_fits(self, n_rows: int, run: _Run, semivalue: Any) -> int:
+        """Give how many fits may be spent, or say that they do not suffice."""
+        least = run.least_fits
+        if self.max_fits is None:
+            return max(least, min(max(_FITS_PER_ROW * n_rows, _LEAST_FITS), _MOST_FITS))
+        if self.max_fits < least:
+            what = "every row's" if semivalue == "loo" else "the first batch's"
+            raise ValueError(
+                f"`max_fits` must be at least {least:,}, {what} fits for {n_rows} rows, got {self.max_fits}."
+            )
+        return int(self.max_fits)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+class _Run:
+    """Draws, dealt over some games in turn and counted from the first one ever made."""
+
+    def __init__(
+        self, games: Sequence[TrainingGame], samplers: Sequence[Sampler], moments: Moments, n_draws: int
+    ) -> None:
+        self.games, self.samplers, self.moments, self.n_draws = games, samplers, moments, n_draws
+        self.n_fits = len(games)  # the models of all rows
+        self._exact = isinstance(samplers[0], LeaveOneOut)
+        self._batch = len(games) * max(game.n_players for game in games) if self._exact else samplers[0].batch
+
+    @property
+    def least_fits(self) -> int:
+        """How many fits one batch may take."""
+        if self._exact:
+            return sum(game.n_players + 1 for game in self.games)
+        return len(self.games) + self._batch * max(sampler.most_fits for sampler in self.samplers)
+
+    def draws_for(self, most_fits: int) -> int:
+        """Count the draws that some fits suffice for, if no walk ends early."""
+        n_games, least = len(self.games), self.least_fits
+        return self._batch * (1 if self._exact else (most_fits - n_games) // (least - n_games))
+
+    def go_on(self, seed: int, workers: int, most_fits: int, tolerance: float) -> Iterator[None]:
+        """Draw batch after batch until values are precise or no fits are left, giving word of every draw."""
+        executor = executor_for(self.games[0].engine, workers)
+        shared = self.games, self.samplers
+        first = True
+        while first or (
+            not self._exact
+            and precision_of(self.moments) > tolerance
+            and self.n_fits + self.least_fits - len(self.games) <= most_fits
+        ):
+            first = False
+            tasks = self._tasks(seed)
+            results = []
+            for result in executor.run(_play, tasks, shared):
+                results.append(result)
+                yield
+            self._add(tasks, results)
+            self.n_draws += self._batch
+
+    def _tasks(self, seed: int) -> list[tuple[int, Players]]:
+        """Draw a batch: per draw its game and what was drawn."""
+        tasks = []
+        for number in range(self.n_draws, self.n_draws + self._batch):
+            turn, which = divmod(number, len(self.games))
+            if self._exact and turn >= self.games[which].n_players:
+                continue  # games may differ in size by a few rows
+            tasks.append((which, self.samplers[which].draw(turn, generator_of(seed, number))))
+        return tasks
+
+    def _add(self, tasks: Sequence[tuple[int, Players]], results: Sequence[Any]) -> None:
+        for which, (game, sampler) in enumerate(zip(self.games, self.samplers, strict=True)):
+            own = [place for place, (played, _) in enumerate(tasks) if played == which]
+            if not own:
+                continue
+            drawn, worths = [tasks[place][1] for place in own], [results[place][0] for place in own]
+            for players, contributions in sampler.contributions(drawn, worths):
+                self.moments.add(game.rows[players].astype(np.int64), contributions)
+        self.n_fits += sum(n_fits for _, n_fits in results)
+
+
+def _play(
+    task: tuple[int, Players],
+    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
+    stop: threading.Event,
+) -> tuple[FloatArray, int]:
+    """Have a draw evaluated; nobody waits for it once `stop` is set."""
+    which, drawn = task
+    games, samplers = shared
+
+    def game(members: Players) -> FloatArray:
+        if stop.is_set():
+            raise RuntimeError("The run has ended.")
+        return games[which](members)
+
+    return samplers[which].evaluate(game, drawn)
+
+
+def _default_estimator() -> Any:
+    """Make the model to train where the user names none.
+
+    LightGBM, since it takes any table and since its fits share what was binned; few rows per leaf, since sets
+    are small; few bins, since with them a fit takes half the time.
+    """
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=20, num_leaves=7, min_child_samples=3, learning_rate=0.2, reg_lambda=1.0, max_bin=63
+    )
+
+
+def _read_semivalue(given: Any) -> Any:
+    """Give a semivalue as plain data: its name, or a list of "beta" and two numbers."""
+    if isinstance(given, str) and given in _NAMES:
+        return given
+    if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
+        numbers = given[1:]
+        if all(isinstance(own, int | float | np.number) and 0 < own < np.inf for own in numbers):
+            return ["beta", *map(float, numbers)]
+    raise ValueError(
+        "`semivalue` must be 'shapley', 'banzhaf', 'loo' or a tuple ('beta', a, b) of numbers above 0, got "
+        f"{given!r}."
+    )
+
+
+def _sampler_for(semivalue: Any, n_players: int) -> Sampler:
+    if semivalue == "banzhaf":
+        return Subsets(n_players)
+    if semivalue == "loo":
+        return LeaveOneOut(n_players)
+    beta = (1.0, 1.0) if semivalue == "shapley" else (semivalue[1], semivalue[2])
+    return Walks(n_players, None if n_players <= _ROW_BY_ROW else _STEPS, beta, _TRUNCATION)
+
+
+def _check_origin(earlier: Any, semivalue: Any) -> None:
+    """Refuse to go on from what no draws were left behind in."""
+    if not isinstance(earlier, Valuation):
+        raise TypeError(f"`continue_from` must be a Valuation, got {type(earlier).__name__}.")
+    told = earlier.provenance
+    n_draws = told.settings.get("n_draws")
+    if told.algorithm != _ALGORITHM or told.seed is None or not isinstance(n_draws, int) or n_draws < 1:
+        raise ValueError(
+            f"`continue_from` must be a valuation that DataShapley made, got one by {told.algorithm!r}."
+        )
+    if semivalue == "loo":
+        raise ValueError(
+            "`continue_from` is for random draws, and leave-one-out values are exact: leave it out."
+        )
+
+
+def _check_earlier(earlier: Valuation, settings: dict[str, Any], provenance: Provenance, n_rows: int) -> None:
+    """Refuse to go on from other rows, settings or seeds than these."""
+    theirs, told = earlier.provenance, dict(earlier.provenance.settings)
+    pairs = {
+        "number of rows": (len(earlier), n_rows),
+        "variables": (earlier.variables, list(provenance.variables)),
+        "estimator": (theirs.estimators, provenance.estimators),
+        "seed": (theirs.seed, provenance.seed),
+        **{name: (told.get(name), own) for name, own in settings.items() if name != "full_worths"},
+    }
+    for what, (before, now) in pairs.items():
+        if before != now:
+            raise ValueError(
+                f"`continue_from` must have been made with the same rows, settings and seed: its {what} was "
+                f"{before!r}, and now it is {now!r}."
+            )
+    if theirs.target_pattern != provenance.target_pattern or not _are_close(
+        told.get("full_worths"), settings["full_worths"]
+    ):
+        raise ValueError(
+            "`continue_from` was made of other rows, or judged by others: pass the valuation of these rows."
+        )
+
+
+def _are_close(before: Any, now: Sequence[Sequence[float]]) -> bool:
+    """Tell whether a file holds these numbers, to rounding."""
+    try:
+        theirs = np.array(before, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    own = np.array(now)
+    return theirs.shape == own.shape and np.allclose(theirs, own, rtol=_ROUNDING, atol=_ROUNDING)
+
+
+def _moments_of(earlier: Valuation, names: Sequence[str]) -> Moments:
+    mean, error = (
+        np.column_stack([earlier.field(field, name) for name in names])
+        for field in ("values", "standard_error")
+    )
+    return Moments.resume(mean, error, earlier.field("counts", "y"))
+
+
+def _valuation(
+    run: _Run, names: Sequence[str], goals: Goals, provenance: Provenance, settings: dict[str, Any]
+) -> Valuation:
+    moments = run.moments
+    errors, counts = moments.standard_error, moments.count.astype(np.int32)
+    metrics = [goals.performance, *[goals.fairness] * (len(names) - 1)]
+    return Valuation(
+        values={name: moments.mean[:, place].copy() for place, name in enumerate(names)},
+        standard_error={name: errors[:, place].copy() for place, name in enumerate(names)},
+        counts={name: counts.copy() for name in names},
+        scales={name: effect_on(metric) for name, metric in zip(names, metrics, strict=True)},
+        provenance=replace(provenance, settings=settings | {"n_draws": run.n_draws}),
+    )

@@ -1,0 +1,302 @@
+"""How far rows of mixed tables are from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._messages import closest_names
+from fado.tabular import Column, Table
+
+__all__ = ["Points", "read_points", "squared_distances"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_CACHED = (
+    1 << 15
+)  # numbers of valued rows that stay near the processor while judged rows are compared with them
+_FARTHEST = 1e100  # in the largest number of the valued rows, so that squares stay finite
+_ROUNDING = 1e-12  # of two norms: what is left of a distance between equal rows
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows as their distances need them.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows there are.
+    numbers : ndarray of shape (n_rows, n_columns)
+        The columns of numbers that are nowhere missing.
+    weights : ndarray
+        What the squared difference of each of them counts.
+    gaps : tuple of ndarray
+        The other columns of numbers, NaN where they are missing.
+    gap_weights : tuple of float
+        What the squared difference of each of them counts.
+    codes : tuple of ndarray
+        The columns of categories: 0 where they are missing, and one number per level.
+    sparse : scipy sparse matrix, optional
+        The numbers of a sparse table, which has nothing else, in standard deviations.
+    norms : ndarray, optional
+        The squared length of each row of it.
+    """
+
+    n_rows: int
+    numbers: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    weights: FloatArray = field(default_factory=lambda: np.empty(0))
+    gaps: tuple[FloatArray, ...] = ()
+    gap_weights: tuple[float, ...] = ()
+    codes: tuple[npt.NDArray[np.unsignedinteger[Any]], ...] = ()
+    sparse: Any = None
+    norms: FloatArray | None = None
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row has in dense memory."""
+        return self.numbers.shape[1] if self.sparse is None else self.sparse.shape[1]
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Points:
+        """Give some of the rows."""
+        return Points(
+            len(rows),
+            self.numbers[rows],
+            self.weights,
+            tuple(gap[rows] for gap in self.gaps),
+            self.gap_weights,
+            tuple(codes[rows] for codes in self.codes),
+            None if self.sparse is None else self.sparse[rows],
+            None if self.norms is None else self.norms[rows],
+        )
+
+
+def read_points(valued: Table, judged: Table | None = None) -> tuple[Points, Points]:
+    """Read the rows to value, and those to judge by, in one form.
+
+    The squared distance of two rows is a sum over columns. Numbers add their squared difference over their
+    variance among the valued rows; columns that do not vary there are left out. Text, categories and booleans
+    add 1 if they differ; a level that no valued row has differs from all. A missing entry adds 1 against any
+    other and 0 against another missing one.
+
+    Parameters
+    ----------
+    valued, judged : Table
+        The same columns, matched by their names if both have any, else by position. None for `judged` judges
+        by the valued rows themselves.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fado.tabular import Table
+    >>> valued = Table.from_input(pd.DataFrame({"size": [1.0, 3.0, None], "colour": ["red", "blue", "red"]}))
+    >>> judged = Table.from_input(pd.DataFrame({"colour": ["green"], "size": [2.0]}))
+    >>> points, others = read_points(valued, judged)
+    >>> squared_distances(others, points)  # the known sizes vary by 1
+    array([[2., 2., 2.]])
+    """
+    other = valued if judged is None else judged
+    places = _places(valued, other)
+    if valued.is_sparse or other.is_sparse:
+        if not (valued.is_sparse and other.is_sparse):
+            raise ValueError(
+                "One of the valued and the judged tables is sparse and the other is not: give both alike."
+            )
+        return _sparse_points(valued, other)
+    numbers: list[tuple[FloatArray, FloatArray]] = []
+    gaps: list[tuple[FloatArray, FloatArray]] = []
+    codes: list[tuple[Any, Any]] = []
+    weights: list[float] = []
+    gap_weights: list[float] = []
+    for j, place in enumerate(places):
+        own, theirs = valued.column(j), other.column(place)
+        if own.levels is not None or own.is_boolean:
+            codes.append(_as_codes(own, theirs))
+            continue
+        pair, weight = _as_numbers(own, theirs)
+        missing = np.isnan(pair[0])
+        if missing.all() or (weight == 0 and not missing.any()):
+            continue  # it tells no two valued rows apart
+        if missing.any() or np.isnan(pair[1]).any():
+            gaps.append(pair)
+            gap_weights.append(weight)
+        else:
+            numbers.append(pair)
+            weights.append(weight)
+
+    def points(side: int, n_rows: int) -> Points:
+        parts = [pair[side] for pair in numbers]
+        return Points(
+            n_rows,
+            np.column_stack(parts) if parts else np.empty((n_rows, 0)),
+            np.asarray(weights),
+            tuple(pair[side] for pair in gaps),
+            tuple(gap_weights),
+            tuple(pair[side] for pair in codes),
+        )
+
+    read = points(0, valued.n_rows)
+    return read, read if judged is None else points(1, judged.n_rows)
+
+
+def squared_distances(judged: Points, valued: Points) -> FloatArray:
+    """Give the squared distance of every judged row from every valued one.
+
+    Pairs of equal entries have equal distances to the last bit, wherever they stand, except for sparse ones,
+    whose distances come by way of products.
+
+    Returns
+    -------
+    ndarray of shape (n_judged, n_valued)
+    """
+    if valued.sparse is not None:
+        return _sparse_distances(judged, valued)
+    distances = _number_distances(judged, valued)
+    for theirs, own, weight in zip(judged.gaps, valued.gaps, valued.gap_weights, strict=True):
+        distances += _gap_distances(theirs, own, weight)
+    if valued.codes:
+        differing = np.zeros(distances.shape, dtype=np.uint8 if len(valued.codes) < 256 else np.uint32)
+        for theirs_codes, own_codes in zip(judged.codes, valued.codes, strict=True):
+            differing += theirs_codes[:, None] != own_codes
+        distances += differing
+    return distances
+
+
+def _number_distances(judged: Points, valued: Points) -> FloatArray:
+    distances = np.zeros((judged.n_rows, valued.n_rows))
+    if not valued.width:
+        return distances
+    from scipy.spatial.distance import cdist
+
+    step = max(64, _CACHED // valued.width)
+    for start in range(0, valued.n_rows, step):
+        part = slice(start, start + step)
+        distances[:, part] = cdist(judged.numbers, valued.numbers[part], "sqeuclidean", w=valued.weights)
+    return distances
+
+
+def _gap_distances(judged: FloatArray, valued: FloatArray, weight: float) -> FloatArray:
+    difference = judged[:, None] - valued
+    difference *= difference
+    difference *= weight
+    difference[np.isnan(difference)] = 1.0
+    difference[np.ix_(np.isnan(judged), np.isnan(valued))] = 0.0
+    return difference
+
+
+def _sparse_distances(judged: Points, valued: Points) -> FloatArray:
+    norms = judged.norms[:, None] + valued.norms  # type: ignore[index,operator]
+    products = (valued.sparse @ judged.sparse.toarray().T).T
+    distances = np.ascontiguousarray(norms - 2.0 * products)
+    distances[distances <= _ROUNDING * norms] = 0.0
+    return distances
+
+
+def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArray], float]:
+    """Give the numbers of both sides, and what their squared difference counts; 0 if they do not vary."""
+    if theirs.levels is not None and theirs.data.null_count < len(theirs):
+        raise ValueError(
+            f"Column {own.name!r} holds text among the judged rows and numbers among the valued: convert it."
+        )
+    pair = own.numbers(), np.full(len(theirs), np.nan) if theirs.levels is not None else theirs.numbers()
+    for numbers in pair:
+        if np.isinf(numbers).any():
+            raise ValueError(
+                f"Column {own.name!r} contains infinity, and nothing is near it: mend or drop those rows "
+                "first, or mark the entries as missing."
+            )
+    known = pair[0][~np.isnan(pair[0])]
+    if not len(known) or known.min() == known.max():
+        return (np.where(np.isnan(pair[0]), np.nan, 0.0), np.where(np.isnan(pair[1]), np.nan, 0.0)), 0.0
+    # A power of two changes no digit of a number, and keeps squares of large and small ones in range.
+    exponent = int(np.frexp(np.abs(known).max())[1])
+    with np.errstate(over="ignore", under="ignore"):
+        valued, judged = (np.ldexp(numbers, -exponent) for numbers in pair)
+        variance = float(np.var(np.ldexp(known, -exponent)))
+    judged = np.clip(judged, -_FARTHEST, _FARTHEST)
+    return (valued, judged), 1.0 / variance if variance > 0 else 0.0
+
+
+def _as_codes(own: Column, theirs: Column) -> tuple[Any, Any]:
+    """Give the categories of both sides as numbers: 0 is missing, and the last is none of the valued."""
+    own_codes, own_levels = _levels(own)
+    their_codes, their_levels = _levels(theirs)
+    if len(own_levels) and len(their_levels) and (own.levels is None) != (theirs.levels is None):
+        kinds = ("text", "numbers") if own.levels is not None else ("booleans", "text")
+        raise ValueError(
+            f"Column {own.name!r} holds {kinds[0]} among the valued rows and {kinds[1]} among the judged: "
+            "convert it."
+        )
+    place = {level: number for number, level in enumerate(own_levels, 1)}
+    strange = len(own_levels) + 1
+    translated = np.array([0, *(place.get(level, strange) for level in their_levels)])
+    kind = np.min_scalar_type(strange)
+    return (own_codes + 1).astype(kind), translated[their_codes + 1].astype(kind)
+
+
+def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[Any]]:
+    if column.levels is not None:
+        return column.codes(), column.levels
+    codes, entries = column.encode()
+    return codes, [float(entry) for entry in entries]
+
+
+def _sparse_points(valued: Table, judged: Table) -> tuple[Points, Points]:
+    from scipy import sparse
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
+    sides = []
+    for table in (valued, judged):
+        matrix = sparse.csr_matrix(table.source, dtype=np.float64)
+        matrix.sum_duplicates()
+        if not np.isfinite(matrix.data).all():
+            raise ValueError(
+                "A sparse table of features must hold finite numbers, without missing ones: mend those rows, "
+                "or pass a dense table."
+            )
+        sides.append(matrix)
+    _, variance = mean_variance_axis(sides[0], axis=0)
+    varies = (sides[0].max(axis=0) - sides[0].min(axis=0)).toarray()[0] > 0
+    varies &= variance > 0
+    scale = np.zeros(len(variance))
+    scale[varies] = 1.0 / np.sqrt(variance[varies])
+    read = []
+    for matrix in sides[:1] if judged is valued else sides:
+        scaled = sparse.csr_matrix(matrix.multiply(scale[None, :]))
+        read.append(
+            Points(
+                matrix.shape[0],
+                sparse=scaled,
+                norms=np.asarray(scaled.multiply(scaled).sum(axis=1), dtype=np.float64).ravel(),
+                numbers=np.empty((matrix.shape[0], 0)),
+            )
+        )
+    return read[0], read[-1]
+
+
+def _places(valued: Table, judged: Table) -> list[int]:
+    """Find every column of the valued table in the judged one: by name if both have names."""
+    names = valued.names
+    if valued.given_names is None or judged.given_names is None or names == judged.names:
+        if valued.n_columns != judged.n_columns:
+            raise ValueError(
+                f"The valued rows have {valued.n_columns} columns and the judged rows {judged.n_columns}: "
+                "give both the same."
+            )
+        return list(range(valued.n_columns))
+    places = []
+    for name in names:
+        found = judged.positions(name)
+        if not found:
+            raise ValueError(
+                f"The judged rows have no column {name!r}, which the valued rows have"
+                f"{closest_names(name, judged.names)}"
+            )
+        if len(found) > 1 or names.count(name) > 1:
+            raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
+        places.append(found[0])
+    return places

@@ -1,0 +1,310 @@
+"""Semivalues of games: what each player adds to the worth of a set of players, averaged over sets.
+
+A game is a function from the positions of some players to one worth, or several side by side. A sampler draws
+sets, has a game say what they are worth, and turns the worths into contributions, one per player and draw,
+whose mean over the draws is the semivalue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Game",
+    "LeaveOneOut",
+    "Moments",
+    "Sampler",
+    "Subsets",
+    "Walks",
+    "estimate",
+    "generator_of",
+    "position_weights",
+    "precision_of",
+    "walk_ends",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Players = npt.NDArray[np.int64]
+Game = Callable[[Players], FloatArray]
+
+ALIKE_IN_A_ROW = 5  # evaluations within the margin that end a walk
+_EXACT_BATCH, _STEPS_BATCH, _SUBSETS_BATCH, _LEFT_OUT_BATCH = 10, 20, 100, 100
+
+
+class Sampler(Protocol):
+    """Draws sets and turns their worths into contributions.
+
+    Draws come in batches, and a batch's contributions depend on that batch alone.
+    """
+
+    batch: int
+    most_fits: int
+    """How many sets a draw evaluates at most, beside the empty and the full one."""
+
+    def draw(self, number: int, generator: np.random.Generator) -> Players:
+        """Draw a set, or an order of the players."""
+        ...
+
+    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+        """Give the worths that a draw needs, one row each, and how many sets were evaluated for it."""
+        ...
+
+    def contributions(
+        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
+    ) -> Iterator[tuple[Players, FloatArray]]:
+        """Give per draw the players it tells of, and the contributions of each to every worth."""
+        ...
+
+
+class Walks:
+    """Shapley and Beta values: players join one after the other, in a random order.
+
+    Where the worth is not asked for after every player but after steps of several, a player of a step of `m`
+    is given the step's whole change, less what `m - 1` others bring on average, as the batch's other walks
+    tell. Of `n` players, a step's others are drawn from the ``n - 1`` that are left, so with the step's
+    change `c`, and its mean in the other walks `o`, a player contributes
+    ``(c * (n - 1) - o * n * (m - 1) / m) / (n - m)``. Where worths add up, this is right on average; the sum
+    over all players is right in any game. A change shared equally would pull values together `m` times.
+
+    Parameters
+    ----------
+    n_players : int
+        How many there are.
+    n_steps : int, optional
+        How many steps a walk has; None is one per player.
+    beta : tuple of two numbers
+        The Beta distribution that weighs positions; (1, 1) weighs all alike, which gives Shapley values.
+    truncation : float
+        A walk ends early when five worths in a row are as close to that of all players as this share of the
+        difference between the worths of all and of none; what comes after contributes 0.
+    """
+
+    def __init__(
+        self,
+        n_players: int,
+        n_steps: int | None = None,
+        beta: tuple[float, float] = (1, 1),
+        truncation: float = 0.0,
+    ) -> None:
+        self.ends = walk_ends(n_players, n_players if n_steps is None else n_steps)
+        self._sizes = np.diff(self.ends, prepend=0)
+        starts = self.ends - self._sizes
+        weights = np.add.reduceat(position_weights(n_players, *beta), starts) / self._sizes
+        left = n_players - self._sizes
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A step of all players tells nothing of one of them: the change is shared equally.
+            of_change = np.where(left > 0, (n_players - 1) / left, 1 / n_players)
+            of_others = np.where(left > 0, n_players * (1 - 1 / self._sizes) / left, 0.0)
+        self._of_change, self._of_others = ((weights * own)[:, None] for own in (of_change, of_others))
+        self._truncation = truncation
+        self._n_players = n_players
+        self.most_fits = len(self.ends) - 1
+        self.batch = _EXACT_BATCH if len(self.ends) == n_players else _STEPS_BATCH
+
+    def draw(self, number: int, generator: np.random.Generator) -> Players:
+        """Draw an order of the players."""
+        return generator.permutation(self._n_players)
+
+    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+        """Give the worths of none and of the players after each step; the last one's where a walk ended."""
+        empty, full = game(drawn[:0]), game(drawn)
+        margin = self._truncation * np.abs(full - empty)
+        worths = np.empty((len(self.ends) + 1, len(empty)))
+        worths[0], worths[-1] = empty, full
+        alike = 0
+        for step, end in enumerate(self.ends[:-1], 1):
+            worths[step] = game(drawn[:end])
+            near = self._truncation > 0 and bool((np.abs(worths[step] - full) <= margin).all())
+            alike = alike + 1 if near else 0
+            if alike == ALIKE_IN_A_ROW:
+                worths[step:] = worths[step]
+                return worths, step
+        return worths, len(self.ends) - 1
+
+    def contributions(
+        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
+    ) -> Iterator[tuple[Players, FloatArray]]:
+        """Give every player its part of the change at its step, weighed by the position."""
+        changes = np.diff(np.stack(worths), axis=1)
+        others = _means_of_others(changes)
+        own = self._of_change * changes - self._of_others * others
+        for order, walk in zip(drawn, own, strict=True):
+            yield order, np.repeat(walk, self._sizes, axis=0)
+
+
+class Subsets:
+    """Banzhaf values: each player is in a random set or not, and every set tells of all players.
+
+    A player contributes twice the set's worth, less the mean worth of the batch's other sets, with the sign
+    that says whether the player is in: on average the worth with the player less the worth without.
+    """
+
+    batch = _SUBSETS_BATCH
+    most_fits = 1
+
+    def __init__(self, n_players: int) -> None:
+        self._n_players = n_players
+
+    def draw(self, number: int, generator: np.random.Generator) -> Players:
+        """Draw a set."""
+        return np.flatnonzero(generator.random(self._n_players) < 0.5)
+
+    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+        """Give the set's worth."""
+        return game(drawn)[None], 1
+
+    def contributions(
+        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
+    ) -> Iterator[tuple[Players, FloatArray]]:
+        """Give every player twice the centred worth, negative for those who are out."""
+        stacked = np.concatenate(worths)
+        players = np.arange(self._n_players)
+        for members, centred in zip(drawn, stacked - _means_of_others(stacked), strict=True):
+            signs = np.full((self._n_players, 1), -2.0)
+            signs[members] = 2.0
+            yield players, signs * centred
+
+
+class LeaveOneOut:
+    """Leave-one-out values: the worth of all players less that of all but one, which the draw's number is."""
+
+    batch = _LEFT_OUT_BATCH
+    most_fits = 1
+
+    def __init__(self, n_players: int) -> None:
+        self._players = np.arange(n_players)
+
+    def draw(self, number: int, generator: np.random.Generator) -> Players:
+        """Give the player to leave out."""
+        return self._players[number : number + 1]
+
+    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+        """Give the worths of all and of all but one."""
+        return np.stack([game(self._players), game(np.delete(self._players, drawn))]), 1
+
+    def contributions(
+        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
+    ) -> Iterator[tuple[Players, FloatArray]]:
+        """Give the difference to the one player that it tells of."""
+        for player, (full, without) in zip(drawn, worths, strict=True):
+            yield player, (full - without)[None]
+
+
+def _means_of_others(figures: FloatArray) -> FloatArray:
+    """Give for every draw the mean of all others; of a single draw, its own."""
+    n_draws = len(figures)
+    return figures if n_draws == 1 else (figures.sum(axis=0) - figures) / (n_draws - 1)
+
+
+def walk_ends(n_players: int, n_steps: int) -> Players:
+    """Give how many players have joined after each step of a walk: the steps grow evenly.
+
+    Examples
+    --------
+    >>> walk_ends(5, 5)
+    array([1, 2, 3, 4, 5])
+    >>> walk_ends(100, 6)
+    array([  3,  11,  25,  44,  69, 100])
+    """
+    steps = np.arange(1, min(n_steps, n_players) + 1)
+    return np.maximum(steps, np.rint(n_players * (steps / steps[-1]) ** 2).astype(np.int64))
+
+
+def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
+    """Give what a marginal contribution counts by how many players were there before; the mean is 1.
+
+    Beta(1, 1) counts all alike; a larger `alpha` counts small sets more, a larger `beta` large ones
+    (Kwon and Zou, 2022).
+
+    Examples
+    --------
+    >>> position_weights(4, 1, 1).round(6)
+    array([1., 1., 1., 1.])
+    >>> position_weights(4, 2, 1).round(6)
+    array([1.6, 1.2, 0.8, 0.4])
+    """
+    from scipy.special import betaln, gammaln
+
+    before = np.arange(n_players)
+    log_choices = gammaln(n_players) - gammaln(before + 1) - gammaln(n_players - before)
+    log_chances = betaln(before + beta, n_players - 1 - before + alpha) - betaln(alpha, beta)
+    return n_players * np.exp(log_choices + log_chances)
+
+
+class Moments:
+    """Mean and spread of the contributions of each row to each worth, as they come.
+
+    Parameters
+    ----------
+    n_rows, n_worths : int
+        How many there are.
+    """
+
+    def __init__(self, n_rows: int, n_worths: int) -> None:
+        self.mean = np.zeros((n_rows, n_worths))
+        self.count = np.zeros(n_rows, dtype=np.int64)
+        self._squares = np.zeros((n_rows, n_worths))
+
+    @classmethod
+    def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> Moments:
+        """Go on from what was known before."""
+        resumed = cls(*mean.shape)
+        resumed.mean = np.array(mean, dtype=np.float64)
+        resumed.count = np.array(count, dtype=np.int64)
+        pairs = (resumed.count * (resumed.count - 1.0))[:, None]
+        resumed._squares = np.where(np.isnan(standard_error), 0.0, standard_error) ** 2 * pairs
+        return resumed
+
+    def add(self, rows: Players, contributions: FloatArray) -> None:
+        """Add one contribution of each of some rows, none of them twice."""
+        self.count[rows] += 1
+        distance = contributions - self.mean[rows]
+        self.mean[rows] += distance / self.count[rows][:, None]
+        self._squares[rows] += distance * (contributions - self.mean[rows])
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """The standard error of each mean; NaN below two contributions."""
+        pairs = (self.count * (self.count - 1.0))[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(pairs > 0, np.sqrt(self._squares / pairs), np.nan)
+
+
+def precision_of(moments: Moments) -> float:
+    """Give the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
+
+    It is that of the worth where it is largest. A worth that no row contributes to is precise.
+    """
+    error = moments.standard_error.mean(axis=0)
+    low, high = np.quantile(moments.mean, [0.05, 0.95], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.where(error > 0, error / (high - low), error).max())
+
+
+def generator_of(seed: int, number: int) -> np.random.Generator:
+    """Give the generator of one draw, which depends on nothing but the seed and the draw's number."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+
+
+def estimate(game: Game, sampler: Sampler, n_players: int, n_draws: int, seed: int) -> Moments:
+    """Estimate the semivalues of a game by some draws, one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shoes = lambda members: np.array([float(0 in members and len(members) > 1)])  # player 0 has the left
+    >>> estimate(shoes, Walks(3), 3, 1000, seed=0).mean.ravel().round(1)
+    array([0.7, 0.2, 0.2])
+    """
+    moments = Moments(n_players, len(game(np.arange(0))))
+    for first in range(0, n_draws, sampler.batch):
+        numbers = range(first, min(first + sampler.batch, n_draws))
+        drawn = [sampler.draw(number, generator_of(seed, number)) for number in numbers]
+        worths = [sampler.evaluate(game, own)[0] for own in drawn]
+        for players, contributions in sampler.contributions(drawn, worths):
+            moments.add(players, contributions)
+    return moments

@@ -1,0 +1,275 @@
+"""The worth of a set of rows: what the model trained on them achieves on the judged rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.engine import Engine, LightGBMEngine, Task, engine_class
+from fado.execution import Executor, JoblibExecutor, ThreadExecutor
+from fado.tabular import Problem, Table, Variable
+from fado.valuation._bags import out_of_bag_sets, strata_of
+from fado.valuation._judged import (
+    JudgedRows,
+    binary_labels,
+    decide,
+    measure_judged,
+    ratio_coefficients,
+    read_judged,
+)
+
+__all__ = ["Goals", "TrainingGame", "check_estimator", "executor_for", "training_games"]
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+
+_MOST_FOLDS, _LEAST_FOLDS = 5, 2
+_TRIES = 10  # with each number of folds
+_FOLDS_STREAM = 0
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What models are measured by: names of `_judged`, and the budget of false positives."""
+
+    performance: str
+    fairness: str
+    max_fpr: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingGame:
+    """Rows are the players, and a set's worth is measured on judged rows by the model trained on the set.
+
+    The first worth is the performance. One follows for every protected attribute: its ratio, linear in the
+    decisions on the judged rows. No rows, and rows of one label, are worth what a model is that gives every
+    judged row the share of positives among them, and so predicts their most common label.
+
+    Parameters
+    ----------
+    engine : Engine
+        Prepared; of the valued rows' table.
+    estimator : estimator
+        Unfitted.
+    variable : Variable
+        The target.
+    positive : int
+        The code of its positive label.
+    rows : ndarray of int32
+        Positions in the table of the rows that are players.
+    scored : ndarray or Table
+        The judged rows.
+    judged : JudgedRows
+        Their labels and weights.
+    coefficients : ndarray of shape (n_judged, n_attributes)
+        What each decision adds to each attribute's ratio.
+    goals : Goals
+        What is measured.
+    seed : int
+        Of every fit, so that a set has one worth.
+    sample_weight : ndarray or None
+        What each row of the table weighs in a fit.
+    full : ndarray or None
+        The worths of all rows, once they are known.
+    """
+
+    engine: Engine
+    estimator: Any
+    variable: Variable
+    positive: int
+    rows: Rows
+    scored: Rows | Table
+    judged: JudgedRows
+    coefficients: FloatArray
+    goals: Goals
+    seed: int
+    sample_weight: FloatArray | None = None
+    full: FloatArray | None = None
+
+    @property
+    def n_players(self) -> int:
+        """How many rows there are to value."""
+        return len(self.rows)
+
+    def __call__(self, members: npt.NDArray[np.int64]) -> FloatArray:
+        """Give the worths of some players, by their positions among `rows`, in any order."""
+        if self.full is not None and len(members) == self.n_players:
+            return self.full
+        return self.worths_of(self.scores(np.sort(self.rows[members])))
+
+    def scores(self, rows: Rows) -> FloatArray:
+        """Train on sorted rows, and give the judged rows' probabilities of the positive label."""
+        weights = None
+        if self.sample_weight is not None:
+            rows = rows[self.sample_weight[rows] > 0]
+            weights = self.sample_weight[rows]
+        labels = self.variable.labels[rows]
+        if len(labels) == 0 or (labels == labels[0]).all():
+            return np.full(self.judged.n_rows, np.average(self.judged.positive, weights=self.judged.weights))
+        task = Task(self.estimator, self.variable, rows, self.seed, self.scored, weights)
+        name = type(self.estimator).__name__
+        try:
+            scores = self.engine.fit(task).scores
+        except Exception as error:
+            if len(rows) == self.n_players:  # the fault is not that there are few
+                raise
+            raise RuntimeError(
+                f"{name} failed on a set of {len(rows)} rows: {error} Data Shapley needs an estimator that "
+                "learns from few rows."
+            ) from error
+        if scores.ndim == 2:
+            scores = scores[:, self.positive]
+        elif self.positive == 0:
+            scores = 1.0 - scores
+        if not ((scores >= 0) & (scores <= 1)).all():
+            raise RuntimeError(f"{name} gave scores that are no probabilities on a set of {len(rows)} rows.")
+        return scores
+
+    def worths_of(self, scores: FloatArray) -> FloatArray:
+        """Measure scores of the judged rows."""
+        goals = self.goals
+        measured = measure_judged(self.judged, scores, goals.performance, goals.fairness, goals.max_fpr)
+        if not self.coefficients.shape[1]:
+            return np.array([measured["y"]])
+        predicted = decide(self.judged, scores, goals.max_fpr)
+        return np.concatenate([[measured["y"]], predicted @ self.coefficients])
+
+
+def training_games(
+    problem: Problem,
+    judge: Problem | None,
+    estimator: Any,
+    goals: Goals,
+    seed: int,
+    workers: int,
+    *,
+    by_content: bool,
+    who: str,
+) -> list[TrainingGame]:
+    """Make the game of all rows, judged by others; or, without any, one game per fold.
+
+    A fold's rows are judged by the models of all others. The ratios' coefficients are taken around the
+    models of all rows of each game, on all judged rows together; those of a fold count as often as there are
+    folds, so that the mean over the games is linear in the decisions on all rows.
+
+    Parameters
+    ----------
+    problem, judge : Problem
+        The rows to value, and to judge by.
+    estimator : estimator
+        Unfitted.
+    goals : Goals
+        What is measured.
+    seed : int
+        Of the folds and the fits.
+    workers : int
+        Threads for the binning.
+    by_content : bool
+        Whether the order of columns must not matter; for LightGBM alone.
+    who : str
+        The valuator, for messages.
+    """
+    labels = binary_labels(problem, who)
+    judged = read_judged(problem, judge, who)
+    parts: list[tuple[Any, Rows | Table, Any]]
+    if judge is None:
+        folds = _folds(problem, judged, seed, who)
+        parts = [(np.setdiff1d(np.arange(problem.n_rows), fold), fold, fold) for fold in folds]
+    else:
+        _check_weighed(judged, who)
+        parts = [(np.arange(problem.n_rows), judge.table, slice(None))]
+    engine = _engine_for(estimator, problem.table, workers, by_content=by_content)
+    games = [
+        TrainingGame(
+            engine=engine,
+            estimator=estimator,
+            variable=problem.target,
+            positive=labels.positive or 0,
+            rows=rows.astype(np.int32),
+            scored=scored,
+            judged=replace(judged, positive=judged.positive[own], weights=judged.weights[own], attributes=()),
+            coefficients=np.zeros((len(judged.positive[own]), 0)),
+            goals=goals,
+            seed=seed % 2**31,
+            sample_weight=problem.sample_weight,
+        )
+        for rows, scored, own in parts
+    ]
+    engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
+    scores = [game.scores(game.rows) for game in games]
+    coefficients = _coefficients(judged, games, scores, [own for *_, own in parts])
+    games = [
+        replace(game, coefficients=len(games) * coefficients[own])
+        for game, (*_, own) in zip(games, parts, strict=True)
+    ]
+    return [
+        replace(game, full=game.worths_of(own_scores)) for game, own_scores in zip(games, scores, strict=True)
+    ]
+
+
+def _coefficients(
+    judged: JudgedRows, games: Sequence[TrainingGame], scores: Sequence[FloatArray], parts: Sequence[Any]
+) -> FloatArray:
+    """Give what each decision adds to each ratio, around the decisions of the models of all rows."""
+    predicted = np.zeros(judged.n_rows)
+    for game, own_scores, own in zip(games, scores, parts, strict=True):
+        predicted[own] = decide(game.judged, own_scores, game.goals.max_fpr)
+    columns = [
+        ratio_coefficients(judged, attribute, games[0].goals.fairness, predicted)
+        for attribute in judged.attributes
+    ]
+    return np.column_stack([np.zeros((judged.n_rows, 0)), *columns])
+
+
+def _folds(problem: Problem, judged: JudgedRows, seed: int, who: str) -> list[Rows]:
+    """Draw folds of which each holds both labels, as do the rows beside it: five, or as many as can be."""
+    counted = judged.weights > 0
+    strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
+    strata = np.unique(2 * strata + counted, return_inverse=True)[1]
+    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    generator = np.random.default_rng([seed, _FOLDS_STREAM])
+    for n_folds in range(min(_MOST_FOLDS, n_units), _LEAST_FOLDS - 1, -1):
+        for _ in range(_TRIES):
+            folds = out_of_bag_sets(problem.n_rows, n_folds, 1 / n_folds, strata, generator, problem.blocks)
+            labels = [judged.positive[fold][counted[fold]] for fold in folds]
+            if all(own.any() and not own.all() for own in labels):
+                return folds
+    raise ValueError(
+        f"{who} holds out parts of the rows to judge by, and each must have rows of both labels: pass "
+        "`judge`, or more rows of the rarer label."
+    )
+
+
+def _check_weighed(judged: JudgedRows, who: str) -> None:
+    weighed = judged.positive[judged.weights > 0]
+    if weighed.all() or not weighed.any():
+        raise ValueError(f"{who} needs judged rows of both labels whose weight is not 0.")
+
+
+def _engine_for(estimator: Any, table: Table, workers: int, *, by_content: bool) -> Engine:
+    kind = engine_class(estimator, table)
+    return kind(table, None, workers, by_content=by_content) if kind is LightGBMEngine else kind(table)
+
+
+def executor_for(engine: Engine, workers: int) -> Executor:
+    """Choose threads or processes, as the engine asks for."""
+    return ThreadExecutor(workers) if engine.in_threads else JoblibExecutor(workers)
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what is no unfitted classifier that gives probabilities."""
+    from sklearn.base import is_classifier
+
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise TypeError(f"`estimator` must be an unfitted scikit-learn classifier, got {estimator!r}.")
+    if not is_classifier(estimator):
+        raise ValueError(f"`estimator` must be a classifier, got {type(estimator).__name__}.")
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no `predict_proba`, from which values come: use another "
+            "classifier."
+        )

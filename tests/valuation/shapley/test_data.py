@@ -1,0 +1,342 @@
+from itertools import combinations
+from math import comb, log
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fado import OutOfBagEntropy, Valuation
+from fado.tabular import read_problem
+from fado.valuation.shapley._data import DataShapley
+from fado.valuation.shapley._semivalues import Walks, estimate
+from fado.valuation.shapley._training_game import Goals, training_games
+
+QUICK = LGBMClassifier(
+    n_estimators=5, num_leaves=4, min_child_samples=2, learning_rate=0.5, reg_lambda=1.0, max_bin=15
+)
+
+
+def table(n_rows, seed=0, flipped=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=n_rows) > 0).astype(int)
+    sex = np.where(rng.random(n_rows) < 0.5, "f", "m")
+    wrong = rng.random(n_rows) < flipped
+    return X, np.where(wrong, 1 - y, y), sex, wrong
+
+
+def judge_of(n_rows=300, seed=1):
+    return table(n_rows, seed)[:3]
+
+
+def games_for(X, y, sex=None, judge=None, estimator=QUICK, goals=None, **given):
+    goals = Goals("accuracy", "fpr_ratio", 0.2) if goals is None else goals
+    problem = read_problem(X, y, sex, **given)
+    judged = None if judge is None else read_problem(*judge)
+    return training_games(problem, judged, estimator, goals, 0, 1, by_content=False, who="Test")
+
+
+def valuation_of(X, y, sex=None, judge=None, **settings):
+    settings = {"estimator": QUICK, "max_fpr": 0.2, "random_state": 0, "n_jobs": 1} | settings
+    return DataShapley(**settings).fit(X, y, sensitive_features=sex, judge=judge).valuation_
+
+
+def test_wrong_labels_are_worth_less():
+    X, y, _, wrong = table(60, flipped=0.15)
+    valuation = valuation_of(X, y, judge=(*judge_of()[:2], None), max_fits=1500)
+    assert valuation["y"][wrong].mean() < 0 < valuation["y"][~wrong].mean()
+    assert valuation["y"][wrong].mean() < np.quantile(valuation["y"][~wrong], 0.2)
+
+
+def test_values_of_six_rows_equal_the_mean_over_all_orders():
+    X = np.array([[-2.0, 1], [-1, -1], [-0.2, 0], [0.3, 1], [1, 0], [2, -1]])
+    y = np.array([0, 0, 1, 0, 1, 1])
+    sex = np.array(["f", "m", "f", "m", "f", "m"])
+    judge = judge_of(100)
+    (game,) = games_for(X, y, sex, judge, LogisticRegression())
+    worths = {}
+
+    def remembered(members):
+        key = frozenset(map(int, members))
+        return worths[key] if key in worths else worths.setdefault(key, game(members))
+
+    exact = np.zeros((6, 2))
+    for player in range(6):
+        others = [own for own in range(6) if own != player]
+        for size in range(6):
+            for members in combinations(others, size):
+                added = remembered(np.array([*members, player])) - remembered(np.array(members, dtype=int))
+                exact[player] += added / 6 / comb(5, size)
+    moments = estimate(remembered, Walks(6), 6, 2000, seed=0)
+    assert (np.abs(moments.mean - exact) <= 4 * moments.standard_error).all()
+    assert moments.standard_error.max() < 0.05
+    valuation = valuation_of(X, y, sex, judge, estimator=LogisticRegression(), max_fits=60)
+    drawn = np.column_stack([valuation["y"], valuation["z"]])
+    np.testing.assert_allclose(drawn, estimate(remembered, Walks(6), 6, 10, seed=0).mean, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("performance", "expected"),
+    [("accuracy", 0.75), ("tpr_at_fpr", 0.0), ("log_loss", 0.25 * log(0.25) + 0.75 * log(0.75))],
+)
+def test_sets_without_two_labels_are_worth_a_constant_prediction(performance, expected):
+    X, y, sex, _ = table(30)
+    Xv, _, _ = judge_of(40)
+    yv, sexv = np.repeat([0, 0, 0, 1], 10), np.tile(["f", "m"], 20)
+    (game,) = games_for(X, y, sex, (Xv, yv, sexv), goals=Goals(performance, "fpr_ratio", 0.3))
+    np.testing.assert_allclose(game(np.arange(0)), [expected, 0.0])
+    np.testing.assert_allclose(game(np.flatnonzero(y == 1)), [expected, 0.0])
+
+
+def test_the_worth_of_all_rows_is_that_of_the_estimators_own_fit():
+    X, y, sex, _ = table(80)
+    Xv, yv, sexv = judge_of()
+    (game,) = games_for(X, y, sex, (Xv, yv, sexv), LogisticRegression())
+    accuracy = LogisticRegression().fit(X, y).score(Xv, yv)
+    assert game.full[0] == pytest.approx(accuracy)
+    some = np.array([50, 3, 17, 22, 9, 71, 0])
+    predicted = LogisticRegression().fit(X[np.sort(some)], y[np.sort(some)]).predict_proba(Xv)[:, 1]
+    cut = np.sort(predicted[yv == 0])[::-1][int(0.2 * (yv == 0).sum())]
+    assert game(some)[0] == pytest.approx(((predicted >= 0.5) == yv).mean())
+    assert game(some)[1] == pytest.approx(game.coefficients[predicted > cut].sum())
+
+
+def test_equal_rows_have_equal_values():
+    X, y, _, _ = table(20)
+    X[7], y[7] = X[3], y[3]
+    valuation = valuation_of(X, y, judge=(*judge_of()[:2], None), max_fits=1500, performance="log_loss")
+    values, errors = valuation["y"], valuation.field("standard_error", "y")
+    assert abs(values[3] - values[7]) < 4 * np.hypot(errors[3], errors[7])
+
+
+def test_leave_one_out_values_are_exact():
+    X, y, _, _ = table(8)
+    Xv, yv, _ = judge_of(100)
+    valuation = valuation_of(X, y, None, (Xv, yv, None), estimator=LogisticRegression(), semivalue="loo")
+    whole = LogisticRegression().fit(X, y).score(Xv, yv)
+    rows = np.arange(8)
+    expected = [
+        whole - LogisticRegression().fit(X[rows != row], y[rows != row]).score(Xv, yv) for row in rows
+    ]
+    np.testing.assert_allclose(valuation["y"], expected, atol=1e-12)
+    assert (valuation.field("counts", "y") == 1).all()
+
+
+@pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", ("beta", 16, 1)])
+def test_going_on_equals_one_longer_run(semivalue, tmp_path):
+    X, y, sex, _ = table(20)
+    judge = judge_of(100)
+    fits = 101 if semivalue == "banzhaf" else 191  # of one batch, and of the model of all rows
+    same = {"semivalue": semivalue, "performance": "log_loss", "tolerance": 1e-9}
+    whole = valuation_of(X, y, sex, judge, max_fits=2 * fits - 1, **same)
+    half = valuation_of(X, y, sex, judge, max_fits=fits, **same)
+    half.save(tmp_path / "half.parquet")
+    for earlier in (half, Valuation.load(tmp_path / "half.parquet")):
+        valuator = DataShapley(QUICK, max_fpr=0.2, max_fits=fits, n_jobs=1, **same)
+        valuator.fit(X, y, sensitive_features=sex, judge=judge, continue_from=earlier)
+        assert valuator.seed_ == 0
+        assert valuator.n_fits_ == fits
+        gone_on = valuator.valuation_
+        assert gone_on.provenance.settings == whole.provenance.settings
+        for field in ("values", "standard_error", "counts"):
+            for name in ("y", "z"):
+                np.testing.assert_allclose(
+                    gone_on.field(field, name), whole.field(field, name), rtol=1e-9, atol=1e-12
+                )
+
+
+def test_going_on_is_refused_from_other_values():
+    X, y, sex, _ = table(20)
+    judge = judge_of(100)
+    earlier = valuation_of(X, y, sex, judge, semivalue="banzhaf", max_fits=101)
+
+    def go_on(X=X, y=y, continue_from=earlier, judge=judge, **settings):
+        settings = {"semivalue": "banzhaf", "max_fits": 101, "random_state": 0} | settings
+        valuator = DataShapley(settings.pop("estimator", QUICK), max_fpr=0.2, n_jobs=1, **settings)
+        assert not hasattr(valuator.fit(X, y, sensitive_features=sex, judge=judge), "_earlier")
+        valuator.fit(X, y, sensitive_features=sex, judge=judge, continue_from=continue_from)
+
+    other = OutOfBagEntropy(n_bags=5, n_jobs=1, random_state=0).fit(X, y).valuation_
+    with pytest.raises(ValueError, match="that DataShapley made, got one by 'out-of-bag'"):
+        go_on(continue_from=other)
+    with pytest.raises(TypeError, match="must be a Valuation, got int"):
+        go_on(continue_from=3)
+    with pytest.raises(ValueError, match="its seed was 0, and now it is 1"):
+        go_on(random_state=1)
+    with pytest.raises(ValueError, match="its performance was 'accuracy', and now it is 'log_loss'"):
+        go_on(performance="log_loss")
+    with pytest.raises(ValueError, match="its semivalue was 'banzhaf', and now it is 'shapley'"):
+        go_on(semivalue="shapley", max_fits=191)
+    with pytest.raises(ValueError, match="its estimator was"):
+        go_on(estimator=LGBMClassifier(**QUICK.get_params() | {"n_estimators": 6}))
+    with pytest.raises(ValueError, match="its number of rows was 19, and now it is 20"):
+        go_on(continue_from=earlier[np.arange(19)])
+    with pytest.raises(ValueError, match="made of other rows, or judged by others"):
+        go_on(judge=judge_of(90, seed=5))
+    with pytest.raises(ValueError, match="made of other rows, or judged by others"):
+        go_on(continue_from=earlier[np.arange(20)[::-1]])
+    with pytest.raises(ValueError, match="leave-one-out values are exact"):
+        go_on(semivalue="loo")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "semivalue", "max_fits"),
+    [(QUICK, "shapley", 200), (LogisticRegression(), "loo", 21)],
+)
+def test_no_number_of_workers_changes_a_bit(estimator, semivalue, max_fits):
+    X, y, _, _ = table(20)
+    settings = {"estimator": estimator, "semivalue": semivalue, "max_fits": max_fits}
+    judge = (*judge_of()[:2], None)
+    one, two = (valuation_of(X, y, None, judge, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    for field in ("values", "standard_error", "counts"):
+        np.testing.assert_array_equal(one.field(field, "y"), two.field(field, "y"))
+
+
+def test_without_a_judge_every_row_is_valued_in_four_folds_of_five():
+    X, y, sex, _ = table(60)
+    valuation = valuation_of(X, y, {"sex": sex}, max_fits=500, fairness="selection_rate_ratio")
+    assert (valuation.field("counts", "y") == 8).all()
+    assert valuation.scales["y"].meaning.endswith("accuracy")
+    assert valuation.scales["sex"].meaning.endswith("selection_rate_ratio")
+    games = games_for(X, y, sex, goals=Goals("accuracy", "selection_rate_ratio", 0.2))
+    held_out = np.sort(np.concatenate([game.scored for game in games]))
+    np.testing.assert_array_equal(held_out, np.arange(60))
+    for game in games:
+        np.testing.assert_array_equal(np.sort(np.concatenate([game.rows, game.scored])), np.arange(60))
+
+
+def test_folds_keep_blocks_together():
+    X, y, _, _ = table(60)
+    blocks = np.arange(60) // 4
+    for game in games_for(X, y, groups=blocks):
+        assert not set(blocks[game.rows]) & set(blocks[game.scored])
+
+
+def test_fewer_folds_where_a_label_is_rare():
+    X, _, _, _ = table(30)
+    y = (np.arange(30) % 10 == 0).astype(int)
+    games = games_for(X, y)
+    assert 2 <= len(games) <= 3
+    assert all(y[game.scored].any() and y[game.rows].any() for game in games)
+
+
+def test_rows_of_no_weight_have_no_value():
+    X, y, _, _ = table(20)
+    weight = np.where(np.arange(20) < 3, 0.0, 1.0)
+    judge = (*judge_of()[:2], None)
+    valuator = DataShapley(QUICK, max_fits=200, random_state=0, n_jobs=1)
+    values = valuator.fit(X, y, sample_weight=weight, judge=judge).valuation_["y"]
+    assert (values[:3] == 0).all()
+    assert (values[3:] != 0).any()
+
+
+def test_values_say_where_they_come_from_and_keep_the_index():
+    X, y, sex, _ = table(20)
+    frame = pd.DataFrame(X, index=np.arange(100, 120))
+    valuator = DataShapley(semivalue=("beta", 4, 1), max_fits=400, max_fpr=0.2, random_state=3, n_jobs=1)
+    valuation = valuator.fit(frame, y, sensitive_features={"sex": sex}, judge=judge_of(100)).valuation_
+    assert valuation.values.index.tolist() == frame.index.tolist()
+    assert valuation.provenance.algorithm == "data-shapley"
+    assert valuation.provenance.seed == 3
+    assert valuation.provenance.settings["semivalue"] == ["beta", 4.0, 1.0]
+    assert valuation.provenance.settings["n_draws"] == valuation.field("counts", "y")[0]
+    assert valuator.n_fits_ <= 400
+    assert valuator.precision_ > 0
+
+
+def test_an_attributes_values_sum_to_what_all_rows_change():
+    X, y, sex, _ = table(30)
+    for fairness in ("fpr_ratio", "fnr_ratio"):
+        valuation = valuation_of(X, y, sex, judge_of(), fairness=fairness, max_fits=300)
+        (full,) = valuation.provenance.settings["full_worths"]
+        assert valuation["z"].sum() == pytest.approx(full[1], abs=1e-9)
+        assert (abs(full[1]) < 1e-9) == (fairness == "fpr_ratio")
+
+
+def test_a_run_ends_when_values_are_precise():
+    X, y, _, _ = table(12)
+    valuator = DataShapley(QUICK, tolerance=0.5, max_fits=5000, random_state=0, n_jobs=1)
+    valuator.fit(X, y, judge=(*judge_of()[:2], None))
+    assert valuator.precision_ <= 0.5
+    assert valuator.n_fits_ < 5000
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"semivalue": "core"}, ValueError, "`semivalue` must be 'shapley', .*, got 'core'"),
+        ({"semivalue": ("beta", 0, 1)}, ValueError, r"numbers above 0, got \('beta', 0, 1\)"),
+        ({"semivalue": ("beta", 1)}, ValueError, "`semivalue` must be"),
+        ({"tolerance": 0}, ValueError, "`tolerance` must be above 0, got 0"),
+        ({"tolerance": "low"}, TypeError, "`tolerance` must be a number above 0, got 'low'"),
+        ({"max_fits": 10}, ValueError, "`max_fits` must be at least 191, .* for 20 rows, got 10"),
+        ({"max_fits": 10, "semivalue": "loo"}, ValueError, "at least 21, every row's fits for 20 rows"),
+        ({"max_fits": 1.5}, TypeError, "`max_fits` must be a whole number"),
+        ({"max_fpr": 2}, ValueError, r"`max_fpr` must be in \(0, 1\), got 2"),
+        ({"performance": "auc"}, ValueError, "`performance` must be"),
+        ({"estimator": RidgeClassifier()}, ValueError, "RidgeClassifier has no `predict_proba`"),
+        ({"estimator": LinearRegression()}, ValueError, "must be a classifier, got LinearRegression"),
+        ({"estimator": LogisticRegression}, TypeError, "must be an unfitted scikit-learn classifier"),
+    ],
+)
+def test_bad_settings_are_refused(settings, error, message):
+    X, y, sex, _ = table(20)
+    with pytest.raises(error, match=message):
+        valuation_of(X, y, sex, judge_of(100), **settings)
+
+
+def test_bad_rows_are_refused():
+    X, y, _, _ = table(20)
+    with pytest.raises(ValueError, match="DataShapley needs a target of two classes, and `y` has 3"):
+        valuation_of(X, np.arange(20) % 3)
+    with pytest.raises(ValueError, match="`y` is continuous"):
+        valuation_of(np.tile(X, (2, 1)), np.linspace(0, 1, 40))
+    with pytest.raises(ValueError, match="only one class"):
+        valuation_of(X, np.ones(20))
+    with pytest.raises(ValueError, match="'sex' has only one group"):
+        valuation_of(X, y, {"sex": ["f"] * 20})
+    with pytest.raises(ValueError, match="each must have rows of both labels: pass `judge`"):
+        valuation_of(X, np.arange(20) == 0)
+    with pytest.raises(ValueError, match="hold one label only"):
+        valuation_of(X, y, None, (X, np.ones(20), None))
+    with pytest.raises(ValueError, match="tuple of three"):
+        valuation_of(X, y, None, (X, y))
+
+
+def test_an_estimator_that_cannot_learn_from_few_rows_is_named():
+    class Choosy(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            if len(X) < 10:
+                raise ValueError("too few rows.")
+            return super().fit(X, y, sample_weight)
+
+    X, y, _, _ = table(20)
+    with pytest.raises(RuntimeError, match=r"Choosy failed on a set of \d rows: too few rows. .* few rows"):
+        valuation_of(X, y, None, (*judge_of()[:2], None), estimator=Choosy())
+
+
+def test_a_failed_fit_leaves_everything_as_it_was():
+    X, y, _, _ = table(20)
+    valuator = DataShapley(QUICK, max_fits=1, random_state=0, n_jobs=1)
+    with pytest.raises(ValueError, match="max_fits"):
+        valuator.fit(X, y)
+    assert set(vars(valuator)) == set(valuator.get_params(deep=False))
+
+
+ONE_ROW_COUNTS = (
+    "the rarer label has one row whose weight is not 0, which no fold can judge by and learn from"
+)
+
+
+@parametrize_with_checks(
+    [DataShapley(QUICK, semivalue="banzhaf", max_fits=105, n_jobs=1)],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": ONE_ROW_COUNTS,
+        "check_sample_weight_equivalence_on_sparse_data": ONE_ROW_COUNTS,
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
