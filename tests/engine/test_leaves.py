@@ -1,0 +1,110 @@
+"""Leaves that are read from text equal those that LightGBM itself tells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from lightgbm import LGBMClassifier
+
+from fado.engine import LightGBMEngine, Task
+from fado.engine.lightgbm._leaves import codes_for
+from fado.engine.lightgbm._trees import Tree
+from fado.tabular import read_problem
+
+N = 2000
+
+
+def mixed(n_rows, seed, *, strange=False):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=n_rows),
+            "whole": rng.integers(-3, 4, size=n_rows),
+            "missing": np.where(rng.random(n_rows) < 0.3, np.nan, rng.normal(size=n_rows)),
+            "two": pd.Categorical(rng.choice(["p", "q"], n_rows), categories=["p", "q"]),
+            "many": pd.Categorical(rng.choice(list("abcdefghijklmnop"), n_rows)),
+            "huge": rng.normal(size=n_rows) * 1e30,
+            "constant": 1.0,
+        }
+    )
+    if strange:  # what the rows learnt from did not hold
+        frame.loc[::5, "number"] = np.nan
+        frame["many"] = frame["many"].astype(object)
+        frame.loc[::7, "many"] = "new"
+        frame.loc[::11, "many"] = None
+    return frame
+
+
+def fitted(X, **settings):
+    rng = np.random.default_rng(1)
+    y = (
+        X["number"].fillna(0)
+        + X["missing"].fillna(1)
+        + X["many"].isin(list("aceg"))
+        + rng.normal(size=len(X))
+    ) > 1
+    problem = read_problem(X, y.to_numpy())
+    engine = LightGBMEngine(problem.table)
+    estimator = LGBMClassifier(n_estimators=20, min_data_per_group=10, **settings)
+    return engine, engine.fit(Task(estimator, problem.target, np.arange(len(X), dtype=np.int32), 0))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"num_leaves": 200, "min_child_samples": 2}, {"max_bin": 511}, {"colsample_bytree": 0.5}]
+)
+def test_leaves_are_those_of_lightgbm(settings):
+    X, other = mixed(N, 0), mixed(500, 5, strange=True)
+    engine, model = fitted(X, **settings)
+    forest = model.forest
+    for table in (None, read_problem(other, np.zeros(500)).table):
+        reader = engine.read_leaves([forest], table)
+        columns = (
+            model._features.columns
+            if table is None
+            else model._features.of_table(table, None, forest.variable)
+        )
+        numbers = np.column_stack([columns[j].numbers() for j in forest.layout])
+        expected = model._booster.predict(numbers, pred_leaf=True)
+        mine = np.column_stack([reader.read(tree) for tree in forest.trees])
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_some_rows_in_any_order():
+    engine, model = fitted(mixed(N, 0))
+    reader, tree = engine.read_leaves([model.forest]), model.forest.trees[3]
+    rows = np.random.default_rng(2).permutation(N)[:700].astype(np.int32)
+    np.testing.assert_array_equal(reader.read(tree, rows), reader.read(tree)[rows])
+
+
+def test_rows_are_read_in_blocks(monkeypatch):
+    engine, model = fitted(mixed(N, 0))
+    reader, tree = engine.read_leaves([model.forest]), model.forest.trees[0]
+    whole = reader.read(tree)
+    monkeypatch.setattr("fado.engine.lightgbm._leaves._BLOCK", 64)
+    np.testing.assert_array_equal(reader.read(tree), whole)
+
+
+def test_sparse_rows():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((N, 30), density=0.1, rng=rng, format="csr")
+    y = np.asarray(X[:, [0]].todense()).ravel() + 0.2 * rng.normal(size=N) > 0.1
+    problem = read_problem(X, y)
+    engine = LightGBMEngine(problem.table)
+    model = engine.fit(Task(LGBMClassifier(n_estimators=5), problem.target, np.arange(N, dtype=np.int32), 0))
+    reader = engine.read_leaves([model.forest])
+    expected = model._booster.predict(X.toarray(), pred_leaf=True)
+    np.testing.assert_array_equal(np.column_stack([reader.read(t) for t in model.forest.trees]), expected)
+
+
+def test_codes_take_one_byte_where_they_can():
+    engine, model = fitted(mixed(N, 0))
+    reader = engine.read_leaves([model.forest])
+    assert {codes.dtype.itemsize for codes in reader._codes.values()} == {1}
+
+
+def test_zero_as_missing_is_refused():
+    tree = Tree(
+        *(np.array([0]) for _ in range(2)), np.array([4]), np.array([-1]), np.array([-2]), (), np.zeros(2)
+    )
+    with pytest.raises(ValueError, match="zero_as_missing"):
+        codes_for([tree])

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, log_loss
+
+from fado.metrics import RATIO_NAMES, evaluate
+from fado.tabular import read_problem
+from fado.valuation._judged import (
+    decide,
+    measure_judged,
+    performance_coefficients,
+    ratio_coefficients,
+    read_judged,
+)
+
+RNG = np.random.default_rng(0)
+N = 500
+X = RNG.normal(size=(N, 2))
+Y = (X[:, 0] + RNG.normal(size=N) > 0.5).astype(int)
+Z = RNG.choice(list("abc"), N, p=[0.5, 0.3, 0.2])
+P = 1 / (1 + np.exp(-X[:, 0] - 0.8 * (Z == "b") + 0.4 * (Z == "c")))
+WEIGHTS = RNG.uniform(0, 3, N)
+
+
+def rows(weights=None):
+    return read_judged(read_problem(X, Y, {"z": Z}, sample_weight=weights), None, "this")
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_metrics_are_those_of_evaluate(weights):
+    expected = evaluate(Y, P, sensitive_features=Z, max_fpr=0.1, sample_weight=weights)
+    for ratio in RATIO_NAMES:
+        measured = measure_judged(rows(weights), P, "tpr_at_fpr", ratio, 0.1)
+        assert measured == {"y": pytest.approx(expected["tpr"]), "z": pytest.approx(expected[ratio])}
+    measured = measure_judged(rows(weights), P, "accuracy", "fpr_ratio", 0.1)["y"]
+    assert measured == pytest.approx(accuracy_score(Y, P >= 0.5, sample_weight=weights))
+    measured = measure_judged(rows(weights), P, "log_loss", "fpr_ratio", 0.1)["y"]
+    assert measured == pytest.approx(-log_loss(Y, P, sample_weight=weights))
+
+
+@pytest.mark.parametrize("ratio", RATIO_NAMES)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):
+    judged = rows(weights)
+    (groups,) = judged.attributes
+    degrees = np.where(P > 0.6, 0.9, 0.2) + 0.05 * (Z == "b")
+
+    def of(degrees):
+        members = {"fpr_ratio": Y == 0, "selection_rate_ratio": Y >= 0}.get(ratio, Y == 1)
+        events = 1 - degrees if ratio == "fnr_ratio" else degrees
+        own = np.ones(N) if weights is None else weights
+        rates = [np.average(events[members & (g == Z)], weights=own[members & (g == Z)]) for g in "abc"]
+        return min(rates) / max(rates)
+
+    coefficients = ratio_coefficients(judged, groups, ratio, degrees)
+    for row in range(0, N, 50):
+        moved = degrees.copy()
+        moved[row] += 1e-6
+        assert coefficients[row] == pytest.approx((of(moved) - of(degrees)) / 1e-6, abs=1e-7)
+
+
+def test_rates_are_sums_of_coefficients():
+    judged = rows(WEIGHTS)
+    predicted = decide(judged, P, 0.1)
+    measured = measure_judged(judged, P, "tpr_at_fpr", "fpr_ratio", 0.1)["y"]
+    assert performance_coefficients(judged, "tpr_at_fpr") @ predicted == pytest.approx(measured)
+    half, nothing = P >= 0.5, np.average(Y == 0, weights=WEIGHTS)
+    accuracy = performance_coefficients(judged, "accuracy") @ half + nothing
+    assert accuracy == pytest.approx(accuracy_score(Y, half, sample_weight=WEIGHTS))
+
+
+def test_labels_that_weigh_nothing():
+    with pytest.raises(ValueError, match="Every positive among the judged rows weighs nothing"):
+        rows(np.where(Y == 1, 0.0, 1.0))

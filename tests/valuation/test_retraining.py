@@ -1,0 +1,153 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from fado import Valuation
+from fado.metrics import evaluate
+from fado.tabular import read_problem
+from fado.valuation import compare_effects, removal_effects, retraining_check
+from fado.valuation._removals import draw_parts
+
+
+def made(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=list("uvw"))
+    z = pd.Series(np.where(X["w"] + rng.normal(size=n_rows) > 0, "b", "a"), name="sex")
+    y = (X["u"] + X["w"] + rng.normal(size=n_rows) > 1).astype(int)
+    return X, y, z
+
+
+X, Y, Z = made(800, 0)
+JUDGE = made(800, 1)
+MODEL = LogisticRegression()
+NOISE = Valuation.from_values({"y": np.arange(800.0) / 1e4, "sex": np.arange(800.0)[::-1] / 1e4})
+PARTS = [np.arange(start, start + 60) for start in range(0, 600, 60)]
+
+
+def effects(**settings):
+    given = {"sensitive_features": Z, "judge": JUDGE, "parts": PARTS, "random_state": 0} | settings
+    return removal_effects(given.pop("valuation", NOISE), given.pop("estimator", MODEL), X, Y, **given)
+
+
+def test_what_is_foretold_and_what_happened():
+    found = effects()
+    assert list(found.columns) == ["part", "kind", "rows", "column", "predicted", "metric", "actual"]
+    first = found.set_index(["column", "part"]).loc[("sex", 2)]
+    assert first["predicted"] == pytest.approx(-NOISE["sex"][120:180].sum())
+    kept = np.r_[0:120, 180:800]
+
+    def ratio(rows):
+        scores = MODEL.fit(X.iloc[rows], Y.iloc[rows]).predict_proba(JUDGE[0])[:, 1]
+        return evaluate(JUDGE[1], scores, sensitive_features=JUDGE[2])["fpr_ratio"]
+
+    assert first["metric"] == pytest.approx(ratio(kept))
+    assert first["actual"] == pytest.approx(ratio(kept) - ratio(np.arange(800)))
+
+
+def test_weights_count():
+    weights = np.random.default_rng(0).uniform(0.5, 2, 800)
+    found = effects(sample_weight=weights).query("column == 'y'")
+    expected = [-(NOISE["y"][rows] * weights[rows]).sum() for rows in PARTS]
+    np.testing.assert_allclose(found["predicted"], expected)
+
+
+def test_masks_and_positions_are_the_same_parts():
+    masks = [np.isin(np.arange(800), rows) for rows in PARTS]
+    pd.testing.assert_frame_equal(effects(parts=masks), effects())
+
+
+def test_any_number_of_workers_and_repeats():
+    one = effects(n_repeats=2, n_jobs=1, estimator=DecisionTreeClassifier(max_depth=4))
+    two = effects(n_repeats=2, n_jobs=2, estimator=DecisionTreeClassifier(max_depth=4))
+    pd.testing.assert_frame_equal(one, two)
+    assert not one["actual"].equals(effects(estimator=DecisionTreeClassifier(max_depth=4))["actual"])
+
+
+def test_the_check_by_hand():
+    table = pd.DataFrame(
+        {"column": "y", "predicted": [1.0, 2, 3, 4, 5], "actual": [2.0, 4.0, 6.0, 10.0, 8.0]}
+    )
+    (row,) = compare_effects(table).to_dict("records")
+    assert row["correlation"] == pytest.approx(0.9)  # one pair of neighbours is swapped: 1 - 6 * 2 / 120
+    assert row["slope"] == pytest.approx(1.8)  # 18 / 10
+    assert row["low"] < 0.9 < row["high"] <= 1
+    assert row["n_parts"] == 5
+
+
+def test_the_truth_itself_is_faithful():
+    actual = effects().pivot(index="part", columns="column", values="actual")
+    values = {name: np.zeros(800) for name in ("y", "sex")}
+    for part, rows in enumerate(PARTS):
+        for name in values:
+            values[name][rows] = -actual.loc[part, name] / len(rows)
+    check = retraining_check(
+        Valuation.from_values(values), MODEL, X, Y, sensitive_features=Z, judge=JUDGE, parts=PARTS
+    )
+    np.testing.assert_allclose(check[["correlation", "slope"]], 1.0)
+
+
+def test_the_interval_covers():
+    rng = np.random.default_rng(0)
+    shares = []
+    for rho in (0.0, 0.6):
+        # the rank correlation of a normal pair
+        truth = 6 / np.pi * np.arcsin(rho / 2)
+        inside = 0
+        for _ in range(400):
+            a, b = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=40).T
+            row = compare_effects(pd.DataFrame({"column": "y", "predicted": a, "actual": b})).iloc[0]
+            inside += row["low"] < truth < row["high"]
+        shares.append(inside / 400)
+    assert min(shares) > 0.92
+
+
+def test_parts_are_drawn_by_kind():
+    problem = read_problem(X, Y, Z)
+    parts = draw_parts(problem, 30, seed=0)
+    again = draw_parts(problem, 60, seed=0)[:30]
+    for (kind, rows), (same, others) in zip(parts, again, strict=True):
+        assert kind == same
+        np.testing.assert_array_equal(rows, others)
+    cells = [rows for kind, rows in parts if kind == "cell"]
+    assert all(len(set(Y.iloc[rows])) == 1 and len(set(Z.iloc[rows])) == 1 for rows in cells)
+    assert [kind for kind, _ in parts[:3]] == ["cell", "leaves", "random"]
+    assert all(0 < len(rows) < 500 and (np.diff(rows) > 0).all() for _, rows in parts)
+
+
+def test_unnamed_attributes_fit_a_valuation_of_one():
+    found = removal_effects(NOISE, MODEL, X, Y, sensitive_features=Z.to_numpy(), judge=JUDGE, parts=PARTS)
+    assert set(found["column"]) == {"y", "sex"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "sentence"),
+    [
+        ({"judge": None}, ValueError, "`judge` is needed"),
+        ({"valuation": NOISE[:10]}, ValueError, "is of 10 rows and X has 800"),
+        (
+            {"valuation": Valuation.from_values({"y": np.zeros(800), "age": np.zeros(800)})},
+            ValueError,
+            "no values for the protected attribute 'sex'",
+        ),
+        ({"parts": [np.zeros(800, bool)]}, ValueError, "removes 0 of 800 rows"),
+        ({"parts": [np.ones(800, bool)]}, ValueError, "removes 800 of 800 rows"),
+        ({"parts": [np.ones(3, bool)]}, ValueError, "must mark every one of the 800 rows"),
+        ({"parts": [[900]]}, ValueError, "rows that the table does not have"),
+        ({"parts": [["a"]]}, TypeError, "must be a mask or positions"),
+        ({"estimator": RidgeClassifier()}, TypeError, "a classifier with `predict_proba`"),
+        ({"n_repeats": 0}, ValueError, "`n_repeats` must be at least 1"),
+        ({"fairness": "parity"}, ValueError, "`fairness` must be"),
+    ],
+)
+def test_bad_input(settings, error, sentence):
+    with pytest.raises(error, match=sentence):
+        effects(**settings)
+
+
+def test_values_that_are_all_alike_say_nothing():
+    flat = Valuation.from_values({"y": np.zeros(800), "sex": np.zeros(800)})
+    with pytest.warns(UserWarning, match="too few or too alike"):
+        check = retraining_check(flat, MODEL, X, Y, sensitive_features=Z, judge=JUDGE, parts=PARTS)
+    assert check["correlation"].isna().all()
