@@ -32,6 +32,8 @@ _OPTIONS = {
     "groups": "--groups",
     "expression": "--protected",
     "n_bags": "--bags",
+    "fairness": "--ratio",
+    "performance": "--performance",
     "n_jobs": "--jobs",
     "random_state": "--seed",
     "min_group_size": "--min-group-size",

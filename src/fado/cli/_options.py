@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,8 +21,10 @@ __all__ = [
     "Jobs",
     "MinGroupSize",
     "Out",
+    "Performance",
     "Positive",
     "Protected",
+    "Ratio",
     "Seed",
     "Target",
     "Values",
@@ -95,7 +97,28 @@ Jobs = Annotated[
     ),
 ]
 Bags = Annotated[
-    int, typer.Option(metavar="N", callback=_within(1, MOST_BAGS), help="Number of bags, out of bag.")
+    int | None,
+    typer.Option(
+        metavar="N",
+        callback=_within(1, MOST_BAGS),
+        show_default="10 for entropy, else the method's own",
+        help="Number of bags, out of bag.",
+    ),
+]
+Ratio = Annotated[
+    Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None,
+    typer.Option(
+        show_default="fpr_ratio",
+        help="The ratio between groups that a row's value for an attribute is about; for methods that "
+        "measure one.",
+    ),
+]
+Performance = Annotated[
+    Literal["tpr_at_fpr", "log_loss", "accuracy"] | None,
+    typer.Option(
+        show_default="the method's own",
+        help="The performance that a row's value for the target is about; for methods that measure one.",
+    ),
 ]
 MinGroupSize = Annotated[
     int | None,

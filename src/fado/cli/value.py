@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import typer
 
+from fado._messages import list_names
+from fado.cli._effects import print_effects, print_lines, print_meanings
+from fado.cli._elsewhere import read_elsewhere
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, columns_named, read_inputs
-from fado.cli._options import Bags, Data, Drop, Exclude, Jobs, Out, Positive, Protected, Seed, Target, Weight
+from fado.cli._options import (
+    Bags,
+    Data,
+    Drop,
+    Exclude,
+    Jobs,
+    Out,
+    Performance,
+    Positive,
+    Protected,
+    Ratio,
+    Seed,
+    Target,
+    Weight,
+)
 from fado.cli._summary import in_shown_order, print_settings, print_table
 from fado.cli._tables import check_output
 from fado.cli._values import save_values
 from fado.tabular import group_rows
-from fado.valuation import Valuation, make_valuator
+from fado.valuation import Valuation, make_valuator, valuator_names
 
 __all__ = ["value"]
+
+ENTROPY = "entropy"  # the method whose algorithms are "oob" and "inbag"
+_USELESS = {  # the option of a setting, and why a valuator may not take it
+    "fairness": ("--ratio", "measures no ratio"),
+    "performance": ("--performance", "measures no performance"),
+    "n_bags": ("--bags", "has no bags"),
+    "z_exclude": ("--exclude", "has no models of attributes"),
+}
 
 
 @in_sentences
@@ -26,15 +56,28 @@ def value(
     protected: Protected,
     out: Out,
     positive: Positive = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="entropy|influence|knn-shapley|data-shapley",
+            show_default=ENTROPY,
+            help="How unsure models are of a row (entropy), what a row does to a model (the others), or a "
+            "registered one.",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="oob|inbag",
+            show_default="oob",
+            help="Of entropy: out of bag (rows unseen by the models), in bag, or a registered one.",
+        ),
+    ] = None,
+    ratio: Ratio = None,
+    performance: Performance = None,
     exclude: Exclude = None,
     drop: Drop = None,
-    algorithm: Annotated[
-        str,
-        typer.Option(
-            metavar="oob|inbag", help="Out of bag (rows unseen by the models), in bag, or a registered one."
-        ),
-    ] = "oob",
-    bags: Bags = 10,
+    bags: Bags = None,
     weight: Weight = None,
     groups: Annotated[
         str | None,
@@ -43,44 +86,145 @@ def value(
             help="Rows that share this, like a person's, are in or out of a bag together; no model sees it.",
         ),
     ] = None,
+    from_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Values that were made elsewhere, instead of a method's: CSV or Parquet with a column 'y' "
+            "and one by the name of each attribute; or 'v_y' and 'v_z'.",
+        ),
+    ] = None,
+    from_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="A row id in DATA and in the file of `--from`; rows are matched by position if not given.",
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Value every row: how unsure models are of the target and of each protected attribute."""
-    check_output(out, [data])
-    inputs = read_inputs(
-        data, target, protected, positive=positive, drop=drop or [], weight=weight, groups=groups
-    )
-    valuator = make_valuator(
-        algorithm,
-        n_bags=bags,
-        z_exclude=_kept_from_models(inputs, exclude or []),
-        random_state=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
-    valuator.fit(
-        inputs.features,
-        inputs.target,
-        sensitive_features=inputs.protected,
-        sample_weight=inputs.weight,
-        groups=inputs.groups,
-    )
-    save_values(valuator.valuation_, out, target, inputs.target)
-    _print_summary(inputs, valuator.valuation_, getattr(valuator, "excluded_columns_", {}))
-    if inputs.unseen:
-        print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
-    print_settings(
-        {
-            "algorithm": algorithm,
+    """Value every row: how unsure models are of the target and each protected attribute, or what it does."""
+    if from_file is not None:
+        about_metrics = {"--ratio": ratio, "--performance": performance}
+        about_models = {
+            "--exclude": exclude,
+            "--drop": drop,
+            "--bags": bags,
+            "--groups": groups,
+            "--jobs": jobs,
+        }
+        _check_nothing_is_fitted(
+            {"--method": method, "--algorithm": algorithm, **about_metrics, **about_models}
+        )
+        check_output(out, [data, from_file])
+        inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
+        valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
+        save_values(valuation, out, target, inputs.target)
+        print_effects(inputs, valuation)
+        print_lines("Values as given: the higher, the more a row is worth.")
+        settings = {"from": from_file, "from-id": from_id, "positive": inputs.positive, "weight": weight}
+    else:
+        if from_id is not None:
+            raise ValueError("`--from-id` is for `--from`: name the file of values, or leave it out.")
+        name = _valuator_named(method, algorithm)
+        metrics = {"fairness": ratio, "performance": performance}
+        taken = _check_taken(name, method, {**metrics, "n_bags": bags, "z_exclude": exclude})
+        check_output(out, [data])
+        inputs = read_inputs(
+            data, target, protected, positive=positive, drop=drop or [], weight=weight, groups=groups
+        )
+        valuator = make_valuator(
+            name,
+            **{setting: own for setting, own in {**metrics, "n_bags": bags}.items() if own is not None},
+            z_exclude=_kept_from_models(inputs, exclude or []),
+            random_state=seed,
+            n_jobs=jobs,
+            progress=True,
+        )
+        valuator.fit(
+            inputs.features,
+            _binary_target(inputs) if "fairness" in taken else inputs.target,
+            sensitive_features=inputs.protected,
+            sample_weight=inputs.weight,
+            groups=inputs.groups,
+        )
+        valuation = valuator.valuation_
+        save_values(_writable(valuation, out), out, target, inputs.target)
+        if all(scale.is_unit for scale in valuation.scales.values()):
+            _print_summary(inputs, valuation, getattr(valuator, "excluded_columns_", {}))
+        else:
+            print_effects(inputs, valuation)
+            print_meanings(valuation, weighted=weight is not None)
+        if inputs.unseen:
+            print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
+        settings = {
+            "algorithm" if method in (None, ENTROPY) else "method": name,
+            "ratio": getattr(valuator, "fairness", None),
+            "performance": getattr(valuator, "performance", None),
+            "max-fpr": getattr(valuator, "max_fpr", None),
             "bags": getattr(valuator, "n_bags", None),
             "positive": inputs.positive,
             "weight": weight,
             "groups": groups,
             "seed": seed,
         }
-    )
+    print_settings(settings)
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
+
+
+def _check_nothing_is_fitted(options: Mapping[str, Any]) -> None:
+    given = [f"`{option}`" for option, own in options.items() if own not in (None, [])]
+    if given:
+        raise ValueError(
+            f"`--from` takes values as they are and fits nothing: leave out {list_names(given)}."
+        )
+
+
+def _valuator_named(method: str | None, algorithm: str | None) -> str:
+    """Give the name under which a method, or an algorithm of entropy's, is registered."""
+    if method is None or method == ENTROPY:
+        return "oob" if algorithm is None else algorithm
+    if algorithm is not None:
+        raise ValueError(
+            f"`--algorithm {algorithm}` is for `--method {ENTROPY}`, not for `--method {method}`: leave one "
+            "out."
+        )
+    known = [ENTROPY, *valuator_names()]
+    if method not in known:
+        raise ValueError(f"`--method` must be {' or '.join(map(repr, known))}, got {method!r}.")
+    return method
+
+
+def _check_taken(name: str, method: str | None, given: Mapping[str, Any]) -> Sequence[str]:
+    """Refuse, before anything is read, settings that a valuator has no use for; list those that it takes."""
+    taken = list(inspect.signature(type(make_valuator(name))).parameters)
+    is_entropy = method in (None, ENTROPY)
+    shown = ENTROPY if is_entropy and name in ("oob", "inbag") else name
+    for setting, (option, why) in _USELESS.items():
+        ignored = setting == "n_bags" and is_entropy  # as in bag has always done
+        if given[setting] not in (None, []) and setting not in taken and not ignored:
+            raise ValueError(f"`{option}` is not for `--method {shown}`, which {why}: leave it out.")
+    return taken
+
+
+def _binary_target(inputs: Inputs) -> pa.ChunkedArray | npt.NDArray[np.bool_]:
+    """Give the target such that the larger of two labels is the positive one; as it is if it has none.
+
+    A target with missing labels stays as it is too, for the valuator to refuse.
+    """
+    labels = inputs.labels
+    if labels.positive is None or (labels.codes < 0).any():
+        return inputs.target
+    return inputs.target if (len(labels.classes), labels.positive) == (2, 1) else labels.is_positive
+
+
+def _writable(valuation: Valuation, out: Path) -> Valuation:
+    """Give what a file can hold: of effects, a CSV file holds the values alone."""
+    if out.suffix.lower() != ".csv" or all(scale.is_unit for scale in valuation.scales.values()):
+        return valuation
+    return Valuation.from_values({name: valuation[name] for name in valuation.variables})
 
 
 def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]]:

@@ -1,0 +1,268 @@
+"""`fado value --from`: values that were made elsewhere."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fado import Valuation
+from fado.cli._app import build_app
+
+N = 40
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "id": np.arange(100, 100 + N),
+            "age": np.tile([20, 40, 60, 80], N // 4),
+            "sex": np.tile(["f", "m"], N // 2),
+            "default": np.tile([0, 0, 0, 1, 1], N // 5),
+        }
+    )
+
+
+@pytest.fixture
+def data(frame, tmp_path):
+    frame.to_parquet(tmp_path / "data.parquet")
+    return tmp_path / "data.parquet"
+
+
+@pytest.fixture
+def values(frame, tmp_path):
+    """Give values that tell their rows: the id for y, minus the id for the attribute."""
+    table = pd.DataFrame({"id": frame["id"], "y": frame["id"] / 10, "sex": -frame["id"] / 10})
+    table.to_csv(tmp_path / "made.csv", index=False)
+    return table
+
+
+def run(*words):
+    return CliRunner().invoke(build_app(), [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+def value(folder, *more, source="made.csv", out="v.parquet", protected=("sex",)):
+    attributes = [word for name in protected for word in ("--protected", name)]
+    return run(
+        *("value", folder / "data.parquet", "--target", "default", *attributes),
+        *("--from", folder / source, "--out", folder / out, *more),
+    )
+
+
+def check_sentence(result, sentence):
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {sentence}\n"
+
+
+@pytest.mark.parametrize("source", ["made.csv", "made.parquet"])
+@pytest.mark.parametrize("out", ["v.csv", "v.parquet"])
+def test_values_come_in_by_position(data, values, tmp_path, source, out):
+    values.to_parquet(tmp_path / "made.parquet")
+    result = value(tmp_path, source=source, out=out)
+    assert (result.exit_code, result.stderr) == (0, "")
+    loaded = Valuation.load(tmp_path / out)
+    pd.testing.assert_frame_equal(loaded.values, values[["y", "sex"]])
+    assert loaded.provenance.algorithm == "given"
+    assert loaded.scales["sex"].neutral == 0
+    if out == "v.parquet":
+        assert loaded.provenance.made_for.target == "default"
+
+
+def test_the_summary(data, values, tmp_path):
+    lines = value(tmp_path).stdout.splitlines()
+    at = lines.index("Protected attribute sex: values for the target, quartiles per row")
+    # ids of women are even: 100, 102, ..., with labels 0, 0, 1, 0, 1 in turn (the fives of 0 0 0 1 1)
+    assert lines[at + 4].split()[:4] == ["f", "0", "12", "0.300"]
+    assert "Values as given: the higher, the more a row is worth." in lines
+    assert f"Values of {N} rows written to {tmp_path / 'v.parquet'}" in lines
+    assert not any("no value" in line or "without a value" in line for line in lines)
+
+
+def test_short_names_for_one_attribute(data, values, tmp_path):
+    short = values.rename(columns={"y": "v_y", "sex": "v_z"})
+    short.to_csv(tmp_path / "made.csv", index=False)
+    assert value(tmp_path, protected=("age >= 50",)).exit_code == 0
+    loaded = Valuation.load(tmp_path / "v.parquet")
+    assert loaded.variables == ["y", "age>=50"]
+    np.testing.assert_array_equal(loaded["age>=50"], values["sex"])
+    check_sentence(
+        value(tmp_path, protected=("sex", "age>=50")),
+        f"'{tmp_path / 'made.csv'}' has no column of values for the protected attribute 'sex': it must be "
+        "called 'sex'.",
+    )
+
+
+def test_rows_are_matched_by_their_id(data, values, tmp_path):
+    mixed = values.sample(frac=1, random_state=0)
+    mixed.to_csv(tmp_path / "made.csv", index=False)
+    result = value(tmp_path, "--from-id", "id")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "from-id id" in result.stdout
+    pd.testing.assert_frame_equal(Valuation.load(tmp_path / "v.parquet").values, values[["y", "sex"]])
+    unmatched = value(tmp_path)
+    assert unmatched.exit_code == 0
+    assert unmatched.stderr == (
+        f"warning: Rows are matched by their position, but column 'id' of '{tmp_path / 'made.csv'}' differs "
+        "from the table's: if it is a row id, name it by `--from-id id`.\n"
+    )
+
+
+NUMBERS = ["int64", "int32", "uint8", "float64", "float32"]
+TEXTS = ["str", "category"]
+KINDS = [*product(NUMBERS, NUMBERS), *product(["int64", *TEXTS], TEXTS), *product(TEXTS, ["int64"])]
+
+
+@pytest.mark.parametrize(("own", "theirs"), KINDS)
+def test_ids_match_whatever_holds_them(frame, values, tmp_path, own, theirs):
+    frame["id"] = frame["id"].astype("str" if own in TEXTS else own).astype(own)
+    values["id"] = values["id"].astype("str" if theirs in TEXTS else theirs).astype(theirs)
+    frame.to_parquet(tmp_path / "data.parquet")
+    values[::-1].to_parquet(tmp_path / "made.parquet")
+    result = value(tmp_path, "--from-id", "id", source="made.parquet")
+    assert (result.exit_code, result.stderr) == (0, "")
+    np.testing.assert_array_equal(Valuation.load(tmp_path / "v.parquet")["y"], values["y"])
+
+
+def test_ids_that_do_not_match(frame, data, values, tmp_path):
+    made = f"'{tmp_path / 'made.csv'}'"
+    values[3:].to_csv(tmp_path / "made.csv", index=False)
+    check_sentence(
+        value(tmp_path, "--from-id", "id"),
+        f"{made} has no line for 3 of the table's 40 rows (id 100, 101, 102): add them, with an empty value "
+        "if they have none.",
+    )
+    values[9:].to_csv(tmp_path / "made.csv", index=False)
+    assert "(id 100, 101, 102, 103, 104 and 4 more)" in value(tmp_path, "--from-id", "id").stderr
+    pd.concat([values, values[:2]]).to_csv(tmp_path / "made.csv", index=False)
+    check_sentence(
+        value(tmp_path, "--from-id", "id"), f"{made} has more than one row with id 100, 101: ids must differ."
+    )
+    values.to_csv(tmp_path / "made.csv", index=False)
+    check_sentence(
+        value(tmp_path, "--from-id", "idd"),
+        "The table has no column 'idd', which `--from-id` names; did you mean 'id'?",
+    )
+    check_sentence(
+        value(tmp_path, "--from-id", "age"), f"{made} has no column 'age', which `--from-id` names."
+    )
+    values.assign(id=values["id"].where(values["id"] > 101)).to_csv(tmp_path / "made.csv", index=False)
+    check_sentence(
+        value(tmp_path, "--from-id", "id"), f"{made} has no 'id' in 2 rows: give each an id of its own."
+    )
+    values.to_csv(tmp_path / "made.csv", index=False)
+    frame.assign(id=7).to_parquet(data)
+    check_sentence(
+        value(tmp_path, "--from-id", "id"), "The table has more than one row with id 7: ids must differ."
+    )
+
+
+def test_lines_of_other_rows_are_left_out(frame, data, values, tmp_path):
+    frame[10:].to_parquet(data)
+    result = value(tmp_path, "--from-id", "id")
+    assert result.stderr == (
+        f"warning: 10 lines of '{tmp_path / 'made.csv'}' are of no row of the table: left out.\n"
+    )
+    np.testing.assert_array_equal(Valuation.load(tmp_path / "v.parquet")["y"], values["y"][10:])
+
+
+def test_what_is_wrong_with_a_file_is_one_sentence(data, values, tmp_path):
+    made = f"'{tmp_path / 'made.csv'}'"
+
+    def refused(table, sentence):
+        table.to_csv(tmp_path / "made.csv", index=False)
+        check_sentence(value(tmp_path), sentence)
+        assert not (tmp_path / "v.parquet").exists()
+
+    refused(
+        values[:30],
+        f"{made} has 30 rows and the table has 40: give every row a line, or name a row id that both files "
+        "have by `--from-id`.",
+    )
+    refused(
+        values[["id", "sex"]],
+        f"{made} has no column of values for the target: it must be called 'y' or 'v_y'.",
+    )
+    refused(
+        values.rename(columns={"sex": "Sex"}),
+        f"{made} has no column of values for the protected attribute 'sex': it must be called 'sex' or "
+        "'v_z'; did you mean 'Sex'?",
+    )
+    refused(
+        values.assign(v_y=0.5),
+        f"{made} has two columns of values for the target, 'y' and 'v_y': leave one out.",
+    )
+    words = values.astype({"y": object})
+    words.loc[3, "y"] = "high"
+    refused(
+        words,
+        f"Column 'y' of {made} must hold numbers, got 'high' in row 3 (the first is 0): mend it, or leave "
+        "the cell empty if the row has no value.",
+    )
+    refused(
+        values.assign(sex=values["sex"] < 0),
+        f"Column 'sex' of {made} must hold numbers, got True in row 0 (the first is 0): mend it, or leave "
+        "the cell empty if the row has no value.",
+    )
+    refused(
+        values.assign(y=values["y"].replace(10.5, np.inf)),
+        f"Column 'y' of {made} must hold finite numbers, got inf in row 5 (the first is 0): mend it, or "
+        "leave the cell empty if the row has no value.",
+    )
+    refused(values.assign(y=np.nan), f"Column 'y' of {made} holds no value at all: fill it.")
+    (tmp_path / "made.csv").unlink()
+    check_sentence(value(tmp_path), f"There is no file {made}.")
+
+
+@pytest.mark.parametrize("source", ["made.csv", "made.parquet"])
+def test_rows_may_have_no_value(data, values, tmp_path, source):
+    values.loc[[2, 5, 6], "sex"] = np.nan
+    values.loc[5, "y"] = np.nan
+    values.to_csv(tmp_path / "made.csv", index=False)
+    values.to_parquet(tmp_path / "made.parquet")
+    result = value(tmp_path, source=source)
+    assert result.exit_code == 0, result.stderr
+    assert "Rows without a value: 1 for the target, 3 for sex\n" in result.stdout
+    pd.testing.assert_frame_equal(Valuation.load(tmp_path / "v.parquet").values, values[["y", "sex"]])
+
+
+def test_nothing_is_fitted(data, values, tmp_path):
+    for option, own in (
+        ("--method", "entropy"),
+        ("--algorithm", "oob"),
+        ("--bags", 5),
+        ("--ratio", "fpr_ratio"),
+        ("--performance", "accuracy"),
+        ("--exclude", "age"),
+        ("--drop", "id"),
+        ("--groups", "id"),
+        ("--jobs", 2),
+    ):
+        check_sentence(
+            value(tmp_path, option, own),
+            f"`--from` takes values as they are and fits nothing: leave out `{option}`.",
+        )
+    without = ["value", data, "--target", "default", "--protected", "sex", "--out", tmp_path / "v.parquet"]
+    check_sentence(
+        run(*without, "--from-id", "id"),
+        "`--from-id` is for `--from`: name the file of values, or leave it out.",
+    )
+
+
+def test_the_file_itself_is_not_replaced(data, values, tmp_path):
+    result = value(tmp_path, out="made.csv")
+    check_sentence(result, f"`--out` is '{tmp_path / 'made.csv'}', which is read as well: name another file.")
+
+
+def test_other_commands_take_the_values(data, values, tmp_path):
+    assert value(tmp_path, "--from-id", "id").exit_code == 0
+    common = [data, "--values", tmp_path / "v.parquet", "--target", "default", "--protected", "sex"]
+    for command, more, name in (
+        ("sample", ["--alpha", 0.5, "--min-group-size", 0], "train.parquet"),
+        ("reweigh", ["--alpha", 0.5, "--min-group-size", 0], "weights.parquet"),
+        ("explore", ["--min-group-size", 0], "page.html"),
+    ):
+        result = run(command, *common, *more, "--out", tmp_path / name)
+        assert result.exit_code == 0, (command, result.stderr)
+        assert (tmp_path / name).exists()
