@@ -3,8 +3,10 @@
     python benchmarks/mitigation.py --data DIR [--names ...] [--splits 3] [--settings 33] [--models 10]
 
 Every intervention gets the same budget: `--settings` settings, each followed by the same `--models` LightGBM
-models. The utility-aware ones spend it on the paper's three utilities and eleven alphas; random sampling on
-strengths and seeds, reweighing on powers of its factor, and "none", which has nothing to set, on more models.
+models. The utility-aware ones spend it on the paper's three utilities and eleven alphas; with effects as
+values (`TreeInfluence`, on TPR at the budget and on the ratio of false-positive rates), which only the linear
+utility takes, on eleven alphas and three strengths or floors. Random sampling spends it on strengths and
+seeds, reweighing on powers of its factor, and "none", which has nothing to set, on more models.
 
 Figures are means over random splits into training, validation and test rows, each with its own values, and so
 are the ends of the 95 % bootstrap intervals. Last, the script tells what moves a ratio: the rank correlation,
@@ -32,6 +34,7 @@ from fado import (
     LinearUtility,
     OutOfBagEntropy,
     RandomPrevalenceSampler,
+    TreeInfluence,
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
 )
@@ -76,7 +79,7 @@ def spread(items, n):
     return [items[int(j)] for j in np.linspace(0, len(items) - 1, n).round()]
 
 
-def interventions(X, y, z, valuation, n_settings, models):
+def interventions(X, y, z, valuation, effects, n_settings, models):
     """List every intervention's settings as (name, setting, kept rows, weights, models)."""
     everything = np.arange(len(y), dtype=np.int32)
     fit = {"X": X, "y": y, "sensitive_features": z}
@@ -103,6 +106,22 @@ def interventions(X, y, z, valuation, n_settings, models):
         reweigher = UtilityAwareReweigher(utility, prevalence_correction=power, floor=floor)
         weights = reweigher.fit(**fit, valuation=valuation).sample_weight_
         yield "corrected UAR", f"{utility!r}, power {power}, floor {floor}", everything, weights, models[0]
+    linear = list(itertools.product(map(LinearUtility, ALPHAS), (0, 1, 2)))
+    for utility, j in spread(linear, n_settings):
+        strength = (1.0, 0.67, 0.33)[j]
+        sampler = UtilityAwarePrevalenceSampler(utility, strength=strength, random_state=0)
+        rows = sampler.fit(**fit, valuation=effects).sample_indices_
+        yield "UAPS, effects", f"{utility!r}, strength {strength}", rows, None, models[0]
+    for utility, j in spread(linear, n_settings):
+        floor = (0.0, 0.3, 0.6)[j]
+        weights = UtilityAwareReweigher(utility, floor=floor).fit(**fit, valuation=effects).sample_weight_
+        yield "UAR, effects", f"{utility!r}, floor {floor}", everything, weights, models[0]
+    for number, (utility, j) in enumerate(spread(linear, n_settings)):
+        power, floor = powers[number % 4], (0.0, 0.3, 0.6)[j]
+        reweigher = UtilityAwareReweigher(utility, prevalence_correction=power, floor=floor)
+        weights = reweigher.fit(**fit, valuation=effects).sample_weight_
+        setting = f"{utility!r}, power {power}, floor {floor}"
+        yield "corrected UAR, effects", setting, everything, weights, models[0]
 
 
 def trained(X, y, parts, jobs):
@@ -140,8 +159,12 @@ def landscape(X, y, z, seed, arguments):
     train = np.sort(train)
     valuator = OutOfBagEntropy(random_state=seed)
     valuation = valuator.fit(X.iloc[train], y[train], sensitive_features=z[train]).valuation_
+    influence = TreeInfluence(random_state=seed)
+    effects = influence.fit(X.iloc[train], y[train], sensitive_features=z[train]).valuation_
     models = [model_space(arguments.models, number) for number in range(arguments.settings)]
-    settings = interventions(X.iloc[train], y[train], z[train], valuation, arguments.settings, models)
+    settings = interventions(
+        X.iloc[train], y[train], z[train], valuation, effects, arguments.settings, models
+    )
     jobs = [
         (name, setting, rows.astype(np.int32), weights, model)
         for name, setting, rows, weights, own in settings

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
         UtilityAwareReweigher,
     )
     from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
-    from fado.valuation import InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInfluence, Valuation
+    from fado.valuation import DataShapley, InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInfluence, Valuation
 
 __all__ = [
     "CobbDouglasUtility",
+    "DataShapley",
     "DifferenceUtility",
     "InBagEntropy",
     "KNNShapley",
@@ -40,6 +41,7 @@ __all__ = [
 # Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
 _HOMES = {
     "CobbDouglasUtility": "fado.utility",
+    "DataShapley": "fado.valuation",
     "DifferenceUtility": "fado.utility",
     "InBagEntropy": "fado.valuation",
     "KNNShapley": "fado.valuation",

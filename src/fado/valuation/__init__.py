@@ -8,11 +8,12 @@ from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._scale import Scale
 from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
-from fado.valuation.influence import TreeInfluence
-from fado.valuation.shapley import KNNShapley
+from fado.valuation.influence import TreeInfluence, forecast_removals
+from fado.valuation.shapley import DataShapley, KNNShapley
 
 __all__ = [
     "BaseValuator",
+    "DataShapley",
     "InBagEntropy",
     "KNNShapley",
     "OutOfBagEntropy",
@@ -25,6 +26,7 @@ __all__ = [
     "VariableNote",
     "check_alignment",
     "compare_effects",
+    "forecast_removals",
     "make_valuator",
     "register_valuator",
     "removal_effects",

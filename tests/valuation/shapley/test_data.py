@@ -8,9 +8,8 @@ from lightgbm import LGBMClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fado import OutOfBagEntropy, Valuation
+from fado import DataShapley, OutOfBagEntropy, Valuation
 from fado.tabular import read_problem
-from fado.valuation.shapley._data import DataShapley
 from fado.valuation.shapley._semivalues import Walks, estimate
 from fado.valuation.shapley._training_game import Goals, training_games
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GrownTree", "TrainingRows", "backward_effects", "direct_effects", "initial_score"]
+__all__ = ["GrownTree", "TrainingRows", "backward_effects", "direct_effects", "initial_score", "leaf_values"]
 
 FloatArray = npt.NDArray[np.float64]
 Leaves = npt.NDArray[np.int32]
@@ -153,10 +153,9 @@ class _Step:
         self._hessian = p * (1.0 - p)
         self._p = p
         self._leaves = leaves
-        gradients = np.bincount(leaves, self._weighted(self._gradient), n_leaves)
-        hessians = np.bincount(leaves, self._weighted(self._hessian), n_leaves)
-        shrunk = np.sign(gradients) * np.maximum(np.abs(gradients) - rows.l1, 0.0)
-        _check_values(tree.values, -rows.rate * shrunk / (hessians + tree.penalties))
+        gradients = _sums(leaves, self._weighted(self._gradient), n_leaves)
+        hessians = _sums(leaves, self._weighted(self._hessian), n_leaves)
+        _check_values(tree.values, _values(rows, gradients, hessians, tree.penalties))
         self._scale = rows.rate / (hessians + tree.penalties)
         self._theta = tree.values / rows.rate
         self._active = None if rows.l1 == 0 else np.abs(gradients) > rows.l1
@@ -184,9 +183,36 @@ class _Step:
         return numbers if self._weights is None else numbers * self._weights
 
 
+def leaf_values(
+    rows: TrainingRows,
+    weights: FloatArray,
+    scores: FloatArray,
+    leaves: Leaves,
+    penalties: FloatArray,
+) -> FloatArray:
+    """Give the values of a tree's leaves under other weights, from the scores before it.
+
+    A leaf whose rows weigh nothing any more adds nothing.
+    """
+    p = 1.0 / (1.0 + np.exp(-scores))
+    gradients = _sums(leaves, weights * (p - rows.positive), len(penalties))
+    hessians = _sums(leaves, weights * p * (1.0 - p), len(penalties))
+    return _values(rows, gradients, hessians, penalties)
+
+
+def _values(
+    rows: TrainingRows, gradients: FloatArray, hessians: FloatArray, penalties: FloatArray
+) -> FloatArray:
+    shrunk = np.sign(gradients) * np.maximum(np.abs(gradients) - rows.l1, 0.0)
+    return -rows.rate * shrunk / np.maximum(hessians + penalties, np.finfo(np.float64).tiny)
+
+
 def _sum_by_leaf(numbers: FloatArray, leaves: Leaves, n_leaves: int) -> FloatArray:
-    sums = [np.bincount(leaves, numbers[:, k], n_leaves) for k in range(numbers.shape[1])]
-    return np.column_stack(sums)
+    return np.column_stack([_sums(leaves, numbers[:, k], n_leaves) for k in range(numbers.shape[1])])
+
+
+def _sums(leaves: Leaves, numbers: FloatArray, n_leaves: int) -> FloatArray:
+    return np.asarray(np.bincount(leaves, numbers, n_leaves), dtype=np.float64)
 
 
 def _moves_of_average(rows: TrainingRows) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = ["FORMS", "Fold", "Forests", "deal_folds", "judged_fold"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
+Trees = list[GrownTree]
 
 FORMS = {"direct": direct_effects, "backward": backward_effects}
 
@@ -124,28 +126,35 @@ class Forests:
 
     def read_effects(self, slopes: FloatArray, form: str) -> Iterable[FloatArray]:
         """Give the effects of each fold's rows on metrics with such slopes, one fold after the other."""
+
+        def read(task: tuple[Fold, tuple[Trees, TrainingRows]], shared: Any, stop: Any) -> FloatArray:
+            fold, (trees, rows) = task
+            return FORMS[form](trees, rows, slopes[fold.judged])
+
+        yield from self._executor.run(read, list(zip(self._folds, self.read_trees(), strict=True)))
+
+    def read_trees(self) -> list[tuple[Trees, TrainingRows]]:
+        """Give each fold's trees, ready to tell who falls into which leaf, and the rows that they learnt."""
         training = self._engine.read_leaves(self._forests)
         readers: dict[Table | None, LeafReader] = {None: training}
         for table in {fold.table for fold in self._folds if fold.table is not None}:
             readers[table] = self._engine.read_leaves(self._forests, table)
         positive = self._problem.labels.is_positive
-
-        def read(task: tuple[Fold, Forest], shared: Any, stop: threading.Event) -> FloatArray:
-            fold, forest = task
+        found = []
+        for fold, forest in zip(self._folds, self._forests, strict=True):
             rows = _training_rows(forest, positive[fold.rows], self._weights, fold.rows)
             positions = fold.judged if fold.table is None else None
             trees = [
                 GrownTree(
                     tree.values - (rows.initial if number == 0 else 0.0),
                     forest.leaf_penalties(tree),
-                    lambda tree=tree: training.read(tree, fold.rows),  # type: ignore[misc]
-                    lambda tree=tree: readers[fold.table].read(tree, positions),  # type: ignore[misc]
+                    partial(training.read, tree, fold.rows),
+                    partial(readers[fold.table].read, tree, positions),
                 )
                 for number, tree in enumerate(forest.trees)
             ]
-            return FORMS[form](trees, rows, slopes[fold.judged])
-
-        yield from self._executor.run(read, list(zip(self._folds, self._forests, strict=True)))
+            found.append((trees, rows))
+        return found
 
 
 def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> tuple[Forest, FloatArray]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,39 +20,19 @@ from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
-from fado.valuation.shapley._semivalues import (
-    FloatArray,
-    LeaveOneOut,
-    Moments,
-    Players,
-    Sampler,
-    Subsets,
-    Walks,
-    generator_of,
-    precision_of,
-)
-from fado.valuation.shapley._training_game import (
-    Goals,
-    TrainingGame,
-    check_estimator,
-    executor_for,
-    training_games,
-)
+from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
+from fado.valuation.shapley._draws import Run, read_semivalue, sampler_for
+from fado.valuation.shapley._semivalues import Moments, precision_of
+from fado.valuation.shapley._training_game import Goals, check_estimator, training_games
 
 __all__ = ["DataShapley"]
 
-_ALGORITHM = "data-shapley"
-_NAMES = ("shapley", "banzhaf", "loo")
-_ROW_BY_ROW = 100  # rows; beyond, a walk has `_STEPS` growing steps
-_STEPS = 50
-_TRUNCATION = 0.01
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9
 _MOST_WORKERS = 1_000
-_ROUNDING = 1e-6  # other machines may add up in another order
 
 
-@register_valuator(_ALGORITHM)
+@register_valuator(ALGORITHM)
 class DataShapley(BaseValuator):
     """Value every row by what it adds to models trained on random sets of the other rows.
 
@@ -215,7 +194,7 @@ class DataShapley(BaseValuator):
         semivalue = self._check()
         earlier = getattr(self, "_earlier", None)
         if earlier is not None:
-            _check_origin(earlier, semivalue)
+            check_origin(earlier, semivalue)
             if self.random_state is None:
                 seed = self.seed_ = earlier.provenance.seed
         workers = n_workers(self.n_jobs)
@@ -231,7 +210,7 @@ class DataShapley(BaseValuator):
             by_content=self.estimator is None,
             who=type(self).__name__,
         )
-        samplers = [_sampler_for(semivalue, game.n_players) for game in games]
+        samplers = [sampler_for(semivalue, game.n_players) for game in games]
         settings = {
             "performance": goals.performance,
             "fairness": goals.fairness,
@@ -240,7 +219,7 @@ class DataShapley(BaseValuator):
             "full_worths": [[float(worth) for worth in game.full] for game in games if game.full is not None],
         }
         provenance = Provenance(
-            _ALGORITHM,
+            ALGORITHM,
             seed=seed,
             estimators=(" ".join(repr(estimator).split()),),
             variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
@@ -249,10 +228,10 @@ class DataShapley(BaseValuator):
         )
         names = [own.name for own in problem.variables]
         if earlier is None:
-            run = _Run(games, samplers, Moments(problem.n_rows, len(names)), 0)
+            run = Run(games, samplers, Moments(problem.n_rows, len(names)), 0)
         else:
-            _check_earlier(earlier, settings, provenance, problem.n_rows)
-            run = _Run(games, samplers, _moments_of(earlier, names), earlier.provenance.settings["n_draws"])
+            check_earlier(earlier, settings, provenance, problem.n_rows)
+            run = Run(games, samplers, moments_of(earlier, names), earlier.provenance.settings["n_draws"])
         most_fits = self._most_fits(problem.n_rows, run, semivalue)
         draws = run.go_on(seed, workers, most_fits, float(self.tolerance))
         for _ in tracked(draws, run.draws_for(most_fits), what="draws", show=self.progress):
@@ -263,7 +242,7 @@ class DataShapley(BaseValuator):
     def _check(self) -> Any:
         """Refuse settings that cannot work, and give the semivalue as plain data."""
         check_metrics(self.performance, self.fairness, self.max_fpr)
-        semivalue = _read_semivalue(self.semivalue)
+        semivalue = read_semivalue(self.semivalue)
         if isinstance(self.tolerance, bool) or not isinstance(self.tolerance, int | float | np.number):
             raise TypeError(f"`tolerance` must be a number above 0, got {self.tolerance!r}.")
         if not self.tolerance > 0:
@@ -276,7 +255,7 @@ class DataShapley(BaseValuator):
             check_estimator(self.estimator)
         return semivalue
 
-    def _most_fits(self, n_rows: int, run: _Run, semivalue: Any) -> int:
+    def _most_fits(self, n_rows: int, run: Run, semivalue: Any) -> int:
         """Give how many fits may be spent, or say that they do not suffice."""
         least = run.least_fits
         if self.max_fits is None:
@@ -296,86 +275,6 @@ class DataShapley(BaseValuator):
         return tags
 
 
-class _Run:
-    """Draws, dealt over some games in turn and counted from the first one ever made."""
-
-    def __init__(
-        self, games: Sequence[TrainingGame], samplers: Sequence[Sampler], moments: Moments, n_draws: int
-    ) -> None:
-        self.games, self.samplers, self.moments, self.n_draws = games, samplers, moments, n_draws
-        self.n_fits = len(games)  # the models of all rows
-        self._exact = isinstance(samplers[0], LeaveOneOut)
-        self._batch = len(games) * max(game.n_players for game in games) if self._exact else samplers[0].batch
-
-    @property
-    def least_fits(self) -> int:
-        """How many fits one batch may take."""
-        if self._exact:
-            return sum(game.n_players + 1 for game in self.games)
-        return len(self.games) + self._batch * max(sampler.most_fits for sampler in self.samplers)
-
-    def draws_for(self, most_fits: int) -> int:
-        """Count the draws that some fits suffice for, if no walk ends early."""
-        n_games, least = len(self.games), self.least_fits
-        return self._batch * (1 if self._exact else (most_fits - n_games) // (least - n_games))
-
-    def go_on(self, seed: int, workers: int, most_fits: int, tolerance: float) -> Iterator[None]:
-        """Draw batch after batch until values are precise or no fits are left, giving word of every draw."""
-        executor = executor_for(self.games[0].engine, workers)
-        shared = self.games, self.samplers
-        first = True
-        while first or (
-            not self._exact
-            and precision_of(self.moments) > tolerance
-            and self.n_fits + self.least_fits - len(self.games) <= most_fits
-        ):
-            first = False
-            tasks = self._tasks(seed)
-            results = []
-            for result in executor.run(_play, tasks, shared):
-                results.append(result)
-                yield
-            self._add(tasks, results)
-            self.n_draws += self._batch
-
-    def _tasks(self, seed: int) -> list[tuple[int, Players]]:
-        """Draw a batch: per draw its game and what was drawn."""
-        tasks = []
-        for number in range(self.n_draws, self.n_draws + self._batch):
-            turn, which = divmod(number, len(self.games))
-            if self._exact and turn >= self.games[which].n_players:
-                continue  # games may differ in size by a few rows
-            tasks.append((which, self.samplers[which].draw(turn, generator_of(seed, number))))
-        return tasks
-
-    def _add(self, tasks: Sequence[tuple[int, Players]], results: Sequence[Any]) -> None:
-        for which, (game, sampler) in enumerate(zip(self.games, self.samplers, strict=True)):
-            own = [place for place, (played, _) in enumerate(tasks) if played == which]
-            if not own:
-                continue
-            drawn, worths = [tasks[place][1] for place in own], [results[place][0] for place in own]
-            for players, contributions in sampler.contributions(drawn, worths):
-                self.moments.add(game.rows[players].astype(np.int64), contributions)
-        self.n_fits += sum(n_fits for _, n_fits in results)
-
-
-def _play(
-    task: tuple[int, Players],
-    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
-    stop: threading.Event,
-) -> tuple[FloatArray, int]:
-    """Have a draw evaluated; nobody waits for it once `stop` is set."""
-    which, drawn = task
-    games, samplers = shared
-
-    def game(members: Players) -> FloatArray:
-        if stop.is_set():
-            raise RuntimeError("The run has ended.")
-        return games[which](members)
-
-    return samplers[which].evaluate(game, drawn)
-
-
 def _default_estimator() -> Any:
     """Make the model to train where the user names none.
 
@@ -389,89 +288,8 @@ def _default_estimator() -> Any:
     )
 
 
-def _read_semivalue(given: Any) -> Any:
-    """Give a semivalue as plain data: its name, or a list of "beta" and two numbers."""
-    if isinstance(given, str) and given in _NAMES:
-        return given
-    if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
-        numbers = given[1:]
-        if all(isinstance(own, int | float | np.number) and 0 < own < np.inf for own in numbers):
-            return ["beta", *map(float, numbers)]
-    raise ValueError(
-        "`semivalue` must be 'shapley', 'banzhaf', 'loo' or a tuple ('beta', a, b) of numbers above 0, got "
-        f"{given!r}."
-    )
-
-
-def _sampler_for(semivalue: Any, n_players: int) -> Sampler:
-    if semivalue == "banzhaf":
-        return Subsets(n_players)
-    if semivalue == "loo":
-        return LeaveOneOut(n_players)
-    beta = (1.0, 1.0) if semivalue == "shapley" else (semivalue[1], semivalue[2])
-    return Walks(n_players, None if n_players <= _ROW_BY_ROW else _STEPS, beta, _TRUNCATION)
-
-
-def _check_origin(earlier: Any, semivalue: Any) -> None:
-    """Refuse to go on from what no draws were left behind in."""
-    if not isinstance(earlier, Valuation):
-        raise TypeError(f"`continue_from` must be a Valuation, got {type(earlier).__name__}.")
-    told = earlier.provenance
-    n_draws = told.settings.get("n_draws")
-    if told.algorithm != _ALGORITHM or told.seed is None or not isinstance(n_draws, int) or n_draws < 1:
-        raise ValueError(
-            f"`continue_from` must be a valuation that DataShapley made, got one by {told.algorithm!r}."
-        )
-    if semivalue == "loo":
-        raise ValueError(
-            "`continue_from` is for random draws, and leave-one-out values are exact: leave it out."
-        )
-
-
-def _check_earlier(earlier: Valuation, settings: dict[str, Any], provenance: Provenance, n_rows: int) -> None:
-    """Refuse to go on from other rows, settings or seeds than these."""
-    theirs, told = earlier.provenance, dict(earlier.provenance.settings)
-    pairs = {
-        "number of rows": (len(earlier), n_rows),
-        "variables": (earlier.variables, list(provenance.variables)),
-        "estimator": (theirs.estimators, provenance.estimators),
-        "seed": (theirs.seed, provenance.seed),
-        **{name: (told.get(name), own) for name, own in settings.items() if name != "full_worths"},
-    }
-    for what, (before, now) in pairs.items():
-        if before != now:
-            raise ValueError(
-                f"`continue_from` must have been made with the same rows, settings and seed: its {what} was "
-                f"{before!r}, and now it is {now!r}."
-            )
-    if theirs.target_pattern != provenance.target_pattern or not _are_close(
-        told.get("full_worths"), settings["full_worths"]
-    ):
-        raise ValueError(
-            "`continue_from` was made of other rows, or judged by others: pass the valuation of these rows."
-        )
-
-
-def _are_close(before: Any, now: Sequence[Sequence[float]]) -> bool:
-    """Tell whether a file holds these numbers, to rounding."""
-    try:
-        theirs = np.array(before, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    own = np.array(now)
-    return theirs.shape == own.shape and np.allclose(theirs, own, rtol=_ROUNDING, atol=_ROUNDING)
-
-
-def _moments_of(earlier: Valuation, names: Sequence[str]) -> Moments:
-    mean, error = (
-        np.column_stack([earlier.field(field, name) for name in names])
-        for field in ("values", "standard_error")
-    )
-    return Moments.resume(mean, error, earlier.field("counts", "y"))
-
-
 def _valuation(
-    run: _Run, names: Sequence[str], goals: Goals, provenance: Provenance, settings: dict[str, Any]
+    run: Run, names: Sequence[str], goals: Goals, provenance: Provenance, settings: dict[str, Any]
 ) -> Valuation:
     moments = run.moments
     errors, counts = moments.standard_error, moments.count.astype(np.int32)
