@@ -2,8 +2,8 @@
 
     python benchmarks/faithfulness.py --data DIR [--tables adult ...] [--rows 40000] [--repeats 3] [--study]
 
-For each table half of so many rows is valued and trained on, the other half judges (a seeded draw). The model
-is LightGBM's own `LGBMClassifier()`, without the attribute among its features. Parts of the training rows are
+For each table half of so many rows (of the fraud, where positives are rare, 2.5 times as many) is valued and
+trained on, the other half judges: a seeded draw. The model is LightGBM's own `LGBMClassifier()`, without the attribute among its features. Parts of the training rows are
 removed, one at a time, and the model is trained again:
 
 - cells: a tenth to six tenths of the rows of one label and group (48 parts),
@@ -14,7 +14,8 @@ removed, one at a time, and the model is trained again:
 What values foretell is minus their sum over the removed rows. What happened is the change of the metric on
 the judged rows, the mean of `--repeats` retrainings that each do without another random twentieth of the rows
 (a single one is noisy). Printed are the rank correlation and, for effects, the slope of what happened to what
-was foretold.
+was foretold. "Judged" values are measured on the judged rows, the others out of bag on the training rows.
+"Leaves anew" is `forecast_removals`: no values of rows, but a forecast for each part.
 
 Written down before the first run: influence's form and bandwidth are chosen on Adult, credit and ACS by the
 mean rank correlation of the four ratios on cells; Diabetes and the generated fraud have no say in it.
@@ -40,6 +41,7 @@ from fado.exploration._slices import SliceFinder
 from fado.metrics import RATIO_NAMES
 from fado.tabular import read_problem
 from fado.valuation import _retraining as retraining
+from fado.valuation import forecast_removals
 from fado.valuation._judged import measure_judged, read_judged
 from fado.valuation._removals import draw_parts
 from fado.valuation.influence import _slopes
@@ -56,7 +58,7 @@ class Trial:
     """One table in two halves, parts to remove, and what their removal did."""
 
     def __init__(self, directory, name, rows, repeats):
-        X, y, z = fraud(rows) if name == "fraud" else real_table(directory, name, rows)
+        X, y, z = fraud(5 * rows // 2) if name == "fraud" else real_table(directory, name, rows)
         order = np.random.default_rng(0).permutation(len(y))
         train, test = order[: len(y) // 2], order[len(y) // 2 :]
         self.X, self.y, self.z = X.iloc[train].reset_index(drop=True), y[train], z[train]
@@ -109,11 +111,14 @@ class Trial:
             changes[metric] = (by_repeat[:, 1:] - by_repeat[:, :1]).mean(axis=0)
         return changes
 
-    def compare(self, metric, values, kind):
-        """Give the rank correlation and the slope of a column of values."""
+    def sums(self, values):
+        """Give what values foretell for every part."""
+        return np.array([-values[rows].sum() for _, rows in self.parts])
+
+    def compare(self, metric, foretold, kind):
+        """Give the rank correlation and the slope of what was foretold with what happened."""
         actual = self.actual[metric]
         chosen = (self.kinds == kind) & np.isfinite(actual)
-        foretold = np.array([-values[rows].sum() for _, rows in self.parts])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return retraining._agreement(foretold[chosen], actual[chosen])
@@ -127,39 +132,59 @@ def fraud(rows):
 
 
 def influence(trial, form="direct", *, judged=False):
-    """Give the effects on all metrics."""
+    """Foretell all metrics by effects."""
     values = {}
     for number, ratio in enumerate(RATIO_NAMES):
         performance = PERFORMANCES[number % 2]
         valuator = TreeInfluence(MODEL, performance=performance, fairness=ratio, form=form, random_state=0)
         judge = trial.judge if judged else None
         own = valuator.fit(trial.X, trial.y, sensitive_features={"z": trial.z}, judge=judge).valuation_
-        values |= {ratio: own["z"], performance: own["y"]}
+        values |= {ratio: trial.sums(own["z"]), performance: trial.sums(own["y"])}
     return values
 
 
+def leaves_anew(trial):
+    """Foretell all metrics by leaves that are computed anew."""
+    foretold = {}
+    for number, ratio in enumerate(RATIO_NAMES):
+        performance = PERFORMANCES[number % 2]
+        told = forecast_removals(
+            MODEL,
+            trial.X,
+            trial.y,
+            sensitive_features={"z": trial.z},
+            judge=trial.judge,
+            parts=[rows for _, rows in trial.parts],
+            performance=performance,
+            fairness=ratio,
+        ).pivot(index="part", columns="column", values="predicted")
+        foretold |= {ratio: told["z"].to_numpy(), performance: told["y"].to_numpy()}
+    return foretold
+
+
 def neighbours(trial):
-    """Give KNN-Shapley values for all ratios; those for accuracy stand in for both performances."""
+    """Foretell all metrics by KNN-Shapley values; those for accuracy stand in for both performances."""
     values = {}
     for ratio in RATIO_NAMES:
         own = KNNShapley(fairness=ratio, random_state=0)
         own = own.fit(trial.X, trial.y, sensitive_features={"z": trial.z}).valuation_
-        values |= {ratio: own["z"], **dict.fromkeys(PERFORMANCES, own["y"])}
+        values |= {ratio: trial.sums(own["z"]), **dict.fromkeys(PERFORMANCES, trial.sums(own["y"]))}
     return values
 
 
 def candidates(trial):
-    """Give every kind of values: per metric one number per row."""
+    """Give what every kind of values foretells: per metric one number per part."""
     entropy = trial.entropy
     noise = np.random.default_rng(9).normal(size=len(trial.y))
 
     def of(columns):
-        return {metric: columns["z" if metric in RATIO_NAMES else "y"] for metric in METRICS}
+        return {metric: trial.sums(columns["z" if metric in RATIO_NAMES else "y"]) for metric in METRICS}
 
     return {
         "influence": influence(trial),
         "influence, judged": influence(trial, judged=True),
         "influence, backward": influence(trial, "backward"),
+        "leaves anew, judged": leaves_anew(trial),
         "knn-shapley": neighbours(trial),
         "entropy": of({name: entropy[name] for name in ("y", "z")}),
         "agreement": of({name: entropy.field("agreement", name) for name in ("y", "z")}),
@@ -178,7 +203,7 @@ def print_tables(name, trial):
         print(f"{'':<22}" + "".join(f"{metric.replace('selection_rate', 'sel'):>16}" for metric in METRICS))
         for label, values in found.items():
             told = [trial.compare(metric, values[metric], kind) for metric in METRICS]
-            slope = label.startswith("influence")
+            slope = label.startswith(("influence", "leaves"))
             cells = [
                 f"{own['correlation']:.2f}" + (f" ({own['slope']:.2f})" if slope else "") for own in told
             ]

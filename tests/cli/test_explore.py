@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fado import OutOfBagEntropy, explore
+from fado import OutOfBagEntropy, TreeInfluence, Valuation, explore
 from fado.cli._app import build_app
 from fado.cli.explore import _size
 from fado.datasets import protected_from
@@ -53,8 +53,6 @@ def run(folder, *more, out="page.html", protected=("sex", "age>=50")):
 def test_the_page_is_the_librarys(frame, folder):
     result = run(folder, "--positive", "yes")
     assert result.exit_code == 0, result.stderr
-    from fado import Valuation
-
     expected = explore(
         frame.drop(columns=["id", "default"]),
         frame["default"],
@@ -100,6 +98,62 @@ def test_rows_are_shown_only_on_demand(folder):
         assert ('"features":' in (folder / "rows.html").read_text(encoding="utf-8")) == shown
 
 
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory):
+    """A folder with a table of two labels and the effects of its rows."""
+    folder, rng, n_rows = tmp_path_factory.mktemp("effects"), np.random.default_rng(0), 2000
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n_rows),
+            "score": rng.normal(size=n_rows),
+            "club": rng.choice(["choir", "rowing", "a club with a name that is quite long"], n_rows),
+            "weight": 1 + np.arange(n_rows) % 2,
+        }
+    )
+    frame["sex"] = np.where((frame["club"] == "choir") ^ (rng.random(n_rows) < 0.1), "f", "m")
+    frame["default"] = frame["score"] + (frame["sex"] == "m") + rng.normal(size=n_rows) > 1
+    frame.to_parquet(folder / "data.parquet")
+    X = frame[["score", "club", "sex"]]
+    valuator = TreeInfluence(random_state=0)
+    valuator.fit(X, frame["default"], sensitive_features={"sex": frame["sex"]})
+    valuator.valuation_.save(folder / "values.parquet")
+    return folder
+
+
+def test_effects_are_printed_within_eighty_columns(effects):
+    result = run(effects, "--drop", "weight", "--retrain", protected=("sex",))
+    assert result.exit_code == 0, result.stderr
+    frame = pd.read_parquet(effects / "data.parquet")
+    X, z = frame[["score", "club", "sex"]], {"sex": frame["sex"]}
+    values = Valuation.load(effects / "values.parquet")
+    expected = explore(X, frame["default"], sensitive_features=z, valuation=values, retrain=True)
+    assert (effects / "page.html").read_text(encoding="utf-8") == expected.html()
+    text = result.stdout[result.stdout.index("What rows do to the model") :]
+    tables = text[: text.index("In brackets")].splitlines()
+    assert max(map(len, tables)) <= 80
+    found = expected.effects()
+    for row in found["cells"].itertuples():
+        told = f"{row.group} +{row.label} +{row.rows} +{row.ratio_effect:+.4f} +{row.performance_effect:+.4f}"
+        assert re.search(re.escape(told).replace(r"\ \+", " +"), "\n".join(tables).replace(",", ""))
+    for row in found["slices"].itertuples():
+        assert f"{row.ratio_change:+.4f}" in text
+    for row in found["measured"].itertuples():
+        assert f"{row.measured_ratio_change:+.4f}" in text
+
+
+def test_effects_are_multiplied_by_weights(effects):
+    assert run(effects, "--weight", "weight", protected=("sex",)).exit_code == 0
+    frame = pd.read_parquet(effects / "data.parquet")
+    expected = explore(
+        frame[["score", "club", "sex"]],
+        frame["default"],
+        sensitive_features={"sex": frame["sex"]},
+        sample_weight=frame["weight"],
+        valuation=Valuation.load(effects / "values.parquet"),
+    )
+    assert (effects / "page.html").read_text(encoding="utf-8") == expected.html()
+
+
 @pytest.mark.parametrize(
     ("out", "more", "protected", "message"),
     [
@@ -109,6 +163,7 @@ def test_rows_are_shown_only_on_demand(folder):
         ("bad.html", (), ("job",), "`--values` holds no values for 'job'"),
         ("bad.html", (), ("default",), "`--protected` names 'default', the target: name another column."),
         ("bad.html", (), ("sexe",), "must name a column"),
+        ("bad.html", ("--retrain",), ("sex",), "these were made by 'out-of-bag': value the rows with"),
     ],
 )
 def test_bad_input_is_one_sentence(folder, out, more, protected, message):

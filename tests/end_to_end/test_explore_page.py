@@ -10,6 +10,7 @@ from fado import (
     CobbDouglasUtility,
     DifferenceUtility,
     LinearUtility,
+    TreeInfluence,
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
     Valuation,
@@ -306,3 +307,98 @@ def test_a_page_of_other_kinds_of_variables_draws_without_errors(browser, tmp_pa
         assert "NaN" not in text
         assert "undefined" not in text
         assert "null" not in text
+
+
+SHOWN = """
+(which) => [...document.querySelectorAll(`[data-effects="${which}"] tbody tr`)].map((row) =>
+  Object.fromEntries([...row.cells].map((cell) => [cell.dataset.label, cell.innerText || cell.textContent])))
+"""
+
+
+def signed(text):
+    return float(text.replace("\u2212", "-"))
+
+
+@pytest.fixture(scope="module")
+def effects():
+    """What rows do to a model, by two attributes, and what retraining measured."""
+    rng = np.random.default_rng(0)
+    n_rows = 3000
+    X = pd.DataFrame(
+        {"score": rng.normal(size=n_rows), "job": rng.choice(["clerk", "nurse", "<b>cook</b>"], n_rows)}
+    )
+    z = {
+        "sex": np.where((X["job"] == "nurse") ^ (rng.random(n_rows) < 0.1), "f", "<i>m</i>"),
+        "side": rng.choice(["left", "right"], n_rows),
+    }
+    y = pd.Series(X["score"] + (z["sex"] != "f") + rng.normal(size=n_rows) > 1, name="hired")
+    valuation = TreeInfluence(random_state=0).fit(X, y, sensitive_features=z).valuation_
+    return explore(X, y, sensitive_features=z, valuation=valuation, retrain=True, show_rows=True)
+
+
+def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp_path):
+    effects.write_html(tmp_path / "effects.html")
+    browser.open((tmp_path / "effects.html").as_uri())
+    for place, name in enumerate(("sex", "side")):
+        browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
+        frames, part = effects.effects(name), effects.to_dict()["attributes"][place]["effects"]
+        text = browser.evaluate("document.getElementById('effects').innerText")
+        assert text.startswith("What rows do to the model\n")
+        assert part["lead"] in text
+        assert f"FPR ratio of {part['now']['ratio']:.3f}" in text
+        shown = browser.evaluate(f"({SHOWN})('cells')")
+        assert [(row["group"], row["label"]) for row in shown] == [
+            (cell.group, cell.label) for cell in frames["cells"].itertuples()
+        ]
+        for row, cell in zip(shown, frames["cells"].itertuples(), strict=True):
+            assert signed(row["on the FPR ratio"]) == pytest.approx(cell.ratio_effect, abs=5.1e-4)
+            assert signed(row["on the TPR at 5 % FPR"]) == pytest.approx(cell.performance_effect, abs=5.1e-4)
+        shown = browser.evaluate(f"({SHOWN})('slices')")
+        assert [row["rows where"].replace("\nand ", " and ") for row in shown] == list(
+            frames["slices"]["slice"]
+        )
+        for row, one in zip(shown, frames["slices"].itertuples(), strict=True):
+            assert signed(row["change of FPR ratio"]) == pytest.approx(one.ratio_change, abs=5.1e-4)
+            assert number(row["TPR at 5 % FPR then"]) == pytest.approx(one.performance, abs=5.1e-4)
+        shown = browser.evaluate(f"({SHOWN})('curve')")
+        assert len(shown) == 3
+        for row, one in zip(shown, frames["measured"].itertuples(), strict=True):
+            predicted = one.predicted_ratio_change
+            assert signed(row["FPR ratio: predicted"]) == pytest.approx(predicted, abs=5.1e-4)
+        assert browser.evaluate("document.querySelectorAll('#effects svg').length") == 4
+        assert browser.evaluate("document.querySelectorAll('#effects circle').length") == 12
+        points = browser.evaluate(
+            "document.querySelector('[data-curve]').getAttribute('d').split('L').length"
+        )
+        assert points == len(frames["curve"])
+        assert browser.evaluate("document.querySelectorAll('#effects details').length") == 2 + len(
+            part["rows"]
+        )
+    assert browser.troubles() == []
+    assert (
+        browser.evaluate("document.querySelectorAll('main b:not(.corner b), main i:not(.legend i)').length")
+        == 0
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_effects_need_no_sideways_scrolling_and_follow_the_window(browser, effects, tmp_path, width):
+    effects.write_html(tmp_path / "effects.html")
+    browser.open((tmp_path / "effects.html").as_uri(), width=700)
+    browser.call(
+        "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+    )
+    browser.until(f"window.innerWidth === {width}")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate("document.querySelectorAll('#effects').length") == 1
+    drawn = browser.evaluate(
+        "[...document.querySelectorAll('#effects svg')].map((one) => "
+        "Math.abs(one.viewBox.baseVal.width - one.getBoundingClientRect().width))"
+    )
+    assert max(drawn) < 2  # drawn anew for this width
+    assert browser.troubles() == []
+
+
+def test_a_page_of_other_values_has_no_such_part(browser, address):
+    browser.open(address)
+    assert browser.evaluate("document.getElementById('effects')") is None

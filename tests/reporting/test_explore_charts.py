@@ -113,6 +113,69 @@ def test_the_plane_is_parted_at_its_cuts(summary):
     assert lines == [[{"v_y": 0.04}], [{"v_z": 0.0}]]
 
 
+EFFECTS = {
+    "ratio": "FPR ratio",
+    "performance": "accuracy",
+    "cells": [
+        {"group": "f", "label": "yes", "rows": 20, "ratio_effect": 0.5, "performance_effect": -0.1},
+        {"group": "m", "label": "no", "rows": 30, "ratio_effect": -0.25, "performance_effect": 0.0},
+    ],
+    "curve": [
+        {"share": 0.0, "ratio_change": 0.0, "performance_change": 0.0},
+        {"share": 0.2, "ratio_change": 0.4, "performance_change": -0.3},
+    ],
+    "measured": None,
+}
+POINT = {
+    "share": 0.1,
+    **{f"{which}_ratio_change": number for which, number in
+       {"predicted": 0.3, "measured": 0.2, "lowest": 0.1, "highest": 0.25}.items()},
+    **{f"{which}_performance_change": -0.1 for which in ("predicted", "measured", "lowest", "highest")},
+}  # fmt: skip
+
+
+def test_effects_are_bars_per_group_and_label(summary):
+    summary["attributes"][0]["effects"] = EFFECTS
+    chart = draw(summary, "effects")
+    ratio, performance = (chart["datasets"][part["data"]["name"]] for part in chart["hconcat"])
+    assert ratio == [
+        {"cell": "f, yes", "rows": 20, "effect": 0.5},
+        {"cell": "m, no", "rows": 30, "effect": -0.25},
+    ]
+    assert [bar["effect"] for bar in performance] == [-0.1, 0.0]
+    titles = [part["encoding"]["x"]["title"] for part in chart["hconcat"]]
+    assert titles == ["sum of effects on FPR ratio", "sum of effects on accuracy"]
+
+
+def test_a_performance_without_effects_is_not_drawn(summary):
+    summary["attributes"][0]["effects"] = EFFECTS | {"performance": None}
+    assert len(draw(summary, "effects")["hconcat"]) == 1
+    assert len(draw(summary, "removal")["hconcat"]) == 1
+
+
+def test_removal_is_a_line_with_what_was_measured(summary):
+    summary["attributes"][0]["effects"] = EFFECTS
+    chart = draw(summary, "removal")
+    assert [len(part["layer"]) for part in chart["hconcat"]] == [1, 1]
+    line = chart["datasets"][chart["hconcat"][0]["data"]["name"]]  # one layer hands its data up
+    assert [(point["share"], point["change"]) for point in line] == [(0.0, 0.0), (0.2, 0.4)]
+    summary["attributes"][0]["effects"] = EFFECTS | {"measured": {"points": [POINT]}}
+    chart = draw(summary, "removal")
+    rule, dots = chart["hconcat"][0]["layer"][1:]
+    assert rule["mark"]["type"] == "rule"
+    rows = chart["datasets"][dots["data"]["name"]]
+    assert [(row["which"], row["change"], row["low"], row["high"]) for row in rows] == [
+        ("predicted without the judged rows", 0.3, 0.1, 0.25),
+        ("measured", 0.2, 0.1, 0.25),
+    ]
+
+
+@pytest.mark.parametrize("name", ["effects", "removal"])
+def test_values_that_are_no_effects_have_no_such_chart(summary, name):
+    with pytest.raises(ValueError, match="The values of 'sex' are no effects: nothing to draw"):
+        draw(summary, name)
+
+
 def test_small_groups_have_no_histogram_of_utilities(summary):
     scene = summary["attributes"][0]["alpha"]
     scene |= {"groups": ["f", "(2 small groups)"], "rows": [4, 3], "small": 1}

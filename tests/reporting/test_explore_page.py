@@ -57,3 +57,13 @@ def test_markup_in_data_never_reaches_the_page_as_markup(text):
 def test_a_dollar_sign_in_data_is_no_placeholder():
     page = explore_page({"about": "$script $$ ${data}"})
     assert json.loads(embedded(page)) == {"about": "$script $$ ${data}"}
+
+
+def test_only_a_page_of_effects_has_the_script_that_draws_them():
+    plain = explore_page({"attributes": [{"name": "sex"}]})
+    with_effects = explore_page({"attributes": [{"name": "sex"}, {"name": "age", "effects": {}}]})
+    assert "function drawEffects" not in plain
+    assert "function drawEffects" in with_effects
+    assert plain.split("<script")[0].split("script-src")[0] == with_effects.split("script-src")[0]
+    test_the_policy_allows_the_page_s_own_style_and_script_alone(with_effects)
+    test_the_page_names_nothing_to_load(with_effects)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
-from fado.cli._options import Data, Drop, MinGroupSize, Positive, Protected, Seed, Target, Values
+from fado.cli._options import Data, Drop, MinGroupSize, Positive, Protected, Seed, Target, Values, Weight
+from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.cli._values import load_values
 from fado.tabular import MIN_GROUP_SIZE
@@ -30,8 +32,17 @@ def explore(
     positive: Positive = None,
     drop: Drop = None,
     show_rows: Annotated[
-        bool, typer.Option("--show-rows", help="Show what the most suspicious rows hold.")
+        bool, typer.Option("--show-rows", help="Show what the most suspicious and most harmful rows hold.")
     ] = False,
+    retrain: Annotated[
+        bool,
+        typer.Option(
+            "--retrain",
+            help="For values of `--method influence`: train the model again without the most harmful rows, "
+            "and measure on rows set apart.",
+        ),
+    ] = False,
+    weight: Weight = None,
     min_group_size: MinGroupSize = None,
     seed: Seed = 0,
 ) -> None:
@@ -39,15 +50,17 @@ def explore(
     from fado import explore as explored  # slow to import, and other commands need none
 
     check_output(out, [data, values], (".html", ".htm"))
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [])
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
     found = explored(
         inputs.features,
         inputs.target.to_pandas().rename(target),
         sensitive_features=inputs.protected,
         valuation=load_values(values, target, inputs.target),
+        sample_weight=inputs.weight,
         pos_label=inputs.positive,
         min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
         show_rows=show_rows,
+        retrain=retrain,
         random_state=seed,
     )
     found.write_html(out)
@@ -58,8 +71,72 @@ def explore(
         for bias in attribute["biases"]:
             print(f"  {bias['name']}{_size(bias)}: {bias['sentence']}")
         print(f"  Columns: {attribute['columns']['sentence']}")
+        if "effects" in attribute:
+            _print_effects(attribute["name"], attribute["effects"])
     print("In brackets: 95 % intervals.")
     print(f"Page written to {out}")
+
+
+def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
+    """Print what rows do to the model: per group and label, per slice, and as retraining measured it."""
+    metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
+    print_table(
+        f"What rows do to the model, by {name}: sums of effects",
+        ["group", "label", "rows", *(_heading("on", title) for title in metrics.values())],
+        [
+            [
+                _folded(cell["group"], 26),
+                _folded(cell["label"], 18),
+                cell["rows"],
+                *(_signed(cell[f"{key}_effect"]) for key in metrics),
+            ]
+            for cell in effects["cells"]
+        ],
+    )
+    print_table(
+        "Slices whose removal would raise the ratio most, as predicted",
+        ["rows where", "rows", *(_heading("change of", title) for title in metrics.values())],
+        [
+            [
+                _told(one["conditions"], 40),
+                one["rows"],
+                *(_signed(one[f"{key}_change"]) for key in metrics),
+            ]
+            for one in effects["slices"]
+        ],
+    )
+    if effects["measured"] is not None:
+        kinds = ("predicted", "measured")
+        print_table(
+            "If the most harmful rows went: change on rows that no value has seen",
+            ["removed", *(_heading(kind, title) for title in metrics.values() for kind in kinds)],
+            [
+                [
+                    f"{100 * point['share']:.3g} %",
+                    *(_signed(point[f"{kind}_{key}_change"]) for key in metrics for kind in kinds),
+                ]
+                for point in effects["measured"]["points"]
+            ],
+        )
+
+
+def _heading(*words: str) -> str:
+    return "\n".join(line for text in words for line in textwrap.wrap(text, 14))
+
+
+def _told(conditions: Sequence[str], width: int) -> str:
+    line = " and ".join(conditions)
+    if len(line) <= width:
+        return line
+    return "\n".join(_folded(f"and {one}" if number else one, width) for number, one in enumerate(conditions))
+
+
+def _folded(text: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(text, width)) or text
+
+
+def _signed(number: float | None) -> str:
+    return "-" if number is None else f"{number:+.4f}"
 
 
 def _size(bias: Mapping[str, Any]) -> str:

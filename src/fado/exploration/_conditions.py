@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fado.exploration._material import Material
 from fado.tabular import MISSING, Column, Variable
 
-__all__ = ["BinnedColumn", "Condition", "binned_columns"]
+__all__ = ["BinnedColumn", "Condition", "binned_columns", "binned_target"]
 
 Rows = npt.NDArray[np.intp]
 
@@ -60,6 +60,11 @@ def binned_columns(material: Material) -> list[BinnedColumn]:
         if attribute.position is None and not material.table.positions(attribute.name):
             found.append(_bin_variable(attribute.variable, len(found), material.sample))
     return found
+
+
+def binned_target(material: Material, number: int) -> BinnedColumn:
+    """Cut the target into readable parts, under the name that the user has for it."""
+    return _bin_variable(replace(material.target, name=material.target_name), number, material.sample)
 
 
 def _bin(column: Column, number: int, feature: int, sample: Rows) -> BinnedColumn:

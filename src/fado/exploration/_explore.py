@@ -8,7 +8,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from fado._files import replacing
+from fado.exploration._effect_frames import effect_frames
 from fado.exploration._material import read_material
+from fado.exploration._retrained import check_retraining, measure_removals
 from fado.exploration._summary import summarise
 from fado.reporting import explore_chart, explore_page
 from fado.tabular import MIN_GROUP_SIZE, read_problem
@@ -16,6 +18,7 @@ from fado.valuation import Valuation
 
 if TYPE_CHECKING:
     import altair
+    import pandas as pd
 
 __all__ = ["Exploration", "explore"]
 
@@ -54,6 +57,40 @@ class Exploration:
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
+    def effects(self, attribute: str | None = None) -> dict[str, pd.DataFrame]:
+        """Give what rows do to the model, where values are effects.
+
+        Parameters
+        ----------
+        attribute : str, optional
+            A protected attribute; None is the first.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            ``cells``: per group and label, the rows and the sums of their effects on the ratio and on the
+            performance. ``slices``: the slices whose removal would raise the ratio most, and the changes
+            that are predicted. ``curve``: the same for growing shares of the rows, the most harmful first.
+            ``ratio`` and ``performance`` are where the metrics would then stand; NaN where it is not known
+            where they stand now. After ``explore(..., retrain=True)`` also ``measured``: what retraining did.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from fado import Valuation, explore
+        >>> X = pd.DataFrame({"job": np.repeat(["clerk", "nurse"], [80, 20])})
+        >>> sex, y = np.tile(["f", "m"], 50), np.tile([0, 0, 1, 1], 25)
+        >>> values = {"y": np.zeros(100), "sex": np.where(X["job"] == "nurse", -0.01, 0.0025)}
+        >>> seen = explore(X, y, sensitive_features={"sex": sex}, valuation=Valuation.from_values(values))
+        >>> found = seen.effects("sex")
+        >>> found["slices"][["slice", "rows", "ratio_change"]].round(3)
+                 slice  rows  ratio_change
+        0  job = nurse    20           0.2
+        >>> round(found["curve"].set_index("share").loc[0.1, "ratio_change"], 3)
+        0.1
+        """
+        return effect_frames(self._summary, attribute)
+
     def chart(
         self, name: str, attribute: str | None = None, *, utility: str = "linear", alpha: float = 0.5
     ) -> altair.Chart | altair.LayerChart | altair.FacetChart | altair.HConcatChart:
@@ -63,7 +100,7 @@ class Exploration:
         ----------
         name : str
             "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious".
+            "suspicious"; of values that are effects, also "effects" and "removal".
         attribute : str, optional
             A protected attribute; None is the first.
         utility : {"linear", "difference", "cobb-douglas"}, default="linear"
@@ -100,6 +137,8 @@ def explore(
     max_rows: int = 50_000,
     min_group_size: int = MIN_GROUP_SIZE,
     show_rows: bool = False,
+    retrain: bool = False,
+    estimator: Any = None,
     random_state: int = 0,
 ) -> Exploration:
     """Explore a table and its values: its biases, its slices, its proxies, its suspicious rows.
@@ -115,7 +154,8 @@ def explore(
     valuation : Valuation, optional
         The values of these rows; computed if there is none.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row counts in the models, if values are computed. The page itself counts rows.
+        What each row counts in the models, if values are computed or models are trained again, and what
+        effects are multiplied by. Otherwise the page counts rows.
     groups : array-like of shape (n_rows,), optional
         Which rows belong together, if values are computed: in or out of a bag together.
     pos_label : label, optional
@@ -128,10 +168,17 @@ def explore(
         table are counted and listed, and left out of rates, biases and all else that compares groups; the
         page says which. 0 compares all groups of at least ten rows, which is the fewest that are ever named.
     show_rows : bool, default=False
-        Whether to show what the most suspicious rows hold, and not just where they stand.
+        Whether to show what the most suspicious and the most harmful rows hold, and not just where they
+        stand.
+    retrain : bool, default=False
+        Whether to measure what the values of :class:`TreeInfluence` predict: a quarter of the rows is set
+        apart, the others are valued anew with the same settings, their most harmful 2, 5 and 10 % are
+        removed, the model is trained again, and the quarter judges it.
+    estimator : LGBMClassifier, optional
+        With `retrain`, the model, as TreeInfluence had it; None is one with LightGBM's own settings.
     random_state : int, default=0
-        Seed of the values if they are computed, of that draw, and of the shuffle by which ties in utility
-        fall.
+        Seed of the values if they are computed, of that draw, of the shuffle by which ties in utility fall,
+        and of `retrain`.
 
     Returns
     -------
@@ -154,6 +201,7 @@ def explore(
     """
     if sensitive_features is None:
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
+    check_retraining(retrain, estimator, valuation)
     problem = read_problem(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
     )
@@ -161,4 +209,5 @@ def explore(
     material = read_material(
         problem, name, valuation, max_rows=max_rows, min_group_size=min_group_size, seed=random_state
     )
-    return Exploration(summarise(material, show_rows=show_rows))
+    measured = measure_removals(material, estimator) if retrain else None
+    return Exploration(summarise(material, show_rows=show_rows, measured=measured))

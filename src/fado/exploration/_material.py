@@ -78,8 +78,8 @@ class Material:
         Of the sample and of the shuffle by which ties in utility fall.
     min_group_size : int
         From how many rows on groups are compared in any case.
-    weights_given : bool
-        Whether rows came with weights, which count in the models alone.
+    problem : Problem
+        All rows as they were read.
     """
 
     table: Table
@@ -92,10 +92,16 @@ class Material:
     sample: npt.NDArray[np.intp]
     seed: int
     min_group_size: int
-    weights_given: bool
+    problem: Problem
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Give what the rows weigh in the models; None where they weigh the same."""
+        weights = self.problem.sample_weight
+        return None if weights is None else weights[self.rows]
 
     @property
     def is_positive(self) -> Bools | None:
@@ -203,7 +209,7 @@ def read_material(
         sample=_sample(len(rows), max_rows, seed),
         seed=seed,
         min_group_size=min_group_size,
-        weights_given=problem.sample_weight is not None,
+        problem=problem,
     )
 
 

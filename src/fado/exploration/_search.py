@@ -20,7 +20,18 @@ from scipy.special import comb, ndtr
 from fado.exploration._conditions import BinnedColumn, Condition
 from fado.exploration._groups import FEWEST_MEMBERS
 
-__all__ = ["MOST_OVERLAP", "SIGNIFICANCE", "Slice", "SliceSearch", "corrected", "permutation_z", "rows_of"]
+__all__ = [
+    "LEAST_SHARE",
+    "MOST_OVERLAP",
+    "SIGNIFICANCE",
+    "ConditionTable",
+    "Slice",
+    "SliceSearch",
+    "corrected",
+    "overlap",
+    "permutation_z",
+    "rows_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -99,15 +110,67 @@ class SliceSearch:
         return _Search(columns, codes, centred).clearest(most)
 
 
-class _Search:
+class ConditionTable:
+    """All conditions that can be asked of some rows: which rows meet them, and what amounts add up to there.
+
+    Parameters
+    ----------
+    columns : sequence of BinnedColumn
+        What conditions are about.
+    codes : mapping of int to ndarray
+        The rows' codes in each column, by the column's number.
+    amounts : ndarray
+        One number per row.
+    """
+
+    def __init__(
+        self, columns: Sequence[BinnedColumn], codes: Mapping[int, npt.NDArray[np.intp]], amounts: FloatArray
+    ) -> None:
+        self._columns, self._codes, self._amounts = columns, codes, amounts
+        self._conditions = [condition for column in columns for condition in column.conditions]
+        self._ends = np.array([(one.column, one.low, one.high) for one in self._conditions]).reshape(-1, 3)
+
+    def _nested(self, key: Sequence[int]) -> Bools:
+        """Mark the conditions that hold wherever one of the slice's own does, or the other way round."""
+        nested = np.zeros(len(self._conditions), dtype=bool)
+        for j in key:
+            column, low, high = self._ends[j]
+            wider = (self._ends[:, 1] <= low) & (self._ends[:, 2] >= high)
+            narrower = (self._ends[:, 1] >= low) & (self._ends[:, 2] <= high)
+            nested |= (self._ends[:, 0] == column) & (wider | narrower)
+        return nested
+
+    def _totals(self, rows: npt.NDArray[np.intp] | None) -> tuple[FloatArray, FloatArray]:
+        """Count the rows under every condition, and add up the amounts there."""
+        amounts = self._amounts if rows is None else self._amounts[rows]
+        counts: list[FloatArray] = []
+        sums: list[FloatArray] = []
+        for column in self._columns:
+            codes = self._codes[column.number] if rows is None else self._codes[column.number][rows]
+            low, high = self._ends[self._ends[:, 0] == column.number, 1:].T
+            for totals, weights in ((counts, None), (sums, amounts)):
+                upto = np.concatenate([[0.0], np.cumsum(np.bincount(codes, weights, minlength=256))])
+                totals.append(upto[high + 1] - upto[low])
+        if not counts:
+            return np.empty(0), np.empty(0)
+        return np.concatenate(counts), np.concatenate(sums)
+
+    def _rows(self, key: Sequence[int]) -> Bools:
+        rows = np.ones(len(self._amounts), dtype=bool)
+        for j in key:
+            condition = self._conditions[j]
+            rows &= condition.holds(self._codes[condition.column])
+        return rows
+
+
+class _Search(ConditionTable):
     """One search: for high sums of a target whose mean is 0."""
 
     def __init__(
         self, columns: Sequence[BinnedColumn], codes: Mapping[int, npt.NDArray[np.intp]], centred: FloatArray
     ) -> None:
-        self._columns, self._codes, self._centred = columns, codes, centred
-        self._conditions = [condition for column in columns for condition in column.conditions]
-        self._ends = np.array([(one.column, one.low, one.high) for one in self._conditions]).reshape(-1, 3)
+        super().__init__(columns, codes, centred)
+        self._centred = centred
         self._least = max(FEWEST_MEMBERS, math.ceil(LEAST_SHARE * len(centred)))
         self._counts, sums = self._totals(None)
         self._asked = (self._counts >= self._least) & (self._counts <= len(centred) - FEWEST_MEMBERS)
@@ -125,7 +188,7 @@ class _Search:
             if len(slices) == most or p_value > SIGNIFICANCE:
                 break
             rows = self._rows(candidate.key)
-            if rows.mean() <= MOST_SHARE and all(_overlap(rows, other) <= MOST_OVERLAP for other in chosen):
+            if rows.mean() <= MOST_SHARE and all(overlap(rows, other) <= MOST_OVERLAP for other in chosen):
                 chosen.append(rows)
                 conditions = tuple(self._conditions[j] for j in candidate.key)
                 slices.append(Slice(conditions, candidate.z, p_value, factor))
@@ -162,38 +225,6 @@ class _Search:
             _Candidate(tuple(sorted((*parent.key, int(j)))), float(overall[j])) for j in np.flatnonzero(earns)
         ]
 
-    def _nested(self, key: Sequence[int]) -> Bools:
-        """Mark the conditions that hold wherever one of the slice's own does, or the other way round."""
-        nested = np.zeros(len(self._conditions), dtype=bool)
-        for j in key:
-            column, low, high = self._ends[j]
-            wider = (self._ends[:, 1] <= low) & (self._ends[:, 2] >= high)
-            narrower = (self._ends[:, 1] >= low) & (self._ends[:, 2] <= high)
-            nested |= (self._ends[:, 0] == column) & (wider | narrower)
-        return nested
-
-    def _totals(self, rows: npt.NDArray[np.intp] | None) -> tuple[FloatArray, FloatArray]:
-        """Count the rows under every condition, and add up the target there."""
-        centred = self._centred if rows is None else self._centred[rows]
-        counts: list[FloatArray] = []
-        sums: list[FloatArray] = []
-        for column in self._columns:
-            codes = self._codes[column.number] if rows is None else self._codes[column.number][rows]
-            low, high = self._ends[self._ends[:, 0] == column.number, 1:].T
-            for totals, weights in ((counts, None), (sums, centred)):
-                upto = np.concatenate([[0.0], np.cumsum(np.bincount(codes, weights, minlength=256))])
-                totals.append(upto[high + 1] - upto[low])
-        if not counts:
-            return np.empty(0), np.empty(0)
-        return np.concatenate(counts), np.concatenate(sums)
-
-    def _rows(self, key: Sequence[int]) -> Bools:
-        rows = np.ones(len(self._centred), dtype=bool)
-        for j in key:
-            condition = self._conditions[j]
-            rows &= condition.holds(self._codes[condition.column])
-        return rows
-
 
 def corrected(z: float, tested: float) -> float:
     """Give the p-value of a z, one-sided, for as many tests as could have been made."""
@@ -217,6 +248,7 @@ def permutation_z(
         return np.where(spread > 0, sums / spread, 0.0)
 
 
-def _overlap(first: Bools, second: Bools) -> float:
+def overlap(first: Bools, second: Bools) -> float:
+    """Give the rows in both of two slices, over the rows in either."""
     either = int((first | second).sum())
     return int((first & second).sum()) / either if either else 0.0

@@ -10,6 +10,7 @@ from fado.exploration._alpha import alpha_part
 from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
 from fado.exploration._distributions import distributions
+from fado.exploration._effects import effects_part
 from fado.exploration._groups import listed_groups, show_groups, tell_left_out
 from fado.exploration._material import Attribute, Material
 from fado.exploration._plane import plane
@@ -21,8 +22,19 @@ from fado.tabular import group_rows
 __all__ = ["summarise"]
 
 
-def summarise(material: Material, *, show_rows: bool) -> dict[str, Any]:
+def summarise(
+    material: Material, *, show_rows: bool, measured: dict[str, dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Summarise the material as plain data that JSON can hold.
+
+    Parameters
+    ----------
+    material : Material
+        What is explored.
+    show_rows : bool
+        Whether to tell what single rows hold.
+    measured : dict, optional
+        By attribute, what removing rows did.
 
     Returns
     -------
@@ -34,7 +46,9 @@ def summarise(material: Material, *, show_rows: bool) -> dict[str, Any]:
     return _known(
         {
             "about": _about(material),
-            "attributes": [_attribute(material, one, finder, show_rows) for one in material.attributes],
+            "attributes": [
+                _attribute(material, one, finder, show_rows, measured) for one in material.attributes
+            ],
             "together": _together(material, finder),
         }
     )
@@ -50,9 +64,14 @@ def _known(value: Any) -> Any:
 
 
 def _attribute(
-    material: Material, attribute: Attribute, finder: SliceFinder, show_rows: bool
+    material: Material,
+    attribute: Attribute,
+    finder: SliceFinder,
+    show_rows: bool,
+    measured: dict[str, dict[str, Any]] | None,
 ) -> dict[str, Any]:
     groups = attribute.groups
+    effects = effects_part(material, attribute, finder, show_rows=show_rows)
     return {
         "name": attribute.name,
         "kind": attribute.variable.kind,
@@ -67,7 +86,7 @@ def _attribute(
         "gives_away": finder.gives_away(attribute),
         "columns": columns_part(material, attribute, finder.columns),
         "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),
-    }
+    } | ({} if effects is None else {"effects": effects | {"measured": (measured or {}).get(attribute.name)}})
 
 
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
@@ -87,7 +106,7 @@ def _about(material: Material) -> dict[str, Any]:
     positive = None if material.positive is None else str(target.classes[material.positive])
     return {
         "rows": len(material),
-        "weights_given": material.weights_given,
+        "weights_given": material.weights is not None,
         "rows_without_value": material.table.n_rows - len(material),
         "rows_searched": len(material.sample),
         "columns": material.table.n_columns,

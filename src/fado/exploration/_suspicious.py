@@ -12,9 +12,9 @@ from fado.exploration import _intervals
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._labels import label_groups
 from fado.exploration._material import Attribute, Material
+from fado.exploration._rows import row_contents
 from fado.exploration._slices import SliceFinder
 from fado.exploration._wording import percent, plain_number, quoted
-from fado.tabular import MISSING
 
 __all__ = ["suspicious_part"]
 
@@ -169,23 +169,8 @@ def _worst(
     ]
     if show_rows:
         for entry, row in zip(listed, rows, strict=True):
-            entry["label"] = _label(material, int(row))
-            entry["features"] = [
-                [column.name, _cell(column, entry["row"])] for column in material.table.columns
-            ]
+            entry |= row_contents(material, int(row))
     return listed
-
-
-def _label(material: Material, row: int) -> str:
-    label = material.target.labels[row]
-    return str(material.target.classes[label]) if material.target.kind == "classes" else f"{label:.6g}"
-
-
-def _cell(column: Any, row: int) -> str:
-    value = column.data[row].as_py()
-    if value is None or value != value:
-        return MISSING
-    return str(value) if column.levels is None else column.levels[value]
 
 
 def _slices(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fado.reporting._altair import load_altair
+from fado.reporting.explore._effect_charts import draw_effects, draw_removal
 
 __all__ = ["explore_chart"]
 
@@ -38,7 +39,7 @@ def explore_chart(
         All that the page shows, as `fado.Exploration.to_dict` gives it.
     name : str
         "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-        "suspicious".
+        "suspicious"; of values that are effects, also "effects" and "removal".
     attribute : str or None
         A protected attribute; None is the first.
     utility : str
@@ -61,6 +62,8 @@ def explore_chart(
         "utility": lambda: _utility(altair, entry, utility, alpha),
         "columns": lambda: _columns(altair, entry, summary["about"]["target"]["name"]),
         "suspicious": lambda: _suspicious(altair, entry),
+        "effects": lambda: draw_effects(altair, entry),
+        "removal": lambda: draw_removal(altair, entry),
     }
     if name not in drawn:
         raise ValueError(f"`name` must be one of {[*BIASES, *drawn]}, got {name!r}.")
