@@ -86,7 +86,7 @@ class Exploration:
         >>> found["slices"][["slice", "rows", "ratio_change"]].round(3)
                  slice  rows  ratio_change
         0  job = nurse    20           0.2
-        >>> round(found["curve"].set_index("share").loc[0.1, "ratio_change"], 3)
+        >>> float(found["curve"].set_index("share").loc[0.1, "ratio_change"].round(3))
         0.1
         """
         return effect_frames(self._summary, attribute)
