@@ -17,7 +17,14 @@ if TYPE_CHECKING:
         UtilityAwareReweigher,
     )
     from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
-    from fado.valuation import DataShapley, InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInfluence, Valuation
+    from fado.valuation import (
+        DataShapley,
+        InBagEntropy,
+        KNNShapley,
+        OutOfBagEntropy,
+        TreeInfluence,
+        Valuation,
+    )
 
 __all__ = [
     "CobbDouglasUtility",

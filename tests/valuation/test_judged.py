@@ -4,13 +4,8 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from fado.metrics import RATIO_NAMES, evaluate
 from fado.tabular import read_problem
-from fado.valuation._judged import (
-    decide,
-    measure_judged,
-    performance_coefficients,
-    ratio_coefficients,
-    read_judged,
-)
+from fado.valuation._coefficients import performance_coefficients, ratio_coefficients
+from fado.valuation._judged import decide, measure_judged, read_judged
 
 RNG = np.random.default_rng(0)
 N = 500

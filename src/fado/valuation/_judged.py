@@ -1,9 +1,4 @@
-"""The rows that effects are measured on, and the metrics that are measured there.
-
-Rates are means of decisions over rows, so a metric is, to first order, a sum over the judged rows of a
-coefficient times whether the row is predicted positive. Influence, KNN-Shapley and Data Shapley values all
-take these coefficients from here.
-"""
+"""The rows that effects are measured on, and the metrics that are measured there."""
 
 from __future__ import annotations
 
@@ -36,8 +31,6 @@ __all__ = [
     "check_metrics",
     "decide",
     "measure_judged",
-    "performance_coefficients",
-    "ratio_coefficients",
     "read_judged",
 ]
 
@@ -45,12 +38,6 @@ Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
-_EVENTS = {
-    "fpr_ratio": "false positives",
-    "fnr_ratio": "false negatives",
-    "tpr_ratio": "true positives",
-    "selection_rate_ratio": "predicted positives",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,94 +260,6 @@ def measure_judged(
         losses = -np.log(np.maximum(of_label, np.finfo(np.float64).tiny))
         figure = -float(np.average(losses, weights=rows.weights))
     return {"y": figure, **measured}
-
-
-def performance_coefficients(rows: JudgedRows, performance: str) -> FloatArray:
-    """Give what each judged row adds to a performance if it is predicted positive.
-
-    Parameters
-    ----------
-    rows : JudgedRows
-        The rows.
-    performance : {"tpr_at_fpr", "accuracy"}
-        Rates, that is; a log-loss is no sum of decisions.
-    """
-    if performance == "tpr_at_fpr":
-        weights = np.where(rows.positive, rows.weights, 0.0)
-        return weights / weights.sum()
-    return np.where(rows.positive, rows.weights, -rows.weights) / rows.weights.sum()
-
-
-def ratio_coefficients(
-    rows: JudgedRows, attribute: JudgedGroups, fairness: str, predicted: npt.NDArray[Any]
-) -> FloatArray:
-    """Give what each judged row adds to a ratio if it is predicted positive, to first order.
-
-    A ratio changes with the rates of the groups with the lowest and the highest rate; the others have no
-    part in it.
-
-    Parameters
-    ----------
-    rows : JudgedRows
-        The rows.
-    attribute : JudgedGroups
-        Their groups.
-    fairness : str
-        The ratio.
-    predicted : ndarray of bool or float
-        How far each row is predicted positive by the model around which the ratio changes, in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If the ratio is undefined there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fado.tabular import Table
-    >>> groups = JudgedGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), np.array([True, True]))
-    >>> positive = np.array([False, False, False, False, True])
-    >>> rows = JudgedRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
-    >>> ratio_coefficients(rows, groups, "fpr_ratio", np.array([0.2, 0.2, 0.5, 0.3, 1.0])).round(3)
-    array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
-    """
-    members, sign = _members(rows, fairness)
-    events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
-    n_groups = len(attribute.names)
-    sizes = np.bincount(attribute.codes, rows.weights * members, n_groups)
-    sums = np.bincount(attribute.codes, rows.weights * members * events, n_groups)
-    candidates = np.flatnonzero(attribute.compared)
-    empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
-    if empty:
-        what = "negatives" if fairness == "fpr_ratio" else "positives"
-        raise ValueError(
-            f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} among "
-            "the judged rows; leave the group out or judge by more rows."
-        )
-    rates = sums[candidates] / sizes[candidates]
-    lowest = candidates[np.argmin(rates)]
-    others = candidates[candidates != lowest]
-    highest = others[np.argmax((sums / np.maximum(sizes, np.finfo(float).tiny))[others])]
-    low, high = sums[lowest] / sizes[lowest], sums[highest] / sizes[highest]
-    if high == 0:
-        raise ValueError(
-            f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among the "
-            "judged rows; judge by more rows or allow a larger `max_fpr`."
-        )
-    by_group = np.zeros(n_groups)
-    by_group[lowest] = 1.0 / high / sizes[lowest]
-    by_group[highest] = -low / high**2 / sizes[highest]
-    return np.where(members, sign * by_group[attribute.codes] * rows.weights, 0.0)
-
-
-def _members(rows: JudgedRows, fairness: str) -> tuple[Bools, float]:
-    """Give the rows that a ratio's rates are about, and whether predicted positives raise or lower them."""
-    if fairness == "selection_rate_ratio":
-        return np.ones(rows.n_rows, dtype=np.bool_), 1.0
-    return (~rows.positive if fairness == "fpr_ratio" else rows.positive), (
-        -1.0 if fairness == "fnr_ratio" else 1.0
-    )
 
 
 def _unequal(weights: FloatArray) -> FloatArray | None:

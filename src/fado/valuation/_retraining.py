@@ -18,7 +18,8 @@ from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem
 from fado.valuation._base import read_judge, seed_from
-from fado.valuation._judged import JudgedRows, check_metrics, measure_judged, read_judged
+from fado.valuation._coefficients import Extremes, directed_ratio, find_extremes
+from fado.valuation._judged import JudgedRows, check_metrics, decide, measure_judged, read_judged
 from fado.valuation._removals import draw_parts, read_parts
 from fado.valuation._result import Valuation
 
@@ -90,6 +91,8 @@ def retraining_check(
         One row per column of values. ``correlation`` is the rank correlation of what the values foretell,
         minus the sum over the removed rows, with how the metric changed; ``low`` and ``high`` are its 95 %
         interval. ``slope`` is how much the metric changed per unit foretold: 1 is right in size as well.
+        ``directed`` is the rank correlation with the change of the ratio of the same two groups in the same
+        order: near 1, a ratio falls again once its groups have changed places, which no sum foretells.
         ``n_parts`` counts the parts for which the metric is defined.
 
     Examples
@@ -160,8 +163,9 @@ def removal_effects(
     -------
     DataFrame
         One row per part and column of values: ``part``, ``kind``, ``rows`` (how many were removed),
-        ``column``, ``predicted`` (minus the sum of the removed rows' values), ``metric`` (after removal) and
-        ``actual`` (how the metric changed).
+        ``column``, ``predicted`` (minus the sum of the removed rows' values), ``metric`` (after removal),
+        ``actual`` (how the metric changed) and ``directed``: the same, but for a ratio with the groups in the
+        order that they have for the model of all rows, so that it may rise above 1.
     """
     import pandas as pd
 
@@ -183,8 +187,8 @@ def removal_effects(
     weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
     table = []
     for metric, column in columns.items():
-        figures = np.array([own[metric] for own in measured]).reshape(n_repeats, 1 + len(removed))
-        changes = (figures[:, 1:] - figures[:, :1]).mean(axis=0)
+        figures, changes = _changes([own[metric] for own in measured], n_repeats)
+        _, directed = _changes([own[f"directed {metric}"] for own in measured], n_repeats)
         for number, (kind, rows) in enumerate(removed):
             table.append(
                 {
@@ -193,11 +197,18 @@ def removal_effects(
                     "rows": len(rows),
                     "column": column,
                     "predicted": -float(np.nansum(valuation[column][rows] * weights[rows])),
-                    "metric": float(figures[:, 1 + number].mean()),
+                    "metric": float(figures[1 + number]),
                     "actual": float(changes[number]),
+                    "directed": float(directed[number]),
                 }
             )
     return pd.DataFrame(table)
+
+
+def _changes(figures: list[float], n_repeats: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Give a metric's mean over the repeats, of all rows first, and by how much each part changes it."""
+    by_repeat = np.array(figures).reshape(n_repeats, -1)
+    return by_repeat.mean(axis=0), (by_repeat[:, 1:] - by_repeat[:, :1]).mean(axis=0)
 
 
 def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
@@ -206,14 +217,17 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
 
     compared = {}
     for column, own in effects.groupby("column", sort=False):
-        known = own.dropna(subset=["actual", "predicted"])
-        compared[column] = _agreement(known["predicted"].to_numpy(), known["actual"].to_numpy())
+        known = own.dropna(subset=["actual", "predicted", "directed"])
+        foretold = known["predicted"].to_numpy()
+        told = _agreement(foretold, known["actual"].to_numpy())
+        directed = known["directed"].to_numpy()
+        same = np.array_equal(directed, known["actual"].to_numpy())
+        told["directed"] = told["correlation"] if same else rank_correlation(foretold, directed)
+        compared[column] = told | {"n_parts": len(known)}
     return pd.DataFrame.from_dict(compared, orient="index")
 
 
 def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float64]) -> dict[str, float]:
-    from scipy.stats import rankdata
-
     n_parts, nothing = len(predicted), float("nan")
     if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
         warn_user(
@@ -222,7 +236,7 @@ def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float6
         )
         told = dict.fromkeys(("correlation", "slope", "low", "high"), nothing)
     else:
-        correlation = float(np.corrcoef(rankdata(predicted), rankdata(actual))[0, 1])
+        correlation = rank_correlation(predicted, actual)
         centred = predicted - predicted.mean()
         # Fisher's transform, with the spread that ranks have (Bonett and Wright)
         middle = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
@@ -233,7 +247,16 @@ def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float6
             "low": float(np.tanh(middle - spread)),
             "high": float(np.tanh(middle + spread)),
         }
-    return {**told, "n_parts": n_parts}
+    return told
+
+
+def rank_correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+    """Give Spearman's rank correlation; NaN if either is constant."""
+    from scipy.stats import rankdata
+
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
 
 
 def _matching_columns(valuation: Valuation, problem: Problem, judged: JudgedRows) -> dict[str, str]:
@@ -300,16 +323,34 @@ class _Retrained:
         self._place = _Place(self._engine_class(problem.table), problem, estimator, judged, seed)
 
     def measure(self, parts: Sequence[Rows], n_jobs: int | None, *, show: bool) -> list[dict[str, float]]:
-        """Measure the model of all rows without each part."""
+        """Measure the model of all rows without each part; the first part is none."""
         workers = n_workers(n_jobs)
         self._place.engine.prepare([self._place.task(parts[0])])
         threads = self._engine_class.in_threads
         executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
         scores = executor.run(_score, parts, self._place)
-        return [
-            measure_judged(self._place.judged, own, *self._metrics)
-            for own in tracked(scores, len(parts), what="retrained models", show=show)
-        ]
+        measured: list[dict[str, float]] = []
+        for own in tracked(scores, len(parts), what="retrained models", show=show):
+            if not measured:
+                extremes = self._extremes(own)
+            measured.append(self._measure(own, extremes))
+        return measured
+
+    def _extremes(self, scores: npt.NDArray[np.float64]) -> list[Extremes]:
+        _, fairness, max_fpr = self._metrics
+        judged = self._place.judged
+        decisions = decide(judged, scores, max_fpr)
+        return [find_extremes(judged, own, fairness, decisions) for own in judged.attributes]
+
+    def _measure(self, scores: npt.NDArray[np.float64], extremes: Sequence[Extremes]) -> dict[str, float]:
+        performance, fairness, max_fpr = self._metrics
+        judged = self._place.judged
+        measured = measure_judged(judged, scores, performance, fairness, max_fpr)
+        decisions = decide(judged, scores, max_fpr)
+        measured["directed y"] = measured["y"]
+        for own, both in zip(judged.attributes, extremes, strict=True):
+            measured[f"directed {own.name}"] = directed_ratio(judged, own, fairness, decisions, both)
+        return measured
 
 
 def _score(removed: Rows, place: _Place, stop: threading.Event | None) -> npt.NDArray[np.float64]:

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._judged import JudgedRows, decide, performance_coefficients, ratio_coefficients
+from fado.valuation._coefficients import (
+    find_extremes,
+    performance_coefficients,
+    ratio_coefficients,
+    warn_of_equal_rates,
+)
+from fado.valuation._judged import JudgedRows, decide
 
 __all__ = [
     "bandwidth_for",
@@ -158,6 +164,8 @@ def metric_slopes(
     first = np.zeros(judged.n_rows)
     if performance != "log_loss":
         first = performance_coefficients(judged, performance)
+    for own in judged.attributes:
+        warn_of_equal_rates(own, fairness, find_extremes(judged, own, fairness, predicted))
     ratios = [ratio_coefficients(judged, own, fairness, predicted) for own in judged.attributes]
     coefficients = np.column_stack([first, *ratios])
     scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)

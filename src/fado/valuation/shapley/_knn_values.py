@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._judged import JudgedRows, ratio_coefficients
+from fado.valuation._coefficients import ratio_coefficients
+from fado.valuation._judged import JudgedRows
 from fado.valuation.shapley._distances import Points, squared_distances
 
 __all__ = [

@@ -13,14 +13,8 @@ from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import Executor, JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of
-from fado.valuation._judged import (
-    JudgedRows,
-    binary_labels,
-    decide,
-    measure_judged,
-    ratio_coefficients,
-    read_judged,
-)
+from fado.valuation._coefficients import ratio_coefficients
+from fado.valuation._judged import JudgedRows, binary_labels, decide, measure_judged, read_judged
 
 __all__ = ["Goals", "TrainingGame", "check_estimator", "executor_for", "training_games"]
 
