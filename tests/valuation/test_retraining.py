@@ -33,7 +33,16 @@ def effects(**settings):
 
 def test_what_is_foretold_and_what_happened():
     found = effects()
-    assert list(found.columns) == ["part", "kind", "rows", "column", "predicted", "metric", "actual"]
+    assert list(found.columns) == [
+        "part",
+        "kind",
+        "rows",
+        "column",
+        "predicted",
+        "metric",
+        "actual",
+        "directed",
+    ]
     first = found.set_index(["column", "part"]).loc[("sex", 2)]
     assert first["predicted"] == pytest.approx(-NOISE["sex"][120:180].sum())
     kept = np.r_[0:120, 180:800]
@@ -44,6 +53,26 @@ def test_what_is_foretold_and_what_happened():
 
     assert first["metric"] == pytest.approx(ratio(kept))
     assert first["actual"] == pytest.approx(ratio(kept) - ratio(np.arange(800)))
+
+
+def test_groups_that_change_places():
+    """Without the positives of "b", a model that sees the group predicts "b" less often positive than "a"."""
+    X_, theirs = (own.assign(b=group == "b") for own, group in ((X, Z), (JUDGE[0], JUDGE[2])))
+    part = ((Y == 1) & (Z == "b") & (np.arange(800) % 20 > 0)).to_numpy()
+    found = removal_effects(
+        NOISE,
+        MODEL,
+        X_,
+        Y,
+        sensitive_features=Z,
+        judge=(theirs, *JUDGE[1:]),
+        parts=[part],
+        fairness="selection_rate_ratio",
+        max_fpr=0.2,
+    )
+    row = found.set_index("column").loc["sex"]
+    assert row["directed"] > row["actual"]
+    assert row["metric"] - row["actual"] + row["directed"] == pytest.approx(1 / row["metric"])
 
 
 def test_weights_count():
@@ -67,12 +96,18 @@ def test_any_number_of_workers_and_repeats():
 
 def test_the_check_by_hand():
     table = pd.DataFrame(
-        {"column": "y", "predicted": [1.0, 2, 3, 4, 5], "actual": [2.0, 4.0, 6.0, 10.0, 8.0]}
+        {
+            "column": "y",
+            "predicted": [1.0, 2, 3, 4, 5],
+            "actual": [2.0, 4.0, 6.0, 10.0, 8.0],
+            "directed": [2.0, 4.0, 6.0, 10.0, 12.0],
+        }
     )
     (row,) = compare_effects(table).to_dict("records")
     assert row["correlation"] == pytest.approx(0.9)  # one pair of neighbours is swapped: 1 - 6 * 2 / 120
     assert row["slope"] == pytest.approx(1.8)  # 18 / 10
     assert row["low"] < 0.9 < row["high"] <= 1
+    assert row["directed"] == pytest.approx(1.0)
     assert row["n_parts"] == 5
 
 
@@ -97,7 +132,9 @@ def test_the_interval_covers():
         inside = 0
         for _ in range(400):
             a, b = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=40).T
-            row = compare_effects(pd.DataFrame({"column": "y", "predicted": a, "actual": b})).iloc[0]
+            row = compare_effects(
+                pd.DataFrame({"column": "y", "predicted": a, "actual": b, "directed": b})
+            ).iloc[0]
             inside += row["low"] < truth < row["high"]
         shares.append(inside / 400)
     assert min(shares) > 0.92
