@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -36,13 +37,36 @@ def test_it_can_be_resumed_and_its_fits_keep_their_names(release, tmp_path):
     with Store.reading(store) as opened:
         before, records = opened.about, set(opened.records)
     config = config_from(before["configuration"])
-    now = about_of(config, read_data(config)) | {"versions": before["versions"]}
-    assert now["fingerprint"] == before["fingerprint"]
+    # the last bits of generated numbers hang on the processor, and with them the fingerprint
+    same = {name: before[name] for name in ("versions", "fingerprint")}
+    now = about_of(config, read_data(config)) | same
     parameters = {"n_estimators": 5, "random_state": 0}
     assert Keys(now).fit("digest", parameters) == Keys(before).fit("digest", parameters)
     assert Keys(now).values("oob") == Keys(before).values("oob")
     with Store.writing(store, now) as opened:
         assert set(opened.records) == records
+
+
+def test_the_same_data_keep_their_fingerprint(tmp_path):
+    """On numbers that are exact on every machine. With another digest no store of such data would resume."""
+    number = np.arange(400)
+    frame = pd.DataFrame(
+        {
+            "half": number / 2,
+            "word": np.array(["a", "b", "c"])[number % 3],
+            "y": (number % 7 == 0).astype(int),
+        }
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    config = config_from(
+        {
+            "data": {"path": str(tmp_path / "data.csv"), "target": "y", "protected": "half>=120"},
+            "split": {"method": "random", "train": 0.5, "validation": 0.25, "test": 0.25},
+            "interventions": {"rw": True},
+            "models": {"count": 1, "space": {"n_estimators": 5}},
+        }
+    )
+    assert read_data(config).fingerprint() == "eca0594238ba32fc4f20aaf900c67b537ebd301fd4d86f18a093a4c5735717a3"
 
 
 def test_a_store_that_compared_small_groups_says_how_to_go_on(tmp_path):

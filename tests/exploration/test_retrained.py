@@ -97,6 +97,7 @@ def test_the_smaller_label_may_be_the_positive_one(case, found):
     assert seen.to_dict()["attributes"][0]["effects"]["measured"] == found[1]
 
 
+@pytest.mark.filterwarnings("ignore:`fpr_ratio` of 'side' .* too close to tell:UserWarning")
 def test_several_attributes_are_removed_for_one_at_a_time(case, found):
     z = case.z | {"side": np.where(np.arange(N) % 2, "left", "right")}
     valuator = TreeInfluence(MODEL, max_fpr=0.2, n_bags=3, random_state=0)

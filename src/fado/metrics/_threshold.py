@@ -106,7 +106,31 @@ def tpr_at_fpr(
 def lowest_threshold(
     positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
 ) -> float:
-    """Return the lowest score that keeps the budget, or the next float above all scores."""
+    """Do the work of :func:`threshold_at_fpr` on rows that have been read.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, of shape (n,)
+        Which rows hold the positive label; some do not.
+    scores : ndarray of shape (n,)
+        Finite scores.
+    max_fpr : float
+        The budget.
+    weights : ndarray of shape (n,), default=None
+        The weight of each row, above zero; None is one for each.
+
+    Returns
+    -------
+    float
+        The lowest score that keeps the budget, or the next float above all scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.metrics import lowest_threshold
+    >>> lowest_threshold(np.array([False, False, True]), np.array([0.1, 0.4, 0.7]), max_fpr=0.5)
+    0.4
+    """
     negatives = scores[~positive]
     if weights is None:
         first_over = len(negatives) - 1 - allowed_false_positives(len(negatives), max_fpr)
