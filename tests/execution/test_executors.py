@@ -219,6 +219,32 @@ def test_number_of_workers():
 # --- Dask alone
 
 
+@pytest.mark.parametrize("asked", ["run", "register_plugin", "unregister_worker_plugin"])
+def test_a_worker_that_dies_while_all_are_asked_costs_nothing(asked):
+    with dask_executor(2) as executor:
+        client, calls = executor._client, []
+        original = getattr(client, asked)
+
+        def dying(*args, **kwargs):
+            calls.append(asked)
+            answer = original(*args, **kwargs)
+            if len(calls) == 1:
+                raise OSError("a worker closed the connection")  # as Dask's CommClosedError
+            return answer
+
+        setattr(client, asked, dying)
+        assert list(executor.run(add_shared, range(5), {"numbers": range(5)})) == [0, 1, 2, 3, 4]
+        assert len(calls) == (1 if asked == "unregister_worker_plugin" else 2)
+
+
+def test_workers_that_never_answer_are_told(monkeypatch):
+    monkeypatch.setattr("fado.execution._dask._PAUSE", 0.0)
+    with dask_executor(1) as executor:
+        executor._client.register_plugin = lambda plugin: (_ for _ in ()).throw(OSError("gone"))
+        with pytest.raises(OSError, match="gone"):
+            list(executor.run(add_shared, range(5), None))
+
+
 @pytest.fixture(scope="module")
 def processes():
     dask = pytest.importorskip("dask")

@@ -7,8 +7,10 @@ at: Dask gives them to another, and gives up on a task that has taken several wo
 from __future__ import annotations
 
 import threading
+import time
 import uuid
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, Self
@@ -21,6 +23,8 @@ from fado.execution._base import Function, LostTask, Result, Task
 __all__ = ["DaskExecutor"]
 
 _AHEAD = 3  # tasks given out per thread of the cluster, so that none waits for the next
+_MOST_DEATHS = 5  # while all workers are asked something
+_PAUSE = 0.2  # seconds until the scheduler knows of one
 
 
 @dataclass
@@ -111,13 +115,14 @@ class _Run(Generic[Task, Result]):
         self.pending: dict[str, tuple[Any, Task]] = {}  # futures and their tasks by key, in order
 
     def __enter__(self) -> Self:
-        _check_versions(self._client)
-        self._client.register_plugin(self._delivery)
+        _ask_again(_check_versions, self._client)
+        _ask_again(self._client.register_plugin, self._delivery)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._client.cancel([future for future, _ in self.pending.values()], force=True)
-        self._client.unregister_worker_plugin(self._delivery.name)
+        with suppress(OSError):  # a worker that dies meanwhile has forgotten it too
+            self._client.unregister_worker_plugin(self._delivery.name)
 
     def submit(self) -> list[Any]:
         """Give out as many tasks as the cluster should have; fewer workers than before want none."""
@@ -148,6 +153,16 @@ def _call(run: str, function: Function[Task, Result], task: Task) -> Result:
     with _lock:
         delivered = _delivered[run]
     return function(task, delivered.shared, delivered.stop)
+
+
+def _ask_again(question: Callable[[Any], Any], argument: Any) -> None:
+    """Ask all workers something, and again if one of them dies before it has answered."""
+    for _ in range(_MOST_DEATHS):
+        with suppress(OSError):  # as Dask tells it
+            question(argument)
+            return
+        time.sleep(_PAUSE)
+    question(argument)
 
 
 def _check_versions(client: Any) -> None:
