@@ -334,6 +334,7 @@ def effects():
     y = pd.Series(X["score"] + (z["sex"] != "f") + rng.normal(size=n_rows) > 1, name="hired")
     with pytest.warns(UserWarning, match="'side' .* too close to tell"):
         valuation = TreeInfluence(random_state=0).fit(X, y, sensitive_features=z).valuation_
+    with pytest.warns(UserWarning, match="'side' .* too close to tell"):
         return explore(X, y, sensitive_features=z, valuation=valuation, retrain=True, show_rows=True)
 
 

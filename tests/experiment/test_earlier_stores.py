@@ -66,7 +66,8 @@ def test_the_same_data_keep_their_fingerprint(tmp_path):
             "models": {"count": 1, "space": {"n_estimators": 5}},
         }
     )
-    assert read_data(config).fingerprint() == "eca0594238ba32fc4f20aaf900c67b537ebd301fd4d86f18a093a4c5735717a3"
+    expected = "eca0594238ba32fc4f20aaf900c67b537ebd301fd4d86f18a093a4c5735717a3"
+    assert read_data(config).fingerprint() == expected
 
 
 def test_a_store_that_compared_small_groups_says_how_to_go_on(tmp_path):
