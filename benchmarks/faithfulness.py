@@ -8,7 +8,7 @@ attribute among its features. Parts of the training rows are removed, one at a t
 again:
 
 - cells: a tenth to six tenths of the rows of one label and group (48 parts),
-- leaves: half of the rows of a few leaves of a tree of the target, a tenth of the table (24),
+- leaves: half of the rows of a few leaves of a tree of the target that hold a tenth of the table (24),
 - slices: half of the rows of a slice that explore's search found on the training rows (up to 24),
 - random: 2 to 20 % of the rows (24).
 

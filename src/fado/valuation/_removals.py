@@ -16,7 +16,6 @@ __all__ = ["KINDS", "draw_parts", "read_parts"]
 Rows = npt.NDArray[np.int32]
 
 KINDS = ("cell", "leaves", "random")
-_MOST_REMOVED = 0.5  # of all rows
 
 
 def draw_parts(
