@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fado.experiment.store import FAILED, RUNNING, Record, Store
 
-__all__ = ["TRIES", "Ending", "Note", "Notes", "blame_crashes", "culprits", "read_notes"]
+__all__ = ["TRIES", "Ending", "Note", "Notes", "blame_crashes", "culprits", "forget_notes", "read_notes"]
 
 TRIES = 3
 _TRACE = "trace.txt"
@@ -82,9 +82,9 @@ class Notes:
         """Leave a note of some work of this thread, and give its file."""
         own = key if kind == "fit" else f"{kind}-{key}"
         note = self._folder / f"{threading.get_ident():x}.{threading.get_native_id()}-{own}"
-        with suppress(OSError):  # no space for a note is no reason not to work
-            note.write_text(text, encoding="utf-8")
         try:
+            with suppress(OSError):  # no space for a note is no reason not to work
+                note.write_text(text, encoding="utf-8")
             yield note
         finally:
             with suppress(OSError):
@@ -165,7 +165,12 @@ def blame_crashes(store: Store, ending: Ending, deadline: float | None) -> None:
             ),
         ]
     )
-    for path in [*(note.path for note in notes), folder / _TRACE]:
+    forget_notes(folder)
+
+
+def forget_notes(folder: Path) -> None:
+    """Remove all notes and the trace of a fault."""
+    for path in [*(note.path for note in read_notes(folder)), folder / _TRACE]:
         path.unlink(missing_ok=True)
 
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from fado._messages import warn_user
-from fado.experiment.run._crashes import Ending, culprits
+from fado.experiment.run._crashes import Ending, culprits, forget_notes
 from fado.experiment.run._order import RunOrder
 from fado.experiment.run._session import Session, pack, unpack
 from fado.experiment.run._watch import Watch
@@ -81,10 +81,14 @@ def supervise(order: RunOrder) -> None:
     ending, deaths, shown = Ending(), 0, set[tuple[type, str]]()
     known = _records(order)
     while True:
-        with _Child(session, order, ending, shown) as child:
-            ending, reason = child.outlived()
-            if child.begun:
-                order = replace(order, retry_failed=False)
+        try:
+            with _Child(session, order, ending, shown) as child:
+                ending, reason = child.outlived()
+                if child.begun:
+                    order = replace(order, retry_failed=False)
+        except KeyboardInterrupt:
+            forget_notes(order.store / RUNNING)  # nothing is to blame, even if the child had to be killed
+            raise
         if reason is None:
             return
         now = _records(order)
