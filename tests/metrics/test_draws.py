@@ -18,7 +18,7 @@ AT_COUNT = {0: 0.9, 1: 0.9, 2: 0.75, 3: 0.7, 4: 0.6, 5: 0.45, 6: 0.45, 7: 0.4, 8
 
 def test_law_is_that_of_a_binomial_number_of_negatives_above():
     n_draws = 40_000
-    drawn = draw_thresholds(POSITIVE, SCORES, max_fpr=0.3, n_draws=n_draws, rng=np.random.default_rng(0))
+    drawn = draw_thresholds(~POSITIVE, SCORES, share=0.3, n_draws=n_draws, rng=np.random.default_rng(0))
     law = Counter()
     for count, threshold in AT_COUNT.items():
         law[threshold] += binom.pmf(count, 10, 0.3)
@@ -32,7 +32,7 @@ def test_law_is_that_of_a_binomial_number_of_negatives_above():
 def test_above_all_scores_there_is_the_next_float():
     scores = np.array([0.5, 0.5, 0.2], dtype=np.float32)
     drawn = draw_thresholds(
-        np.array([False, False, True]), scores, max_fpr=0.4, n_draws=50, rng=np.random.default_rng(0)
+        np.array([True, True, False]), scores, share=0.4, n_draws=50, rng=np.random.default_rng(0)
     )
     assert drawn.dtype == np.float32
     assert set(drawn.tolist()) == {float(np.nextafter(np.float32(0.5), np.float32(1)))}
@@ -42,9 +42,9 @@ def test_weights_count_by_their_share():
     # The negative at 0.8 weighs half: shares below a half refuse it, shares from there on let it pass.
     scores, weights = np.array([0.8, 0.6, 0.4, 0.9]), np.array([2.0, 1.0, 1.0, 1.0])
     drawn = draw_thresholds(
-        np.array([False, False, False, True]),
+        np.array([True, True, True, False]),
         scores,
-        max_fpr=0.3,
+        share=0.3,
         n_draws=20_000,
         rng=np.random.default_rng(0),
         weights=weights,
@@ -64,9 +64,9 @@ def test_draws_hold_the_populations_threshold_as_often_as_they_say(weighted):
         scores = rng.normal(size=400)
         weights = rng.uniform(0.5, 1.5, 400) if weighted else None
         drawn = draw_thresholds(
-            positive,
+            ~positive,
             scores,
-            max_fpr=0.1,
+            share=0.1,
             n_draws=200,
             rng=rng,
             weights=weights,

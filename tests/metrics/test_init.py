@@ -33,7 +33,6 @@ def test_small_groups_are_those_of_the_other_packages():
 
 
 def test_every_public_name_is_there_and_described():
-    assert sorted(fado.metrics.__all__) == fado.metrics.__all__
     for name in set(fado.metrics.__all__) - {"RATIO_NAMES", "RATIO_TITLES"}:
         assert ">>>" in getattr(fado.metrics, name).__doc__
 

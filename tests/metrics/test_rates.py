@@ -1,3 +1,4 @@
+import fairlearn.metrics
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from fado.metrics import fnr_ratio, fpr_ratio, selection_rate_ratio, tpr_ratio
+from fado.metrics import (
+    RATIO_NAMES,
+    equalized_odds_ratio,
+    fnr_ratio,
+    fpr_ratio,
+    selection_rate_ratio,
+    tpr_ratio,
+)
 
 PEERS = {
     fpr_ratio: false_positive_rate,
@@ -208,3 +216,35 @@ def test_bad_input(ratio):
         ratio([0, 1, 2], [0, 1, 1], sensitive_features=["a", "b", "b"])
     with pytest.raises(ValueError, match="`y_pred` must hold the labels"):
         ratio([0, 1], [0.3, 0.6], sensitive_features=["a", "b"])
+
+
+def test_equalised_odds_by_hand():
+    # False-positive rates of 1/4, 2/4 and 1, true-positive rates of 1, 3/4 and 2/4.
+    assert equalized_odds_ratio(Y_TRUE, Y_PRED, sensitive_features=GROUPS) == 0.25
+    # The other way round the rates are those of missed positives and of negatives that are found.
+    turned = equalized_odds_ratio(Y_TRUE, Y_PRED, sensitive_features=GROUPS, pos_label=0)
+    assert turned == 0.0
+    assert "equalized_odds_ratio" not in RATIO_NAMES
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32), n_groups=st.integers(2, 4), weighted=st.booleans())
+def test_equalised_odds_equal_fairlearn_where_defined(seed, n_groups, weighted):
+    rng = np.random.default_rng(seed)
+    codes, y_true, y_pred = rng.integers(0, n_groups, 80), rng.random(80) < 0.5, rng.random(80) < 0.5
+    assume(len({*zip(codes.tolist(), y_true.tolist(), strict=True)}) == 2 * n_groups)
+    options = {"sensitive_features": codes, "sample_weight": rng.gamma(2.0, size=80) if weighted else None}
+    found = equalized_odds_ratio(y_true, y_pred, **options)
+    assert found == pytest.approx(fairlearn.metrics.equalized_odds_ratio(y_true, y_pred, **options))
+    assert found == min(fpr_ratio(y_true, y_pred, **options), tpr_ratio(y_true, y_pred, **options))
+
+
+def test_equalised_odds_need_both_rates_and_warn_once():
+    options = {"sensitive_features": list("aaabb")}
+    with pytest.warns(UndefinedMetricWarning) as caught:
+        assert np.isnan(equalized_odds_ratio([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], **options))
+    assert [str(warning.message) for warning in caught] == [
+        "`equalized_odds_ratio` is undefined and set to NaN: no negatives in group 'b'."
+    ]
+    with pytest.warns(UndefinedMetricWarning, match="no true positives in any group"):
+        assert np.isnan(equalized_odds_ratio([0, 0, 1, 0, 1], [0, 1, 0, 1, 0], **options))

@@ -48,7 +48,7 @@ def random_rows(seed, size, n_groups):
     """Draw labels of both kinds, tied scores and groups."""
     rng = np.random.default_rng(seed)
     y_true = np.append(rng.random(size) < 0.4, [False, True])
-    scores = np.round(rng.normal(size=size + 2) + y_true, 1)
+    scores = np.round(rng.normal(size=size + 2) + y_true, 1) + 0.0  # no zero with a sign
     return y_true, scores, rng.integers(0, n_groups, size + 2), rng
 
 

@@ -1,22 +1,28 @@
-"""Judge a model by its errors: at a fixed false-positive rate, between groups, and against other models."""
+"""Judge a model by its errors: at a budget, between groups, and against other models."""
 
+from fado.metrics._budget import Budget
 from fado.metrics._by_group import by_group
 from fado.metrics._evaluate import evaluate, measure
 from fado.metrics._pareto import hypervolume, pareto_frontier
 from fado.metrics._rates import (
     RATIO_NAMES,
     RATIO_TITLES,
+    equalized_odds_ratio,
     fnr_ratio,
     fpr_ratio,
     selection_rate_ratio,
     tpr_ratio,
 )
+from fado.metrics._scorer import aim_scorer
 from fado.metrics._threshold import lowest_threshold, threshold_at_fpr, tpr_at_fpr
 
 __all__ = [
     "RATIO_NAMES",
     "RATIO_TITLES",
+    "Budget",
+    "aim_scorer",
     "by_group",
+    "equalized_odds_ratio",
     "evaluate",
     "fnr_ratio",
     "fpr_ratio",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fado.metrics._budget import Budget, budget_of
 from fado.metrics._groups import MIN_GROUP_SIZE, read_groups, small_among
 from fado.metrics._inputs import (
     as_scores,
     check_confidence,
-    check_max_fpr,
     check_threshold,
     encode_target,
     warn_undefined,
@@ -18,7 +19,6 @@ from fado.metrics._inputs import (
 from fado.metrics._limits import share_limits
 from fado.metrics._rates import RATIOS
 from fado.metrics._sample import Sample
-from fado.metrics._threshold import lowest_threshold
 from fado.metrics._weights import read_weights, rows_of_weight
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def by_group(
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
     confidence: float = 0.95,
+    budget: Budget | Sequence[Any] | None = None,
 ) -> pd.DataFrame:
-    """Return the rates of every group at a false-positive budget, with intervals.
+    """Return the rates of every group at a budget, such as of false positives, with intervals.
 
     These are the rates that :func:`evaluate` compares: a ratio is the lowest over the highest of a column's
     rows that are ``compared``. If all scores are equal every rate is NaN, with an ``UndefinedMetricWarning``.
@@ -69,6 +70,9 @@ def by_group(
         Groups of fewer rows that are also less than 1 % of the table are not ``compared``; 0 compares all.
     confidence : float, default=0.95
         How often an interval holds the true rate, at least; in (0, 1).
+    budget : Budget or pair of kind and limit, default=None
+        What sets the threshold instead of ``max_fpr``, such as ``("top_k", 500)``; see :class:`Budget`. None
+        is ``("fpr", max_fpr)``.
 
     Returns
     -------
@@ -97,8 +101,8 @@ def by_group(
     """
     import pandas as pd
 
-    check_max_fpr(max_fpr)
     check_threshold(threshold)
+    budget = budget_of(budget, max_fpr, threshold)
     check_confidence(confidence)
     positive = encode_target(y_true, pos_label).positive
     scores = as_scores(scores, len(positive))
@@ -113,7 +117,7 @@ def by_group(
         read_weights(sample_weight, len(positive)), positive, scores, groups.codes
     )
     if threshold is None:
-        threshold = lowest_threshold(positive, scores, max_fpr, weights)
+        threshold = budget.threshold(positive, scores, weights)
     sample = Sample(positive, scores, codes, len(groups), weights, threshold)
     alike = scores.min() == scores.max()
     if alike:

@@ -1,10 +1,10 @@
 """Draw where the threshold of a budget truly lies, given the rows that set one.
 
-Of n negatives, those that score above the population's threshold for a budget are a binomial number with that
-budget as its probability: this holds whatever the scores' law, and for tied scores too if ties are thought
-of as broken at random. So each draw of that number points at one of the rows' own scores, and the draws are
-spread as the population's threshold may lie about the one that the rows set. Unlike resamples of rows they
-are not cut off at the highest of a few negatives.
+A budget is a share of some rows: of the negatives, or of all. Of n such rows, those that score above the
+population's threshold are a binomial number with that share as its probability: this holds whatever the
+scores' law, and for tied scores too if ties are thought of as broken at random. So each draw of that number
+points at one of the rows' own scores, and the draws are spread as the population's threshold may lie about
+the one that the rows set. Unlike resamples of rows they are not cut off at the highest of a few.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from fado.metrics._weights import Weights
 
 
 def draw_thresholds(
-    positive: Bools,
+    counted: Bools,
     scores: Floats,
     *,
-    max_fpr: float,
+    share: float,
     n_draws: int,
     rng: np.random.Generator,
     weights: Weights | None = None,
@@ -30,10 +30,10 @@ def draw_thresholds(
 
     Parameters
     ----------
-    positive, scores : ndarray of shape (n,)
-        Label and score of each row.
-    max_fpr : float
-        The false-positive budget.
+    counted, scores : ndarray of shape (n,)
+        Whether each row is one of those that the budget is a share of, and its score.
+    share : float
+        The budget.
     n_draws : int
         How many.
     rng : numpy.random.Generator
@@ -41,30 +41,30 @@ def draw_thresholds(
     weights : ndarray of shape (n,), default=None
         The weight of each row, above zero.
     n_effective : float, default=None
-        As how many negatives of equal weight the weighted ones count.
+        As how many rows of equal weight the counted ones count.
 
     Examples
     --------
     >>> scores = np.arange(1000) / 1000
     >>> drawn = draw_thresholds(
-    ...     np.arange(1000) % 2 == 0, scores, max_fpr=0.1, n_draws=1000, rng=np.random.default_rng(0)
+    ...     np.arange(1000) % 2 == 1, scores, share=0.1, n_draws=1000, rng=np.random.default_rng(0)
     ... )
     >>> np.quantile(drawn, [0.025, 0.5, 0.975]).round(2)
     array([0.87, 0.9 , 0.93])
     """
-    negatives = scores[~positive]
+    ranked = scores[counted]
     if weights is None:
-        n_above = np.minimum(rng.binomial(len(negatives), max_fpr, n_draws), len(negatives) - 1)
-        deepest = len(negatives) - 1 - n_above.max()
-        highest = np.sort(np.partition(negatives, deepest)[deepest:])[::-1]
+        n_above = np.minimum(rng.binomial(len(ranked), share, n_draws), len(ranked) - 1)
+        deepest = len(ranked) - 1 - n_above.max()
+        highest = np.sort(np.partition(ranked, deepest)[deepest:])[::-1]
         highest_refused = highest[n_above]
     else:
-        order = np.argsort(negatives, kind="stable")[::-1]
-        reached = np.cumsum(weights[~positive][order])
-        n = max(1, round(len(negatives) if n_effective is None else n_effective))
-        shares = rng.binomial(n, max_fpr, n_draws) / n
-        n_above = np.searchsorted(reached / reached[-1], shares, side="right")
-        highest_refused = negatives[order][np.minimum(n_above, len(negatives) - 1)]
+        order = np.argsort(ranked, kind="stable")[::-1]
+        reached = np.cumsum(weights[counted][order])
+        n = max(1, round(len(ranked) if n_effective is None else n_effective))
+        drawn = rng.binomial(n, share, n_draws) / n
+        n_above = np.searchsorted(reached / reached[-1], drawn, side="right")
+        highest_refused = ranked[order][np.minimum(n_above, len(ranked) - 1)]
     levels = np.unique(scores[scores > highest_refused.min()])
     levels = np.append(levels, np.nextafter(scores.max(), np.inf, dtype=scores.dtype))
     return levels[np.searchsorted(levels, highest_refused, side="right")]

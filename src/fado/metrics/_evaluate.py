@@ -7,6 +7,7 @@ import numpy as np
 
 from fado._messages import list_names
 from fado._validation import check_count
+from fado.metrics._budget import Budget, budget_of
 from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, leave_out_small
 from fado.metrics._inputs import (
     Bools,
@@ -14,7 +15,6 @@ from fado.metrics._inputs import (
     Integers,
     as_scores,
     check_confidence,
-    check_max_fpr,
     check_threshold,
     encode_target,
     warn_undefined,
@@ -22,7 +22,6 @@ from fado.metrics._inputs import (
 from fado.metrics._intervals import find_intervals
 from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, min_max_ratio, why_undefined
 from fado.metrics._sample import Sample
-from fado.metrics._threshold import lowest_threshold
 from fado.metrics._weights import Weights, read_weights, rows_of_weight
 
 _MOST_DRAWS = 1_000_000
@@ -41,8 +40,9 @@ def evaluate(
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
     confidence: float = 0.95,
+    budget: Budget | Sequence[Any] | None = None,
 ) -> dict[str, float]:
-    """Return a model's rates at a false-positive budget and their ratios between groups.
+    """Return a model's rates at a budget, such as of false positives, and their ratios between groups.
 
     What is undefined is NaN, with an ``UndefinedMetricWarning`` that names the groups: a ratio for the
     reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
@@ -80,13 +80,18 @@ def evaluate(
         none. Rows count as they are, whatever they weigh.
     confidence : float, default=0.95
         How often an interval holds the truth, at least; in (0, 1).
+    budget : Budget or pair of kind and limit, default=None
+        What sets the threshold instead of ``max_fpr``: ``("selection_rate", 0.02)``, ``("top_k", 500)`` or
+        ``("threshold", 0.5)``; see :class:`Budget`. None is ``("fpr", max_fpr)``.
 
     Returns
     -------
     dict of str to float
         ``threshold``, ``fpr``, ``tpr``, ``fpr_ratio``, ``fnr_ratio``, ``tpr_ratio`` and
         ``selection_rate_ratio``; with ``n_boot`` also each with ``_low`` and ``_high`` appended, both NaN
-        where no interval can be given.
+        where no interval can be given. With a budget of kind ``"selection_rate"`` or ``"top_k"`` also
+        ``selection_rate``, the share of all rows that are predicted positive; with ``"top_k"`` also
+        ``selected``, their number as they are, which needs no interval and has none.
 
     Notes
     -----
@@ -99,12 +104,13 @@ def evaluate(
 
     A threshold that is set on these rows is an estimate. How many negatives truly score above the
     population's has a binomial law, whatever the scores; draws from it say where that threshold may lie, and
-    what the metrics are there. Weighted rows count with their effective number.
+    what the metrics are there. For a selection rate the same holds of all rows, and the k rows of highest
+    score of n are a selection rate of k / n. Weighted rows count with their effective number.
 
     A ratio has no interval, and a warning says so, if a group has too few events: fewer than 5 are expected
     at the rate of all compared groups together, and fewer than 15 are seen; or if the interval would be
-    nearly all of [0, 1]. A threshold and what hangs on it have none if all negatives are too few for the
-    budget: below 72 at 5 %.
+    nearly all of [0, 1]. A threshold and what hangs on it have none if all negatives, or for a
+    selection rate all rows, are too few for the budget: below 72 at 5 %.
 
     Examples
     --------
@@ -122,9 +128,9 @@ def evaluate(
     tpr_ratio            0.500
     selection_rate_ratio 1.000
     """
-    check_max_fpr(max_fpr)
-    check_count("n_boot", n_boot, 0, _MOST_DRAWS)
     check_threshold(threshold)
+    budget = budget_of(budget, max_fpr, threshold)
+    check_count("n_boot", n_boot, 0, _MOST_DRAWS)
     check_confidence(confidence)
     positive = encode_target(y_true, pos_label).positive
     scores = as_scores(scores, len(positive))
@@ -135,7 +141,7 @@ def evaluate(
         scores,
         codes,
         names,
-        max_fpr=max_fpr,
+        budget=budget,
         n_boot=int(n_boot),
         random_state=random_state,
         threshold=threshold,
@@ -161,6 +167,7 @@ def measure(
     sample_weight: Weights | None = None,
     left_out: Bools | None = None,
     confidence: float = 0.95,
+    budget: Budget | None = None,
 ) -> tuple[dict[str, float], list[str]]:
     """Do the work of :func:`evaluate` on rows that have been read, in silence.
 
@@ -191,6 +198,9 @@ def measure(
         Which groups do not count in ratios, such as small ones; None leaves out none.
     confidence : float, default=0.95
         How often an interval holds the truth, at least; in (0, 1).
+    budget : Budget, default=None
+        What sets the threshold; None is ``Budget("fpr", max_fpr)``. Beside a given ``threshold`` it only says
+        which metrics are wanted, so that :meth:`Budget.kept` can tell whether that threshold keeps it.
 
     Returns
     -------
@@ -215,10 +225,12 @@ def measure(
     ["`fpr_ratio` is undefined and set to NaN: no negatives in group 'm'."]
     """
     weights, positive, scores, codes = rows_of_weight(sample_weight, positive, scores, codes)
-    chosen = lowest_threshold(positive, scores, max_fpr, weights) if threshold is None else float(threshold)
+    budget = Budget("fpr", max_fpr) if budget is None else budget
+    given = threshold is not None or budget.kind == "threshold"
+    chosen = budget.threshold(positive, scores, weights) if threshold is None else float(threshold)
     sample = Sample(positive, scores, codes, len(names), weights, chosen)
     compared = np.ones(len(names), dtype=np.bool_) if left_out is None else ~left_out
-    metrics = {"threshold": chosen, **_rates(sample.counts), **_ratios(sample.counts, compared)}
+    metrics = {"threshold": chosen, **_rates(sample, budget), **_ratios(sample.counts, compared)}
     if scores.min() == scores.max():
         metrics = {"threshold": chosen, **dict.fromkeys(list(metrics)[1:], float("nan"))}
         reasons = [
@@ -234,8 +246,8 @@ def measure(
         metrics,
         names,
         compared,
-        max_fpr=max_fpr,
-        threshold_given=threshold is not None,
+        budget=budget,
+        threshold_given=given,
         error=(1 - confidence) / 2,
         n_draws=n_boot,
         rng=np.random.default_rng(random_state),
@@ -245,12 +257,18 @@ def measure(
     return metrics, reasons + without
 
 
-def _rates(counts: GroupCounts) -> dict[str, float]:
-    """Return the rates over all groups."""
-    return {
+def _rates(sample: Sample, budget: Budget) -> dict[str, float]:
+    """Return the rates over all groups that a budget asks for."""
+    counts = sample.counts
+    rates = {
         "fpr": float(counts.false_positives.sum() / counts.negatives.sum()),
         "tpr": float(counts.true_positives.sum() / counts.positives.sum()),
     }
+    if budget.kind in ("selection_rate", "top_k"):
+        rates["selection_rate"] = sample.share_of_all(RATIOS["selection_rate_ratio"])[0]
+    if budget.kind == "top_k":
+        rates["selected"] = float(sample.n_predicted)
+    return rates
 
 
 def _ratios(counts: GroupCounts, compared: Bools) -> dict[str, float]:

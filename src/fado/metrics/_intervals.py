@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fado._messages import list_names
+from fado.metrics._budget import Budget
 from fado.metrics._draws import count_at, draw_thresholds
 from fado.metrics._inputs import Bools, Floats
 from fado.metrics._limits import Floats64, ratio_limits, share_limits
 from fado.metrics._rates import RATIOS, GroupCounts, Rate, compared_counts
 from fado.metrics._sample import Sample, share_of_all_in, shares_in
+from fado.metrics._weights import Weights
 
 Bounds = tuple[float, float]
 
@@ -28,6 +30,7 @@ _ENOUGH_EXPECTED = 5.0  # events of a group, at the rate of all compared groups 
 _ENOUGH_SEEN = 15.0  # events of a group, however few are expected
 _TELLS_NOTHING = 0.99  # the width of an interval of a ratio
 _FEW_THRESHOLDS = 5
+_RATES = {name: RATIOS[f"{name}_ratio"] for name in ("fpr", "tpr", "selection_rate")}  # over all groups
 
 
 class Whereabouts(NamedTuple):
@@ -38,13 +41,23 @@ class Whereabouts(NamedTuple):
     drawn: GroupCounts | None  # or at many, each as often as it may be the one
 
 
+class Counted(NamedTuple):
+    """The rows that a budget is a share of."""
+
+    rate: str  # the metric that is this share
+    rows: Bools
+    share: float
+    weights: Weights | None
+    size: float  # as how many rows of equal weight they count
+
+
 def find_intervals(
     sample: Sample,
     metrics: dict[str, float],
     names: Sequence[str],
     compared: Bools,
     *,
-    max_fpr: float,
+    budget: Budget,
     threshold_given: bool,
     error: float,
     n_draws: int,
@@ -62,8 +75,8 @@ def find_intervals(
         What messages call the groups.
     compared : ndarray of bool
         Which groups count in ratios.
-    max_fpr : float
-        The budget that set the threshold.
+    budget : Budget
+        What set the threshold, if it was not given.
     threshold_given : bool
         Whether the threshold came from elsewhere, and so is no estimate.
     error : float
@@ -74,26 +87,29 @@ def find_intervals(
         The source of randomness.
     """
     known = Whereabouts((sample.threshold,) * 2, _one(sample.counts), None)
-    bounds = dict.fromkeys(metrics, _NONE) | {"threshold": known.bounds}
+    bounds = {name: _NONE for name in metrics if name != "selected"} | {"threshold": known.bounds}
     if math.isnan(metrics["tpr"]):  # all scores are equal
         return bounds, []
     if threshold_given:
-        where = known
+        where, pinned = known, ""
     else:
-        _, n_negatives = sample.share_of_all(RATIOS["fpr_ratio"])
-        if n_negatives * math.log(max(max_fpr, 1 - max_fpr)) > math.log(
-            error
-        ):  # likely all on one side of it
-            bounds |= {"threshold": _NONE, "fpr": _rate_bounds(sample, RATIOS["fpr_ratio"], known, error)}
+        counted = _counted_rows(sample, budget)
+        pinned = counted.rate
+        if counted.size * math.log(max(counted.share, 1 - counted.share)) > math.log(error):
+            # Likely all on one side of it.
+            bounds |= {"threshold": _NONE, pinned: _rate_bounds(sample, _RATES[pinned], known, error)}
             return bounds, [
-                f"Only `fpr` has an interval: {_told(n_negatives)} negatives{_effective(sample)} are too few "
-                f"to tell where the threshold of `max_fpr` {max_fpr:g} lies."
+                f"Only `{pinned}` has an interval: {_told(counted.size)} {_RATES[pinned].members}"
+                f"{_effective(counted.weights)} are too few to tell where the threshold of "
+                f"{_told_budget(budget)} lies."
             ]
-        where = _estimate_whereabouts(sample, max_fpr, error, n_draws, rng)
+        where = _estimate_whereabouts(sample, counted, error, n_draws, rng)
     bounds["threshold"] = where.bounds
-    bounds["tpr"] = _rate_bounds(sample, RATIOS["tpr_ratio"], where, error)
-    # How the rate varies with the threshold is how the threshold varies with the rate: to be counted once.
-    bounds["fpr"] = _rate_bounds(sample, RATIOS["fpr_ratio"], where._replace(drawn=None), error)
+    for name in [name for name in _RATES if name in metrics]:
+        # How the rate of a budget varies with the threshold is how the threshold varies with the rate: to be
+        # counted once.
+        at = where._replace(drawn=None) if name == pinned else where
+        bounds[name] = _rate_bounds(sample, _RATES[name], at, error)
     reasons = []
     for name, rate in RATIOS.items():
         if math.isnan(metrics[name]):
@@ -104,7 +120,7 @@ def find_intervals(
             reasons.append(f"`{name}` has no interval: too few {rate.events} in group {seen}.")
         elif bounds[name] is _NONE:
             reasons.append(
-                f"`{name}` has no interval: it is open where the threshold of `max_fpr` {max_fpr:g} lies, "
+                f"`{name}` has no interval: it is open where the threshold of {_told_budget(budget)} lies, "
                 "and the ratio hangs on that."
             )
     return bounds, reasons
@@ -114,18 +130,27 @@ def _one(counts: GroupCounts) -> GroupCounts:
     return GroupCounts(*(np.asarray(part)[np.newaxis] for part in counts))
 
 
+def _counted_rows(sample: Sample, budget: Budget) -> Counted:
+    """Return the rows that a budget is a share of: the negatives, or all rows, of which k are a share too."""
+    rate = "fpr" if budget.kind == "fpr" else "selection_rate"
+    rows, share = budget.counted(sample.positive), budget.share(len(sample.scores))
+    if budget.kind == "top_k":  # counts rows as they are, whatever they weigh
+        return Counted(rate, rows, share, None, len(rows))
+    return Counted(rate, rows, share, sample.weights, sample.share_of_all(_RATES[rate])[1])
+
+
 def _estimate_whereabouts(
-    sample: Sample, max_fpr: float, error: float, n_draws: int, rng: np.random.Generator
+    sample: Sample, counted: Counted, error: float, n_draws: int, rng: np.random.Generator
 ) -> Whereabouts:
     """Draw where the population's threshold for a budget may lie."""
     thresholds = draw_thresholds(
-        sample.positive,
+        counted.rows,
         sample.scores,
-        max_fpr=max_fpr,
+        share=counted.share,
         n_draws=n_draws,
         rng=rng,
-        weights=sample.weights,
-        n_effective=sample.share_of_all(RATIOS["fpr_ratio"])[1],
+        weights=counted.weights,
+        n_effective=counted.size,
     )
     low, high = _quantiles(thresholds, error, sample.threshold)
     drawn = count_at(
@@ -201,7 +226,7 @@ def _tell_events(sample: Sample, rate: Rate, groups: Sequence[int], names: Seque
     return list_names(
         [
             f"{names[group]} ({_told(shares[group] * sizes[group])} of {_told(sizes[group])} "
-            f"{rate.members}{_effective(sample)})"
+            f"{rate.members}{_effective(sample.weights)})"
             for group in groups
         ]
     )
@@ -211,5 +236,9 @@ def _told(count: float) -> str:
     return f"{round(float(count), 1):g}"
 
 
-def _effective(sample: Sample) -> str:
-    return "" if sample.weights is None else " by effective number"
+def _told_budget(budget: Budget) -> str:
+    return f"`max_fpr` {budget.limit:g}" if budget.kind == "fpr" else str(budget)
+
+
+def _effective(weights: Weights | None) -> str:
+    return "" if weights is None else " by effective number"

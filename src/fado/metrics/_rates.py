@@ -59,6 +59,7 @@ RATIOS = {
     ),
 }
 RATIO_NAMES = tuple(RATIOS)
+_PARTS = {"equalized_odds_ratio": ("fpr_ratio", "tpr_ratio")}  # the ratios that one is the least of
 RATIO_TITLES = {name: rate.title for name, rate in RATIOS.items()}
 
 
@@ -191,6 +192,34 @@ def selection_rate_ratio(
     )
 
 
+def equalized_odds_ratio(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+) -> float:
+    """Return the lower of the ratios of false-positive and of true-positive rates (equalised odds).
+
+    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, where :func:`fpr_ratio` or
+    :func:`tpr_ratio` is. Parameters are those of :func:`fpr_ratio`.
+
+    Examples
+    --------
+    False-positive rates are a half in both groups; true-positive rates are a half and 1.
+
+    >>> from fado.metrics import equalized_odds_ratio
+    >>> y_true, y_pred = [0, 0, 1, 1, 0, 0, 1, 1], [0, 1, 0, 1, 1, 0, 1, 1]
+    >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=list("aaaabbbb"))
+    0.5
+    """
+    return _ratio(
+        "equalized_odds_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size
+    )
+
+
 def count_by_group(
     positive: Bools, predicted: Bools, codes: Integers, n_groups: int, weights: Weights | None = None
 ) -> GroupCounts:
@@ -256,7 +285,11 @@ def _ratio(
         read_weights(sample_weight, len(predicted)), target.positive, predicted, codes
     )
     counts = count_by_group(positive, predicted, codes, len(names), weights)
-    reason = why_undefined(metric, counts, names, compared, weighted=sample_weight is not None)
+    weighted = sample_weight is not None
+    parts = _PARTS.get(metric, (metric,))
+    reasons = [why_undefined(part, counts, names, compared, weighted=weighted) for part in parts]
+    reason = next((reason for reason in reasons if reason is not None), None)
     if reason is not None:
         warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
-    return float(min_max_ratio(*RATIOS[metric].counts(compared_counts(counts, compared))))
+    ratios = [min_max_ratio(*RATIOS[part].counts(compared_counts(counts, compared))) for part in parts]
+    return float(np.min(ratios))  # NaN if one is

@@ -37,6 +37,7 @@ class Sample:
         self.positive, self.scores, self.codes, self.n_groups = positive, scores, codes, n_groups
         self.weights, self.threshold = weights, threshold
         predicted = scores.astype(np.float64) >= threshold
+        self.n_predicted = int(predicted.sum())  # as rows are, whatever they weigh
         self.counts = count_by_group(positive, predicted, codes, n_groups, weights)
         self._squares = self.counts
         if weights is not None:

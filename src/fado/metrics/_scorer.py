@@ -1,0 +1,264 @@
+"""A scorer for scikit-learn's searches: the best model among those whose groups are treated alike enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fado._messages import closest_names, list_names, warn_user
+from fado._validation import check_choice, check_share
+from fado.metrics._budget import Budget
+from fado.metrics._evaluate import measure
+from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, small_among
+from fado.metrics._inputs import as_scores, encode_target
+from fado.metrics._rates import RATIO_NAMES
+from fado.metrics._weights import read_weights
+
+_MISS = -1.0  # what a ratio just below the line scores
+_UNDEFINED = -2.0  # no ratio is further below any line
+_UNCHANGED = "$UNCHANGED$"  # as scikit-learn calls it, which is imported by what needs it
+
+
+def aim_scorer(
+    ratio: str = "fpr_ratio",
+    at_least: float = 0.8,
+    *,
+    max_fpr: float = 0.05,
+    budget: Budget | Sequence[Any] | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    pos_label: Any = None,
+    sensitive_features: Any = None,
+) -> AimScorer:
+    """Return a scorer that asks for the most true positives among models that keep a ratio.
+
+    For ``scoring`` of ``GridSearchCV``, ``cross_val_score`` and the like. On each fold the threshold is set
+    by the budget. A model whose ratio reaches the line scores its true-positive rate, from 0 to 1; one that
+    misses it scores ``ratio - at_least - 1``, from -2 to -1, so closer is better and any miss is worse than
+    any model that keeps it; -2 if the ratio is undefined.
+
+    Parameters
+    ----------
+    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+        The ratio between groups that is to be kept.
+    at_least : float, default=0.8
+        The line, in [0, 1].
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    budget : Budget or pair of kind and limit, default=None
+        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. The k of ``"top_k"`` are rows of
+        a fold.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of a fold are left out of the ratio; 0 leaves out
+        none.
+    pos_label : label, default=None
+        The positive class; None is the larger of the two labels.
+    sensitive_features : str, list of str, Series or DataFrame, default=None
+        The protected attributes if ``fit`` passes none: names of columns of X, or values that are looked up
+        by the index of a pandas X.
+
+    Returns
+    -------
+    AimScorer
+        To be called with a fitted estimator, X, y and, by name, ``sensitive_features`` and
+        ``sample_weight``. With scikit-learn's metadata routing it asks for the former of itself.
+
+    Notes
+    -----
+    A search averages over folds. With k folds each miss takes more than 1 / k off the mean, so a model that
+    misses in one fold of five comes behind one that never does unless it finds 25 points more of the
+    positives. Small folds have noisy ratios: few and large ones serve better.
+
+    Examples
+    --------
+    The more this model is held back, the less it uses the feature that tells the groups apart.
+
+    >>> import numpy as np, pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from fado.metrics import aim_scorer
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(0, 2, 4000)
+    >>> y = rng.random(4000) < 0.2 + 0.1 * group
+    >>> X = pd.DataFrame({"merit": rng.normal(size=4000) + 1.5 * y, "group": group})
+    >>> scorer = aim_scorer("fpr_ratio", at_least=0.6, max_fpr=0.1, sensitive_features="group")
+    >>> search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=scorer, cv=2).fit(X, y)
+    >>> search.best_params_
+    {'C': 0.0001}
+    """
+    check_choice("ratio", ratio, RATIO_NAMES)
+    if isinstance(sensitive_features, np.ndarray):
+        raise TypeError(
+            "`sensitive_features` of a scorer must be names of columns of X, or a Series or DataFrame with "
+            "the index of X, got an array, whose rows cannot be found again in a fold."
+        )
+    return AimScorer(
+        ratio=ratio,
+        at_least=check_share("at_least", at_least),
+        budget=Budget.read(budget, max_fpr),
+        min_group_size=min_group_size,
+        pos_label=pos_label,
+        sensitive_features=sensitive_features,
+    )
+
+
+@dataclass(eq=False)
+class AimScorer:
+    """What :func:`aim_scorer` returns; its parameters are told there."""
+
+    ratio: str
+    at_least: float
+    budget: Budget
+    min_group_size: int
+    pos_label: Any
+    sensitive_features: Any = field(repr=False)
+    _requests: dict[str, bool | str | None] = field(
+        default_factory=lambda: {"sensitive_features": True, "sample_weight": None}, init=False, repr=False
+    )
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y_true: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Return the score of a fitted model on the rows of a fold."""
+        target = encode_target(y_true, self.pos_label)
+        n_rows = len(target.positive)
+        if sensitive_features is None:
+            sensitive_features = _attributes_in(X, self.sensitive_features)
+        codes, names = encode_groups(sensitive_features, n_rows)
+        metrics, _ = measure(
+            target.positive,
+            as_scores(_scores_of(estimator, X, target.pos_label), n_rows),
+            codes,
+            names,
+            sample_weight=read_weights(sample_weight, n_rows),
+            left_out=_left_out(codes, names, self.min_group_size),
+            budget=self.budget,
+        )
+        ratio = metrics[self.ratio]
+        if math.isnan(ratio):
+            return _UNDEFINED
+        return metrics["tpr"] if ratio >= self.at_least else ratio - self.at_least + _MISS
+
+    def set_score_request(
+        self,
+        *,
+        sensitive_features: bool | str | None = _UNCHANGED,
+        sample_weight: bool | str | None = _UNCHANGED,
+    ) -> AimScorer:
+        """Say which metadata the scorer asks for, in scikit-learn's manner.
+
+        Parameters
+        ----------
+        sensitive_features, sample_weight : bool, str or None
+            True asks for it, False does without, None refuses to guess, and text is the name under which it
+            is passed. Only ``sensitive_features`` is asked for unless told otherwise.
+        """
+        told = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        self._requests |= {name: value for name, value in told.items() if value != _UNCHANGED}
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return what the scorer asks for."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=type(self).__name__)
+        for name, value in self._requests.items():
+            request.score.add_request(param=name, alias=value)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        """Tell scikit-learn, where metadata are not routed, that weights are welcome."""
+        return True
+
+
+def _attributes_in(X: Any, sensitive_features: Any) -> Any:
+    """Return the protected attributes of the rows of a fold."""
+    if sensitive_features is None:
+        raise ValueError(
+            "The scorer got no `sensitive_features`: pass them to `fit` with metadata routing switched on "
+            "(`sklearn.set_config(enable_metadata_routing=True)`), or name columns of X in "
+            "`aim_scorer(..., sensitive_features='sex')`."
+        )
+    if hasattr(sensitive_features, "loc"):
+        return _by_index(X, sensitive_features)
+    names = list(sensitive_features) if isinstance(sensitive_features, list | tuple) else [sensitive_features]
+    columns = list(getattr(X, "columns", ()))
+    if not columns:
+        raise TypeError(
+            f"`sensitive_features` names {list_names([repr(name) for name in names])}, and X has no named "
+            f"columns, got {type(X).__name__}; pass X as a DataFrame."
+        )
+    for name in names:
+        if columns.count(name) != 1:
+            known = [str(column) for column in columns]
+            found = "more than one column" if name in columns else "no column"
+            raise ValueError(
+                f"`sensitive_features` names {name!r}, and {found} of X is called so"
+                f"{closest_names(str(name), known)}"
+            )
+    return X[names]
+
+
+def _by_index(X: Any, values: Any) -> Any:
+    """Look up values by the index of a pandas X."""
+    if not hasattr(X, "loc"):
+        raise TypeError(
+            "`sensitive_features` with an index can only be looked up for a pandas X, "
+            f"got {type(X).__name__}; name columns of X, or pass X as a DataFrame."
+        )
+    if not values.index.is_unique:
+        again = values.index[values.index.duplicated()][0]
+        raise ValueError(
+            f"The index of `sensitive_features` must be unique, got {again!r} more than once; "
+            "reset it, and that of X with it."
+        )
+    known = X.index.isin(values.index)
+    if not known.all():
+        raise ValueError(
+            f"`sensitive_features` must have the index of X, and lacks {(~known).sum()} of its rows, "
+            f"such as {X.index[~known][0]!r}."
+        )
+    return values.loc[X.index]
+
+
+def _scores_of(estimator: Any, X: Any, pos_label: Any) -> NDArray[Any]:
+    """Return a classifier's scores for one of its two labels."""
+    classes = list(getattr(estimator, "classes_", ()))
+    if len(classes) != 2 or pos_label not in classes:
+        raise ValueError(
+            f"The scorer needs a fitted classifier of two labels, with {pos_label!r} among them, "
+            f"got {type(estimator).__name__} of {list_names([repr(label) for label in classes]) or 'none'}."
+        )
+    at = classes.index(pos_label)
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(X))[:, at]
+    if hasattr(estimator, "decision_function"):
+        decisions = np.asarray(estimator.decision_function(X))
+        return decisions if at == 1 else -decisions
+    raise TypeError(
+        "The scorer needs `predict_proba` or `decision_function`, "
+        f"and {type(estimator).__name__} has neither."
+    )
+
+
+def _left_out(codes: NDArray[np.int64], names: Sequence[str], min_group_size: int) -> NDArray[np.bool_]:
+    """Return which groups are too small; the warning is the same for every fold, to be shown but once."""
+    small = small_among(codes, len(names), min_group_size)
+    if small.any():
+        left = sorted(name for name, out in zip(names, small, strict=True) if out)
+        warn_user(
+            f"Group {list_names(left)}, with fewer than {min_group_size} rows and less than 1 % of a fold, "
+            f"{'is' if len(left) == 1 else 'are'} left out of the ratio; `min_group_size=0` compares "
+            "all groups."
+        )
+    return small
