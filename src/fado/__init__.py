@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # as type checkers know it: `typing` takes longer to impo
 if TYPE_CHECKING:
     from typing import Any
 
+    from fado.aim import AimedEstimator
     from fado.exploration import explore
     from fado.interventions import (
         RandomPrevalenceSampler,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         UtilityAwarePrevalenceSampler,
         UtilityAwareReweigher,
     )
+    from fado.models import load_model
     from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
     from fado.valuation import (
         DataShapley,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AimedEstimator",
     "CobbDouglasUtility",
     "DataShapley",
     "DifferenceUtility",
@@ -43,10 +46,12 @@ __all__ = [
     "Valuation",
     "__version__",
     "explore",
+    "load_model",
 ]
 
 # Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
 _HOMES = {
+    "AimedEstimator": "fado.aim",
     "CobbDouglasUtility": "fado.utility",
     "DataShapley": "fado.valuation",
     "DifferenceUtility": "fado.utility",
@@ -62,6 +67,7 @@ _HOMES = {
     "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",
     "explore": "fado.exploration",
+    "load_model": "fado.models",
 }
 
 

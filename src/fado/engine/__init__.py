@@ -1,7 +1,9 @@
 """Engines that fit models and score rows: LightGBM on shared bins, and any scikit-learn estimator."""
 
-from fado.engine._base import Engine, Model, Task, Watch
+from fado.engine._base import Engine, Model, Scorer, Task, Watch
 from fado.engine._choice import engine_class
+from fado.engine._schema import Schema
+from fado.engine._scorer import detach, scorer_from
 from fado.engine._sklearn import SklearnEngine
 from fado.engine.lightgbm import Forest, LeafReader, LightGBMEngine, LightGBMModel, Tree, default_estimators
 
@@ -12,10 +14,14 @@ __all__ = [
     "LightGBMEngine",
     "LightGBMModel",
     "Model",
+    "Schema",
+    "Scorer",
     "SklearnEngine",
     "Task",
     "Tree",
     "Watch",
     "default_estimators",
+    "detach",
     "engine_class",
+    "scorer_from",
 ]

@@ -15,9 +15,21 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fado.engine._schema import Schema
 from fado.tabular import Table, Variable
 
-__all__ = ["Engine", "FloatArray", "LabelArray", "Model", "Rows", "Task", "Watch", "count_rows"]
+__all__ = [
+    "Engine",
+    "FloatArray",
+    "LabelArray",
+    "Model",
+    "Rows",
+    "Scorer",
+    "Task",
+    "Watch",
+    "check_two_classes",
+    "count_rows",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -121,6 +133,47 @@ class Model(Protocol):
         """
         ...
 
+    def detach(self) -> Scorer:
+        """Give what is left of a model of two classes without the rows that it learnt from."""
+        ...
+
+
+class Scorer(Protocol):
+    """A model of two classes without the rows that it learnt from: small, and it may be pickled.
+
+    `fado.engine.detach` makes it of a model, `fado.engine.scorer_from` of its parts.
+    """
+
+    @property
+    def kind(self) -> str:
+        """Which form the parts have: "lightgbm", "sklearn" or "constant"."""
+        ...
+
+    @property
+    def schema(self) -> Schema | None:
+        """The columns of the table that the model learnt from; None if it looks at none."""
+        ...
+
+    def score(self, table: Table) -> FloatArray:
+        """Give every row's probability of class 1, bit for bit as the model gives it.
+
+        Parameters
+        ----------
+        table : Table
+            Its columns are found by name, in any order; where either table has no names, by position.
+            Entries of levels that were not there are missing.
+
+        Raises
+        ------
+        ValueError
+            If a column that the model sees is not there or holds something else.
+        """
+        ...
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give all that `scorer_from` needs: plain data that JSON can hold, and the content of a file."""
+        ...
+
 
 class Engine(Protocol):
     """Fits models to rows of one table.
@@ -155,6 +208,15 @@ class Engine(Protocol):
             Asked every so many trees whether to grow on; engines that cannot, ignore it.
         """
         ...
+
+
+def check_two_classes(variable: Variable) -> None:
+    """Refuse to detach a model that gives more, or less, than one probability for each row."""
+    if variable.kind != "classes" or len(variable.classes) != 2 or variable.sees_target:
+        raise ValueError(
+            f"Only a model of two classes that sees features alone can be detached, and {variable.name!r} is "
+            "none such."
+        )
 
 
 def count_rows(rows: Rows | Table) -> int:

@@ -5,12 +5,16 @@ Estimators refuse such labels, and LightGBM's own wrapper turns their probabilit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 
 from fado.engine._base import FloatArray, LabelArray, Rows, Task, count_rows
 from fado.tabular import Table
 
-__all__ = ["ConstantModel", "fit_constant"]
+__all__ = ["ConstantModel", "ConstantScorer", "fit_constant"]
 
 
 class ConstantModel:
@@ -34,6 +38,45 @@ class ConstantModel:
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Say of every row what was said of all."""
         return np.repeat(self._said, count_rows(rows), axis=0)
+
+    def detach(self) -> ConstantScorer:
+        """Give what it says of class 1, the last of two."""
+        if self._said.shape not in ((1,), (1, 2)):
+            raise ValueError(
+                f"Only a model of two classes can be detached, and this one has {self._said.shape[1]}."
+            )
+        return ConstantScorer(float(self._said.flat[-1]))
+
+
+@dataclass(frozen=True)
+class ConstantScorer:
+    """Gives every row the same probability; see `fado.engine.Scorer`.
+
+    Parameters
+    ----------
+    probability : float
+        Of class 1.
+    """
+
+    probability: float
+
+    kind: ClassVar[str] = "constant"
+    schema: ClassVar[None] = None
+
+    def score(self, table: Table) -> FloatArray:
+        """Give every row the same probability."""
+        return np.full(table.n_rows, self.probability)
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give the probability; there is nothing else."""
+        return {"kind": self.kind, "probability": self.probability}, b""
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> ConstantScorer:
+        """Read what `parts` gave."""
+        if plain.get("probability") not in (0.0, 1.0):
+            raise ValueError("A model that says the same of every row must be certain of it.")
+        return cls(float(plain["probability"]))
 
 
 def fit_constant(task: Task, *, first_class_left_out: bool) -> ConstantModel | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from fado.engine._base import FloatArray
 from fado.engine._schema import Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
-__all__ = ["Form", "Layout", "form_for", "is_lightgbm"]
+__all__ = ["Form", "Layout", "Plan", "form_for", "is_lightgbm"]
 
 Form = Literal["sparse", "frame", "categories", "numbers"]
 
@@ -47,6 +47,45 @@ def _picks_columns(estimator: Any) -> bool:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How to lay out a table for an estimator that learnt from another.
+
+    Parameters
+    ----------
+    form : {"sparse", "frame", "categories", "numbers"}
+        From `form_for`.
+    kept : tuple of int
+        Positions of the columns that the estimator sees.
+    schema : Schema
+        Of the table that it learnt from.
+    names : pandas.Index or None
+        What a frame's columns are called.
+    """
+
+    form: Form
+    kept: tuple[int, ...]
+    schema: Schema
+    names: Any = None
+
+    def lay_out(self, table: Table, target: Variable | None) -> Any:
+        """Lay out a table with the same columns, and the target of its rows if the models see it."""
+        places = self.schema.find(table, self.kept)
+        extra = _target_columns(target) if target is not None else {}
+        if table.is_sparse is not (self.form == "sparse"):
+            raise ValueError(
+                "Models of a sparse matrix score sparse matrices only, and others none: convert."
+            )
+        if self.form == "sparse":
+            return _sparse(table.source[:, list(self.kept)], extra)
+        if self.form == "frame":
+            frame: Any = table.to_pandas()
+            chosen = frame.iloc[:, [places[j] for j in self.kept]]
+            return _with_target(chosen.set_axis(self.names, axis=1), extra)
+        columns = [self.schema.column(table, j, places[j]) for j in self.kept]
+        return _categories(columns, extra) if self.form == "categories" else _numbers(columns, extra)
+
+
 class Layout:
     """One form of a table for the models of some variables, and how to lay out another table likewise.
 
@@ -63,38 +102,21 @@ class Layout:
 
     Attributes
     ----------
+    plan : Plan
+        How to lay out another table.
     features : array, sparse matrix or DataFrame
         The table, laid out.
     """
 
     def __init__(self, form: Form, table: Table, excluded: frozenset[int], target: Variable | None) -> None:
-        self._form = form
-        self._kept = [j for j in range(table.n_columns) if j not in excluded]
-        self._names = table.to_pandas().columns[self._kept] if form == "frame" else None
-        self._schema = Schema.of(table, read=self._kept if form in ("categories", "numbers") else ())
+        kept = tuple(j for j in range(table.n_columns) if j not in excluded)
+        names = table.to_pandas().columns[list(kept)] if form == "frame" else None
+        schema = Schema.of(table, read=kept if form in ("categories", "numbers") else ())
         if form == "numbers":
-            shown = [
-                levels and _frequent_levels(table.column(j)) for j, levels in enumerate(self._schema.levels)
-            ]
-            self._schema = replace(self._schema, levels=tuple(shown))
-        self.features = self.lay_out(table, target)
-
-    def lay_out(self, table: Table, target: Variable | None) -> Any:
-        """Lay out a table with the same columns, and the target of its rows if the models see it."""
-        places = self._schema.find(table, self._kept)
-        extra = _target_columns(target) if target is not None else {}
-        if table.is_sparse is not (self._form == "sparse"):
-            raise ValueError(
-                "Models of a sparse matrix score sparse matrices only, and others none: convert."
-            )
-        if self._form == "sparse":
-            return _sparse(table.source[:, self._kept], extra)
-        if self._form == "frame":
-            frame: Any = table.to_pandas()
-            chosen = frame.iloc[:, [places[j] for j in self._kept]]
-            return _with_target(chosen.set_axis(self._names, axis=1), extra)
-        columns = [self._schema.column(table, j, places[j]) for j in self._kept]
-        return _categories(columns, extra) if self._form == "categories" else _numbers(columns, extra)
+            shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
+            schema = replace(schema, levels=tuple(shown))
+        self.plan = Plan(form, kept, schema, names)
+        self.features = self.plan.lay_out(table, target)
 
 
 def _frequent_levels(column: Column) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,25 @@ class Schema:
         read = () if table.is_sparse else every if read is None else read
         levels = [table.column(j).levels if j in read else None for j in every]
         return cls(tuple(table.names), tuple(levels), _has_names(table))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Give all of it as JSON can hold it."""
+        levels = [None if own is None else list(own) for own in self.levels]
+        return {"names": list(self.names), "levels": levels, "named": self.named}
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Schema:
+        """Read what `to_plain` gave, refusing anything else."""
+        names, levels, named = (plain.get(key) for key in ("names", "levels", "named"))
+        if not (
+            _are_texts(names)
+            and isinstance(levels, list)
+            and len(levels) == len(names)
+            and all(own is None or _are_texts(own) for own in levels)
+            and isinstance(named, bool)
+        ):
+            raise ValueError("The columns that the model learnt from are not told as they should be.")
+        return cls(tuple(names), tuple(own if own is None else tuple(own) for own in levels), named)
 
     def find(self, table: Table, needed: Collection[int]) -> list[int | None]:
         """Find every column's position in another table; None for one that is not there.
@@ -107,6 +127,10 @@ class Schema:
             return _empty(name, levels, table.n_rows)
         learnt, given = ("numbers", "text") if levels is None else ("text", "numbers")
         raise ValueError(f"Column {name!r} holds {given}, but the model learnt from {learnt}: convert it.")
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(own, str) for own in given)
 
 
 def _has_names(table: Table) -> bool:

@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch
+from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch, check_two_classes
 from fado.engine._constant import fit_constant
 from fado.engine._layout import Form, Layout, form_for, is_lightgbm
+from fado.engine._sklearn_scorer import SklearnScorer, probabilities
 from fado.engine._target import check_target, replace_target
 from fado.tabular import Table, Variable
 
 __all__ = ["SklearnEngine", "SklearnModel"]
 
 _QUIET = {"n_jobs": 1, "verbosity": -1}  # LightGBM, unless the user has set them
-
-_ROUNDING = 1e-4  # of probabilities in single precision, and to spare
 
 
 class SklearnEngine:
@@ -133,25 +132,18 @@ class SklearnModel:
 
         if isinstance(rows, Table):
             theirs = replace_target(self._target, target, rows.n_rows, self._variable)
-            features = self._layout.lay_out(rows, theirs)
+            features = self._layout.plan.lay_out(rows, theirs)
         else:
             features = _take(self._layout.features, rows)
         with threadpool_limits(1):
             if self._variable.kind == "continuous":
                 return np.asarray(self.estimator.predict(features), dtype=np.float64)
-            predicted = np.asarray(self.estimator.predict_proba(features), dtype=np.float64)
-        classes = np.asarray(self.estimator.classes_, dtype=np.intp)
-        if predicted.shape != (len(predicted), len(classes)):
-            raise ValueError(
-                f"`{type(self.estimator).__name__}` gave probabilities of shape {predicted.shape} for "
-                f"{len(classes)} classes: `predict_proba` must give one column per class."
-            )
-        spread = np.zeros((len(predicted), len(self._variable.classes)))
-        spread[:, classes] = predicted
-        sums = spread.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # Rounding is put right; what is no distribution stays as it is, for those who read it to refuse.
-            return np.where(np.abs(sums - 1.0) <= _ROUNDING, spread / sums, spread)
+            return probabilities(self.estimator, features, len(self._variable.classes))
+
+    def detach(self) -> SklearnScorer:
+        """Give the estimator, and how to lay out rows for it."""
+        check_two_classes(self._variable)
+        return SklearnScorer(self.estimator, self._layout.plan)
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +13,7 @@ from fado.engine._target import check_target, replace_target
 from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, levelled
 from fado.tabular import Column, Table, Variable
 
-__all__ = ["Features"]
+__all__ = ["Features", "columns_of"]
 
 
 class Features:
@@ -34,10 +36,12 @@ class Features:
         Positions in `columns`.
     n_columns : int
         How many columns the table has.
+    schema : Schema
+        What the table's columns are called, and the levels that they hold.
     """
 
     def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:
-        self._schema = Schema.of(table)
+        self.schema = Schema.of(table)
         self._target = target
         self.n_columns = table.n_columns
         self.columns = _with_target(
@@ -50,10 +54,19 @@ class Features:
             order.sort(key=lambda j: digests[j])
         self.order = tuple(order)
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns are those of a sparse matrix."""
+        return isinstance(self.columns, SparseColumns)
+
     def sees(self, variable: Variable, j: int) -> bool:
         """Tell whether a variable's models may split on a column."""
         check_target(variable, self._target)
         return j not in variable.excluded if j < self.n_columns else variable.sees_target
+
+    def seen(self, variable: Variable) -> list[int]:
+        """Give the positions of the table's columns that a variable's models may split on."""
+        return [j for j in range(self.n_columns) if self.sees(variable, j)]
 
     def has_levels(self, j: int) -> bool:
         """Tell whether a column holds codes of levels."""
@@ -61,7 +74,7 @@ class Features:
 
     def find(self, table: Table, variable: Variable) -> list[int | None]:
         """Find the columns in another table, refusing it if one that a variable's models see is not there."""
-        return self._schema.find(table, [j for j in range(self.n_columns) if self.sees(variable, j)])
+        return self.schema.find(table, self.seen(variable))
 
     def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> Columns:
         """Give the columns of another table like `columns`; those that the models do not see may be missing.
@@ -76,11 +89,7 @@ class Features:
             What is learnt.
         """
         places = self.find(table, variable)
-        columns: Columns
-        if table.is_sparse and isinstance(self.columns, SparseColumns):
-            columns = SparseColumns(table.source)
-        else:
-            columns = [self._schema.column(table, j, place) for j, place in enumerate(places)]
+        columns = columns_of(table, self.schema, places, sparse=self.is_sparse)
         if self._target is None:
             return columns
         theirs = replace_target(self._target, target, table.n_rows, variable)
@@ -92,6 +101,25 @@ class Features:
         if isinstance(self.columns, SparseColumns):
             return self.columns.take(rows)
         return [column.take(rows) for column in self.columns]
+
+
+def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sparse: bool) -> Columns:
+    """Give the columns of another table in the order and the levels of a schema.
+
+    Parameters
+    ----------
+    table : Table
+        The other table.
+    schema : Schema
+        Of the table that models learnt from.
+    places : sequence of int or None
+        Where its columns stand in the other; None for a column of missing entries.
+    sparse : bool
+        Whether models learnt from a sparse matrix.
+    """
+    if table.is_sparse and sparse:
+        return SparseColumns(table.source)
+    return [schema.column(table, j, place) for j, place in enumerate(places)]
 
 
 def _with_target(columns: Columns, target: Column | None) -> Columns:

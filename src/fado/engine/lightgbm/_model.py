@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fado.engine._base import FloatArray, LabelArray, Rows
+from fado.engine._base import FloatArray, LabelArray, Rows, check_two_classes
 from fado.engine.lightgbm._boosting import Classes
 from fado.engine.lightgbm._features import Features
 from fado.engine.lightgbm._matrix import in_order, input_for_scores
+from fado.engine.lightgbm._scorer import LightGBMScorer
 from fado.engine.lightgbm._threads import fitting
 from fado.engine.lightgbm._trees import Forest, read_trees
 from fado.tabular import Table, Variable
@@ -100,3 +101,16 @@ class LightGBMModel:
         with fitting():
             predicted = np.asarray(self._booster.predict(numbers, num_threads=1), dtype=np.float64)
         return self._classes.spread(predicted)
+
+    def detach(self) -> LightGBMScorer:
+        """Give the booster alone, as text, and the columns that it takes."""
+        check_two_classes(self._variable)
+        with fitting():
+            text = self._booster.model_to_string(num_iteration=-1)
+        return LightGBMScorer(
+            text,
+            self._features.schema,
+            self._layout,
+            tuple(self._features.seen(self._variable)),
+            sparse=self._features.is_sparse,
+        )

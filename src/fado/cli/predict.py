@@ -1,0 +1,94 @@
+"""`fado predict`: scores and decisions of a saved model, and whether its line is still held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import typer
+
+from fado.cli._errors import in_sentences
+from fado.cli._inputs import Inputs, read_inputs
+from fado.cli._options import Data, Out, Positive
+from fado.cli._summary import print_table
+from fado.cli._tables import check_output, write_table
+from fado.models import Check, ChosenModel, load_model
+from fado.tabular import read_table
+
+__all__ = ["predict"]
+
+
+@in_sentences
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="DIR", help="The saved model, a directory.")],
+    data: Data,
+    out: Out,
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="The true labels, to check the line with.")
+    ] = None,
+    protected: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='COL|"COL>=50"',
+            help="A protected attribute, to check the line with: a column or a comparison. May be repeated.",
+        ),
+    ] = None,
+    positive: Positive = None,
+) -> None:
+    """Score rows by a saved model and decide; with labels and groups, tell whether its line is held."""
+    if (target is None) is not (not protected):
+        raise ValueError("`--target` and `--protected` go together: a ratio needs both labels and groups.")
+    if positive is not None and target is None:
+        raise ValueError("`--positive` names a label of `--target`: give both.")
+    check_output(out, [data])
+    chosen = load_model(model)
+    inputs, check = None, None
+    if target is not None and protected:
+        inputs = read_inputs(data, target, protected, positive=positive)
+        labels = inputs.target if positive is None else _as_told(inputs, chosen)
+        check = chosen.check(inputs.features, labels, inputs.protected)
+    scores = chosen.score_rows(read_table(data) if inputs is None else inputs.features)
+    write_table(pa.table({"score": scores, "decision": chosen.decide(scores)}), out)
+    selected = int((scores >= chosen.threshold_).sum())
+    print(
+        f"{selected:,} of {len(scores):,} rows ({100 * selected / len(scores):.3g} %) are decided "
+        f"{chosen.labels[1]!r}: those that score at least {chosen.threshold_:.6g}."
+    )
+    if check is not None:
+        _print_check(check, chosen)
+    print(f"Scores and decisions of {len(scores):,} rows written to {out}")
+
+
+def _as_told(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:
+    """Give the labels as the model calls them, by which of the table's is the positive one."""
+    if len(inputs.labels.classes) > 2:
+        raise ValueError(
+            f"`--target` {inputs.name!r} holds {len(inputs.labels.classes)} labels, and the model decides "
+            "between two: keep the rows of two."
+        )
+    if (inputs.labels.codes < 0).any():
+        raise ValueError(f"`--target` {inputs.name!r} is missing in some rows: drop those rows first.")
+    named = np.array(chosen.labels, dtype=object)
+    return named[inputs.labels.is_positive.astype(np.intp)]
+
+
+def _print_check(check: Check, chosen: ChosenModel) -> None:
+    names = [name for name in check.metrics if not name.endswith(("_low", "_high"))]
+    missing = float("nan")
+    print_table(
+        "At this threshold, with intervals",
+        ["metric", "value", "low", "high"],
+        [
+            [name, *(check.metrics.get(f"{name}{end}", missing) for end in ("", "_low", "_high"))]
+            for name in names
+            if name != "threshold"
+        ],
+    )
+    print(check.sentence)
+    kept = "kept" if check.budget_kept else "not kept"
+    print(f"The budget, {chosen.facts_.budget}, is {kept} on these rows.")
+    for note in check.notes:
+        print(f"Note: {note}")

@@ -1,0 +1,129 @@
+"""A fitted estimator without the rows that it learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+
+from fado.engine._base import FloatArray
+from fado.engine._layout import Form, Plan
+from fado.engine._schema import Schema
+from fado.engine._skops import read_estimator, write_estimator
+from fado.tabular import Table
+
+__all__ = ["SklearnScorer", "probabilities"]
+
+_ROUNDING = 1e-4  # of probabilities in single precision, and to spare
+
+
+def probabilities(estimator: Any, features: Any, n_classes: int) -> FloatArray:
+    """Give the probabilities of all classes, also of those that the estimator never saw.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted to codes of classes.
+    features : array, sparse matrix or DataFrame
+        As it takes them.
+    n_classes : int
+        How many classes there are.
+    """
+    predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
+    classes = np.asarray(estimator.classes_, dtype=np.intp)
+    if predicted.shape != (len(predicted), len(classes)):
+        raise ValueError(
+            f"`{type(estimator).__name__}` gave probabilities of shape {predicted.shape} for "
+            f"{len(classes)} classes: `predict_proba` must give one column per class."
+        )
+    spread = np.zeros((len(predicted), n_classes))
+    spread[:, classes] = predicted
+    sums = spread.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Rounding is put right; what is no distribution stays as it is, for those who read it to refuse.
+        return np.where(np.abs(sums - 1.0) <= _ROUNDING, spread / sums, spread)
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnScorer:
+    """A fitted estimator, and how to lay out rows for it; see `fado.engine.Scorer`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted to 0 and 1.
+    plan : Plan
+        How to lay out rows.
+    """
+
+    estimator: Any
+    plan: Plan
+
+    kind: ClassVar[str] = "sklearn"
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table that the estimator learnt from."""
+        return self.plan.schema
+
+    def score(self, table: Table) -> FloatArray:
+        """Give every row's probability of class 1."""
+        from threadpoolctl import threadpool_limits
+
+        features = self.plan.lay_out(table, None)
+        try:
+            with threadpool_limits(1):
+                return probabilities(self.estimator, features, 2)[:, 1]
+        except Exception as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give how to lay out rows, and the estimator as skops writes it."""
+        names = None if self.plan.names is None else self.plan.names.tolist()
+        if names is not None and not _are_names(names):
+            raise ValueError(
+                f"{type(self.estimator).__name__} cannot be saved: it learnt from columns whose names are "
+                "neither text nor whole numbers; rename them and train it again."
+            )
+        content, types = write_estimator(self.estimator)
+        plain = {
+            "kind": self.kind,
+            "form": self.plan.form,
+            "kept": list(self.plan.kept),
+            "schema": self.schema.to_plain(),
+            "names": names,
+            "types": types,
+        }
+        return plain, content
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> SklearnScorer:
+        """Read what `parts` gave."""
+        schema = Schema.from_plain(plain.get("schema", {}))
+        form: Any = plain.get("form")
+        kept, names, types = (plain.get(key) for key in ("kept", "names", "types"))
+        if not (
+            form in get_args(Form)
+            and isinstance(kept, list)
+            and all(isinstance(j, int) and 0 <= j < len(schema.names) for j in kept)
+            and ((form == "frame") is (names is not None))
+            and (names is None or (_are_names(names) and len(names) == len(kept)))
+            and isinstance(types, list)
+        ):
+            raise ValueError("The columns that the estimator takes are not told as they should be.")
+        return cls(read_estimator(content, types), Plan(form, tuple(kept), schema, _index(names)))
+
+
+def _are_names(given: Any) -> bool:
+    return isinstance(given, list) and all(
+        isinstance(own, str | int) and not isinstance(own, bool) for own in given
+    )
+
+
+def _index(names: list[str | int] | None) -> Any:
+    import pandas as pd
+
+    return None if names is None else pd.Index(names)

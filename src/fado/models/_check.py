@@ -1,0 +1,158 @@
+"""Whether the line is still held, on rows that a model has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.metrics import measure
+from fado.models._facts import Facts
+from fado.tabular import Problem, group_rows, small_groups, tell_small
+
+__all__ = ["Check", "check_line", "is_positive"]
+
+_TWO_SIDED = 0.95
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of holding a model against its line on some rows.
+
+    Parameters
+    ----------
+    held : bool or None
+        Whether the line is held; None if that cannot be told.
+    sentence : str
+        The same in words, with the ratio and its interval.
+    metrics : mapping of str to float
+        At the model's threshold, each with its ends ``_low`` and ``_high``.
+    budget_kept : bool
+        Whether the threshold keeps the budget on these rows too.
+    notes : tuple of str
+        What else there is to know: groups that are left out, what is undefined, what an interval allows.
+    """
+
+    held: bool | None
+    sentence: str
+    metrics: Mapping[str, float]
+    budget_kept: bool
+    notes: tuple[str, ...]
+
+
+def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bool_]:
+    """Tell which rows hold the positive label, the second of two, refusing labels that are neither."""
+    labels = problem.labels
+    strange = [label for label in labels.classes if label not in classes]
+    if strange:
+        raise ValueError(
+            f"`y` holds the label {strange[0]!r}, and the model tells {classes[0]!r} from {classes[1]!r}: "
+            "give these labels."
+        )
+    if len(labels.classes) == 1:
+        raise ValueError(
+            f"`y` holds one label only ({labels.classes[0]!r}): a model is checked on rows of both labels."
+        )
+    return labels.codes == labels.classes.index(classes[1])
+
+
+def check_line(
+    problem: Problem,
+    positive: npt.NDArray[np.bool_],
+    scores: npt.NDArray[np.float64],
+    threshold: float,
+    facts: Facts,
+    *,
+    n_boot: int,
+    random_state: int | None,
+) -> Check:
+    """Measure decisions at a threshold, and hold the ratio that was aimed at against its line.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows; it has protected attributes.
+    positive : ndarray of bool
+        Which of them hold the positive label.
+    scores : ndarray
+        Theirs.
+    threshold : float
+        From which score on a row is decided positive.
+    facts : Facts
+        The ratio, its line and the confidence asked for.
+    n_boot, random_state
+        See `fado.metrics.evaluate`.
+    """
+    groups = group_rows(problem.protected)
+    small = small_groups(groups.sizes, facts.min_group_size)
+    metrics, reasons = measure(
+        positive,
+        scores,
+        groups.codes,
+        groups.names,
+        budget=facts.budget,
+        n_boot=n_boot,
+        random_state=random_state,
+        threshold=threshold,
+        sample_weight=problem.sample_weight,
+        left_out=small,
+        confidence=_TWO_SIDED if facts.confidence is None else 2 * facts.confidence - 1,
+    )
+    notes = list(reasons)
+    if small.any():
+        told = tell_small(groups.names, groups.sizes, small, facts.min_group_size)
+        notes.insert(0, f"{told} {'is' if small.sum() == 1 else 'are'} left out of ratios.")
+    names = [variable.name for variable in problem.protected]
+    if problem.names_given and sorted(names) != sorted(facts.protected):
+        drawn, these = (" and ".join(map(repr, own)) for own in (facts.protected, names))
+        notes.append(f"The line was drawn between the groups of {drawn}, and these are those of {these}.")
+    held = _held(metrics, facts)
+    if facts.confidence is None:
+        notes += _doubts(metrics, facts, held)
+    return Check(held, _sentence(metrics, facts, held), metrics, facts.budget.kept(metrics), tuple(notes))
+
+
+def _held(metrics: Mapping[str, float], facts: Facts) -> bool | None:
+    name = facts.ratio if facts.confidence is None else f"{facts.ratio}_low"
+    number = metrics.get(name, float("nan"))
+    return None if np.isnan(number) else _is_above(number, facts.at_least)
+
+
+def _is_above(number: float, line: float) -> bool:
+    """Compare a quotient of rates with the line: 0.08 / 0.1 is less than 0.8 by rounding alone."""
+    return bool(number >= line - _ROUNDING)
+
+
+def _doubts(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> list[str]:
+    """Say so where these rows are too few to be sure."""
+    low, high = (metrics.get(f"{facts.ratio}{end}", float("nan")) for end in ("_low", "_high"))
+    if np.isnan(low):
+        return []
+    if held and not _is_above(low, facts.at_least):
+        return ["The interval holds ratios below the line too: these rows are too few to be sure."]
+    if held is False and _is_above(high, facts.at_least):
+        return ["The interval holds ratios above the line too: these rows are too few to be sure."]
+    return []
+
+
+def _sentence(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> str:
+    asked = f"at least {facts.at_least:g} asked"
+    if facts.confidence is not None:
+        asked = f"a lower end of {asked}, at a confidence of {100 * facts.confidence:g} %"
+    number, low, high = (metrics.get(f"{facts.ratio}{end}", float("nan")) for end in ("", "_low", "_high"))
+    if np.isnan(number):
+        return f"Whether the line is held cannot be told: {facts.ratio} is undefined, {asked}."
+    deciding = number if facts.confidence is None else low
+    digits = 3
+    while held is not None and _is_above(round(deciding, digits), facts.at_least) is not held:
+        digits += 1  # 0.79998 is not 0.8
+    told = f"{facts.ratio} {number:.{digits}f}"
+    if not np.isnan(low):
+        told += f" ({low:.{digits}f} to {high:.{digits}f})"
+    if held is None:
+        return f"Whether the line is held cannot be told: {told} has no interval, {asked}."
+    return f"The line is {'held' if held else 'not held'}: {told}, {asked}."

@@ -1,0 +1,256 @@
+"""The model that was chosen, as its user holds it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._files import replacing
+from fado._validation import check_count
+from fado.engine import Scorer
+from fado.models._card import card_content
+from fado.models._check import Check, check_line, is_positive
+from fado.models._facts import Facts
+from fado.models._plain import label_from, label_to
+from fado.reporting import card_page, card_text
+from fado.tabular import Table, read_problem
+
+__all__ = ["ChosenModel"]
+
+FloatArray = npt.NDArray[np.float64]
+_MOST_DRAWS = 1_000_000
+
+
+class ChosenModel:
+    """A fitted model, the threshold at which it decides, and what is known of how it was chosen.
+
+    It predicts as scikit-learn's classifiers do, and its scorers take it; it is not to be fitted or cloned.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        What `fado.engine.detach` left of the fitted model.
+    classes : tuple
+        The negative and the positive label: text, whole numbers, numbers or booleans.
+    threshold : float
+        From which score on a row is decided positive.
+    metrics : mapping of str to float
+        What the model was chosen by.
+    facts : Facts
+        How it was made and chosen.
+    sample_weight : ndarray, optional
+        The weights of the rows that it learnt from.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The negative label and the positive one, in this order, whichever is larger.
+    threshold_ : float
+        From which score on a row is decided positive.
+    metrics_ : dict of str to float
+        What the model was chosen by.
+    sample_weight_ : ndarray or None
+        The weights of the rows that it learnt from.
+    facts_ : Facts
+        How it was made and chosen.
+    reached_ : bool
+        Whether it reached the line where it was chosen.
+    n_features_in_ : int
+        How many columns it learnt from.
+    feature_names_in_ : ndarray of str
+        What they are called; not there if it learnt from an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fado.engine import SklearnEngine, Task, detach
+    >>> from fado.metrics import Budget
+    >>> from fado.models import ChosenModel, Facts
+    >>> from fado.tabular import Table, Variable
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> late = Variable("y", "classes", (X[:, 0] > 0).astype(np.int32), ("in time", "late"))
+    >>> task = Task(LogisticRegression(), late, np.arange(200), seed=0)
+    >>> scorer = detach(SklearnEngine(Table.from_input(X)).fit(task))
+    >>> facts = Facts(target="payment", protected=["sex"], ratio="fpr_ratio", at_least=0.8,
+    ...               budget=Budget("threshold", 0.6), reached=True)
+    >>> model = ChosenModel(scorer, classes=("in time", "late"), threshold=0.6, metrics={}, facts=facts)
+    >>> model.predict([[-0.5], [0.02], [0.5]])
+    array(['in time', 'in time', 'late'], dtype='<U7')
+    >>> model.predict_proba([[0.0]]).round(2)
+    array([[0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        *,
+        classes: tuple[Any, Any],
+        threshold: float,
+        metrics: Mapping[str, float],
+        facts: Facts,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> None:
+        negative, positive = (label_from(label_to(label)) for label in classes)
+        if negative == positive:
+            raise ValueError(f"`classes` must be two different labels, got {positive!r} twice.")
+        if np.isnan(threshold):
+            raise ValueError("`threshold` must be a number, got nan.")
+        self.scorer = scorer
+        self.labels = (negative, positive)
+        self.threshold_ = float(threshold)
+        self.metrics_ = {str(name): float(value) for name, value in metrics.items()}
+        self.facts_ = facts
+        self.sample_weight_ = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        facts = self.facts_
+        aim = f"{facts.ratio} of at least {facts.at_least:g} {'reached' if facts.reached else 'not reached'}"
+        return f"ChosenModel({facts.estimator or self.scorer.kind}, threshold={self.threshold_:.6g}, {aim})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(multi_class=False),
+        )
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The negative and the positive label."""
+        alike = type(self.labels[0]) is type(self.labels[1])
+        return np.array(self.labels, dtype=None if alike else object)
+
+    @property
+    def reached_(self) -> bool:
+        """Whether the line was reached where the model was chosen."""
+        return self.facts_.reached
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns the model learnt from."""
+        if self.scorer.schema is None:
+            raise AttributeError("A model that says the same of every row has no `n_features_in_`.")
+        return len(self.scorer.schema.names)
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """The names of the columns that the model learnt from."""
+        if self.scorer.schema is None or not self.scorer.schema.named:
+            raise AttributeError("The model learnt from columns without names: no `feature_names_in_`.")
+        return np.array(self.scorer.schema.names, dtype=object)
+
+    def score_rows(self, X: Any) -> FloatArray:
+        """Give every row's score: its probability of the positive label.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table
+            Columns are found by name, in any order; where there are none, by position.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._score(Table.from_input(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Give every row's probabilities of the negative and the positive label, as `classes_` has them."""
+        scores = self.score_rows(X)
+        return np.column_stack([1.0 - scores, scores])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Decide: the positive label for every row that scores at least `threshold_`."""
+        return self.decide(self.score_rows(X))
+
+    def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
+        """Give the labels that scores lead to."""
+        return self.classes_[(scores >= self.threshold_).astype(np.intp)]
+
+    def check(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        *,
+        n_boot: int = 200,
+        random_state: int | None = 0,
+    ) -> Check:
+        """Tell whether the line is held on these rows, at `threshold_`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table
+            The features.
+        y : array-like of shape (n_rows,)
+            The true labels, both of them among the rows.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+            The protected attributes; the groups are their combinations.
+        n_boot : int, default=200
+            0 for no intervals; the threshold is given, so that any other number gives the same ones.
+        random_state : int or None, default=0
+            The seed of the draws, of which a given threshold needs none.
+
+        Returns
+        -------
+        Check
+            Whether the line is held, in words too, and all metrics with their intervals.
+        """
+        check_count("n_boot", n_boot, 0, _MOST_DRAWS)
+        problem = read_problem(X, y, sensitive_features)
+        if not problem.protected:
+            raise ValueError("`sensitive_features` is needed: without groups there is no ratio to check.")
+        positive = is_positive(problem, self.labels)
+        scores = self._score(problem.table)
+        return check_line(
+            problem,
+            positive,
+            scores,
+            self.threshold_,
+            self.facts_,
+            n_boot=int(n_boot),
+            random_state=random_state,
+        )
+
+    def card(self) -> str:
+        """Give the model's card as Markdown: what it does, what it reached, what it does not promise."""
+        return card_text(self._content())
+
+    def card_page(self, path: str | os.PathLike[str]) -> None:
+        """Write the model's card as one page that loads nothing; the name must end in .html."""
+        if Path(path).suffix.lower() != ".html":
+            raise ValueError(f"A card's page must end in .html, got {str(path)!r}.")
+        with replacing(path) as temporary:
+            temporary.write_text(card_page(self._content()), encoding="utf-8")
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write all of it into a directory, whole or not at all; `fado.load_model` reads it.
+
+        Parameters
+        ----------
+        directory : path-like
+            A new one, an empty one, or one that holds a saved model and nothing else, which is replaced.
+        """
+        from fado.models._saved import write
+
+        write(self, directory)
+
+    def _score(self, table: Table) -> FloatArray:
+        if table.n_rows == 0:
+            raise ValueError("`X` has no rows (n_samples = 0): give at least one.")
+        scores = self.scorer.score(table)
+        finite = np.isfinite(scores)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(f"The model gives row {row} the score {scores[row]}: it cannot decide by that.")
+        return scores
+
+    def _content(self) -> dict[str, Any]:
+        return card_content(self.facts_, self.labels, self.threshold_, self.scorer.schema)

@@ -1,0 +1,80 @@
+r"""The card as Markdown text.
+
+Whatever the data contain stays on its line and changes nothing around it: characters that Markdown reads are
+escaped, and those that cannot be seen are written out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["card_text"]
+
+# What begins or ends emphasis, code, links, images, HTML, tables, entities or formulas; addresses that some
+# readers turn into links; and underscores, except within words, where they mean nothing.
+_MARKS = re.compile(r"[\\`*\[\]<>|&~$@!]|(?<=[a-z]):(?=//)|(?<=www)\.|(?<!\w)_|_(?!\w)", re.IGNORECASE)
+_STARTS = re.compile(r"^(\d*)([#+=.)-])")
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+
+
+def card_text(content: dict[str, Any]) -> str:
+    r"""Render a card as Markdown.
+
+    Parameters
+    ----------
+    content : dict
+        See `card_page`.
+
+    Examples
+    --------
+    >>> table = {"header": ["group"], "rows": [["# <b>"]]}
+    >>> section = {"title": "Groups", "texts": ["Two."], "points": []} | table
+    >>> print(card_text({"title": "Card", "lead": ["Hello."], "sections": [section], "footer": "End."}))
+    # Card
+    <BLANKLINE>
+    Hello.
+    <BLANKLINE>
+    ## Groups
+    <BLANKLINE>
+    Two.
+    <BLANKLINE>
+    | group |
+    | --- |
+    | # \<b\> |
+    <BLANKLINE>
+    End.
+    <BLANKLINE>
+    """
+    blocks = [f"# {_line(content['title'])}", *map(_line, content["lead"])]
+    for section in content["sections"]:
+        blocks.append(f"## {_line(section['title'])}")
+        blocks += map(_line, section["texts"])
+        if section["points"]:
+            blocks.append("\n".join(f"- {_line(point)}" for point in section["points"]))
+        if section["rows"]:
+            rule = " | ".join(["---"] * len(section["header"]))
+            rows = "\n".join(map(_row, section["rows"]))
+            blocks.append(f"{_row(section['header'])}\n| {rule} |\n{rows}")
+    return "\n\n".join([*blocks, _line(content["footer"])]) + "\n"
+
+
+def _line(text: str) -> str:
+    """Give a text that may begin a line, and begins neither a heading nor a list by it."""
+    return _STARTS.sub(lambda start: f"{start[1]}\\{start[2]}", _escaped(text.strip()))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    return _MARKS.sub(lambda mark: "\\" + mark[0], "".join(map(_visible, text)))
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) in _INVISIBLE:
+        return f"\\u{ord(character):04x}"
+    return character

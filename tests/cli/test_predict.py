@@ -1,0 +1,146 @@
+"""`fado predict`, as a user runs it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from tests.models.made import LATE, SEX, N, X, chosen, fitted
+from typer.testing import CliRunner
+
+from fado.cli._app import build_app
+
+MODEL = chosen()
+AGE = np.random.default_rng(1).integers(18, 80, N)
+FRAME = X.assign(sex=SEX, age=AGE, late=np.where(LATE, "yes", "no"))
+
+
+@pytest.fixture
+def files(tmp_path):
+    MODEL.save(tmp_path / "model")
+    FRAME.to_parquet(tmp_path / "data.parquet")
+    return tmp_path
+
+
+def predict(files, *more, data="data.parquet", out="scores.parquet", model="model"):
+    words = ["predict", files / model, files / data, "--out", files / out, *more]
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+def refusal(done):
+    assert done.exit_code == 2, done.output
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_scores_and_decisions_are_those_of_the_model(files):
+    done = predict(files)
+    assert done.exit_code == 0, done.output
+    written = pd.read_parquet(files / "scores.parquet")
+    assert written.columns.tolist() == ["score", "decision"]
+    np.testing.assert_array_equal(written["score"], MODEL.score_rows(X))
+    assert written["decision"].tolist() == MODEL.predict(X).tolist()
+    selected = int((written["decision"] == "yes").sum())
+    assert f"{selected} of {N} rows ({100 * selected / N:.3g} %) are decided 'yes'" in done.stdout
+    assert "line" not in done.stdout
+
+
+def test_a_csv_file_gives_the_same_scores(files):
+    FRAME.to_csv(files / "data.csv", index=False)
+    assert predict(files, data="data.csv", out="scores.csv").exit_code == 0
+    written = pd.read_csv(files / "scores.csv")
+    np.testing.assert_allclose(written["score"], MODEL.score_rows(X), rtol=0, atol=1e-15)
+    assert written["decision"].tolist() == MODEL.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("protected", "groups"), [("sex", SEX), ("age>=50", AGE >= 50), ("sex == f & age >= 50", None)]
+)
+def test_with_labels_and_groups_the_line_is_checked(files, protected, groups):
+    groups = (SEX == "f") & (AGE >= 50) if groups is None else groups
+    check = MODEL.check(X, FRAME["late"], pd.Series(groups, name=protected))
+    done = predict(files, "--target", "late", "--protected", protected)
+    assert done.exit_code == 0, done.output
+    assert check.sentence in done.stdout
+    shown = re.search(r"fpr_ratio\s+(\S+)\s+(\S+)\s+(\S+)", done.stdout).groups()
+    for text, end in zip(shown, ("", "_low", "_high"), strict=True):
+        number = check.metrics[f"fpr_ratio{end}"]
+        assert text == ("-" if np.isnan(number) else f"{number:.3f}")
+    kept = "kept" if check.budget_kept else "not kept"
+    assert f"The budget, a false-positive rate of at most 10 %, is {kept} on these rows." in done.stdout
+    assert ("drawn between the groups of 'sex'" in done.stdout) is (protected != "sex")
+
+
+def test_a_line_that_is_not_held_is_no_error(files):
+    chosen(at_least=0.99, ratio="selection_rate_ratio").save(files / "strict")
+    done = predict(files, "--target", "late", "--protected", "sex", model="strict")
+    assert done.exit_code == 0
+    assert "The line is not held: selection_rate_ratio 0." in done.stdout
+    assert (files / "scores.parquet").exists()
+
+
+def test_labels_that_are_written_otherwise_are_told_by_the_positive_one(files):
+    FRAME.assign(late=np.where(LATE, "B", "A")).to_parquet(files / "data.parquet")
+    words = ["--target", "late", "--protected", "sex"]
+    done = predict(files, *words)
+    assert refusal(done) == (
+        "error: `--target` holds the label 'A', and the model tells 'no' from 'yes': give these labels."
+    )
+    done = predict(files, *words, "--positive", "B")
+    assert MODEL.check(X, np.where(LATE, "yes", "no"), SEX).sentence in done.stdout
+
+
+def test_columns_without_names_are_found_by_place(files):
+    numbers = X[["debts", "flag"]].fillna(0.0).astype(float)
+    model = chosen(fitted(numbers.to_numpy(), LogisticRegression())[0])
+    model.save(files / "array")
+    numbers.assign(late=FRAME["late"]).to_parquet(files / "data.parquet")
+    done = predict(files, "--target", "late", "--protected", "flag", model="array")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(
+        pd.read_parquet(files / "scores.parquet")["score"], model.score_rows(numbers.to_numpy())
+    )
+    assert "must have the 2 columns that the model learnt from, got 3" in refusal(
+        predict(files, model="array")
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--target", "late"], "`--target` and `--protected` go together"),
+        (["--protected", "sex"], "`--target` and `--protected` go together"),
+        (["--positive", "yes"], "`--positive` names a label of `--target`: give both."),
+        (["--target", "lates", "--protected", "sex"], "no column 'lates'; did you mean 'late'?"),
+        (["--target", "late", "--protected", "sexe"], "'sexe'"),
+        (
+            ["--target", "late", "--protected", "sex", "--positive", "maybe"],
+            "`--positive maybe` is not a label",
+        ),
+        (["--target", "age", "--protected", "sex"], "`--target` holds the label 18"),
+        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' holds 62 labels"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_checked_is_said_in_a_sentence(files, more, told):
+    assert told in refusal(predict(files, *more))
+    assert not (files / "scores.parquet").exists()
+
+
+def test_rows_of_one_label_are_said_in_a_sentence(files):
+    FRAME[~LATE].to_parquet(files / "data.parquet")
+    for more in ([], ["--positive", "no"]):
+        told = refusal(predict(files, "--target", "late", "--protected", "sex", *more))
+        assert "`--target` holds one label only" in told
+
+
+def test_bad_tables_and_directories_are_said_in_a_sentence(files):
+    FRAME.drop(columns="town").to_parquet(files / "fewer.parquet")
+    assert "no column 'town', which the model learnt from" in refusal(predict(files, data="fewer.parquet"))
+    assert "There is no file" in refusal(predict(files, data="none.parquet"))
+    assert "There is no saved model in" in refusal(predict(files, model="none"))
+    assert "must end in .csv or .parquet" in refusal(predict(files, out="scores.txt"))
+    assert "which is read as well" in refusal(predict(files, out="data.parquet"))
+    (files / "model" / "model.txt").write_bytes(b"tree\n")
+    assert "model.txt' is damaged or of another model" in refusal(predict(files))
