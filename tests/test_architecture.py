@@ -24,6 +24,8 @@ ORDER = [
     "utility",
     "interventions",
     "reporting",
+    "models",
+    "aim",
     "exploration",
     "experiment",
     "cli",

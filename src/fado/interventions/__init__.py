@@ -15,6 +15,7 @@ from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
 from fado.interventions._sampling import PrevalenceSampling
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._untouched import NoIntervention
+from fado.interventions._utilities import row_utilities, value_rows
 from fado.interventions._weights import mean_one, minmax
 
 __all__ = [
@@ -34,4 +35,6 @@ __all__ = [
     "mean_one",
     "minmax",
     "register_intervention",
+    "row_utilities",
+    "value_rows",
 ]

@@ -8,6 +8,7 @@ from fado.tabular._comparisons import (
     source_column,
     source_columns,
 )
+from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, weights_of
 from fado.tabular._groups import Groups, group_rows, warn_of_missing
@@ -41,6 +42,7 @@ __all__ = [
     "column_from",
     "columns_equal_to",
     "columns_that_determine",
+    "deal_rows",
     "ending_of",
     "group_rows",
     "is_pattern",

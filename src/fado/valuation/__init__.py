@@ -1,7 +1,7 @@
 """Values for rows: what each is worth for the target and for protected attributes."""
 
 from fado.valuation._alignment import check_alignment
-from fado.valuation._base import BaseValuator
+from fado.valuation._base import BaseValuator, read_judge, seed_from
 from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
 from fado.valuation._registry import make_valuator, register_valuator, valuator_names
 from fado.valuation._result import Valuation
@@ -28,8 +28,10 @@ __all__ = [
     "compare_effects",
     "forecast_removals",
     "make_valuator",
+    "read_judge",
     "register_valuator",
     "removal_effects",
     "retraining_check",
+    "seed_from",
     "valuator_names",
 ]

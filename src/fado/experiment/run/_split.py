@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._messages import list_names
-from fado.experiment.config import Config, SplitConfig
+from fado.experiment.config import GIVEN, Config, SplitConfig
+from fado.tabular import deal_rows
 
 __all__ = ["PARTS", "check_parts", "split_at_random", "split_by_column", "split_rows"]
 
@@ -84,18 +85,8 @@ def split_at_random(
         Which rows belong together, 0, 1, 2, ...: whole blocks go to a part. A block counts for the rarest of
         its rows' cells.
     """
-    blocks = np.arange(len(cells)) if blocks is None else blocks
-    sizes = np.bincount(blocks)
-    rarest = np.lexsort((cells, np.bincount(cells)[cells], blocks))[np.cumsum(sizes) - sizes]
-    stratum = cells[rarest]
-    drawn = np.empty(len(sizes), dtype=np.int64)
-    edges = np.cumsum(shares)[:-1]
-    for cell in np.unique(stratum):
-        members = generator.permutation(np.flatnonzero(stratum == cell))
-        before = np.cumsum(sizes[members]) - sizes[members]
-        place = (before + generator.random() * sizes[members]) / sizes[members].sum()
-        drawn[members] = np.searchsorted(edges, place, side="right")
-    return {part: np.flatnonzero(drawn[blocks] == number) for number, part in enumerate(PARTS)}
+    dealt = deal_rows(cells, shares, generator, blocks)
+    return {part: np.flatnonzero(dealt == number) for number, part in enumerate(PARTS)}
 
 
 def check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config: Config) -> None:
@@ -114,6 +105,8 @@ def check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config:
 def _remedy(part: str, config: Config) -> str:
     """Say where a part's rows come from, and what gives it others."""
     split, given = config.split, getattr(config.split, part)
+    if split.method == GIVEN:
+        return "hand over other rows for it"
     together = ""
     if config.data.groups is not None and (split.column is None or isinstance(given, float)):
         together = f" (rows of equal {config.data.groups!r}, `data.groups`, stay together)"

@@ -1,0 +1,297 @@
+"""An estimator whose weights are aimed at a ratio between groups."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from fado._messages import warn_user
+from fado._validation import check_choice, check_count, check_share
+from fado.aim._aiming import Aim
+from fado.aim._settings import check_confidence, check_line, check_within, read_folds, two_classes
+from fado.aim._training import check_estimator_fits
+from fado.engine import detach
+from fado.execution import n_workers
+from fado.interventions import minmax, row_utilities, value_rows
+from fado.metrics import RATIO_NAMES, Budget
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    Problem,
+    Table,
+    check_min_group_size,
+    note_features,
+    read_problem,
+    warn_of_missing,
+)
+from fado.valuation import read_judge, seed_from
+
+__all__ = ["AimedEstimator"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_FITS = 1_000
+
+
+class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Train a classifier so that a ratio between groups reaches a line, at the least loss of performance.
+
+    Rows are weighed by their label and by how likely they belong to each group. One strength per group is
+    moved, fit after fit, until the ratio on held-out rows reaches the line, and then back towards it. The
+    model needs no group to decide. If the untouched model is above the line, it is left alone.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What is trained: one that takes `sample_weight` and gives probabilities, or a pipeline that ends in
+        one.
+    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+        The ratio: the lowest of the groups' rates over the highest.
+    at_least : float, default=0.8
+        The line, in (0, 1].
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive.
+    confidence : float, optional
+        In (0.5, 1). Then the ratio's lower bound, which is below the truth with this probability, must reach
+        the line; without it, the estimate must.
+    max_fits : int, default=12
+        Most fits on the way; models of the attribute, and the last fit on all rows, do not count. With `cv`
+        each stands for as many fits as there are folds.
+    utility : utility, optional
+        Multiplies weights by ``floor + (1 - floor) * minmax(utility)`` of the rows' values.
+    floor : float, default=0.3
+        The least of that factor.
+    validation_fraction : float, default=0.25
+        The share of rows that is held out to judge by, if neither `judge` nor `cv` says otherwise.
+    cv : int or iterable of (train, test) positions, optional
+        Judge every row by a model that was trained on the other folds instead: for few rows.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table are neither compared nor weighed.
+    random_state : int, RandomState or None, default=None
+        The seed of the split, the models of the attribute and an estimator without one.
+    budget : pair, optional
+        Another budget instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the judged
+        rows, or ``("threshold", 0.5)``.
+    n_jobs : int, optional
+        Fits side by side, where there are several; None uses every core. It changes no result.
+
+    Attributes
+    ----------
+    reached_ : bool
+        Whether the line was reached on the judged rows; if not, the closest model is kept, and `why_` says
+        why.
+    threshold_ : float
+        The score from which on `predict` decides for the positive label.
+    metrics_ : dict of str to float
+        What the kept model of the path achieves on the judged rows, with intervals.
+    sample_weight_ : ndarray of shape (n_rows,)
+        The weights of the final model, before an incoming `sample_weight`.
+    path_ : DataFrame
+        One row per fit, the untouched model first: ``strength`` (of the two groups that were moved furthest
+        apart), ``tpr``, ``ratio``, ``low``, ``high``, ``threshold``, ``reached``, and ``strength[group]`` of
+        each group.
+    told_ : float or None
+        How much of the doubt about rows' groups the features take away, from 0 to 1, if the line was not
+        reached; else None.
+    classes_ : ndarray
+        The two labels; the second is the positive one.
+
+    Notes
+    -----
+    Without `judge` the final model is trained once more on all rows, with the strengths of the path; the
+    threshold is that of the path's model, which saw fewer. With `judge` the model of the path is the final
+    one. Figures of judged rows flatter the model a little, as it was chosen by them: keep test rows apart.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> from fado import AimedEstimator
+    >>> from fado.datasets import make_account_fraud
+    >>> X = make_account_fraud(6000, random_state=0)
+    >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
+    >>> model = AimedEstimator(LGBMClassifier(n_estimators=20), at_least=0.8, random_state=0)
+    >>> model.fit(X, y, sensitive_features=old).reached_
+    True
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True, "judge": True}
+
+    def __init__(
+        self,
+        estimator: Any,
+        ratio: str = "fpr_ratio",
+        at_least: float = 0.8,
+        max_fpr: float = 0.05,
+        confidence: float | None = None,
+        max_fits: int = 12,
+        utility: Any = None,
+        floor: float = 0.3,
+        validation_fraction: float = 0.25,
+        cv: Any = None,
+        min_group_size: int = MIN_GROUP_SIZE,
+        random_state: Any = None,
+        budget: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.ratio = ratio
+        self.at_least = at_least
+        self.max_fpr = max_fpr
+        self.confidence = confidence
+        self.max_fits = max_fits
+        self.utility = utility
+        self.floor = floor
+        self.validation_fraction = validation_fraction
+        self.cv = cv
+        self.min_group_size = min_group_size
+        self.random_state = random_state
+        self.budget = budget
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        judge: Any = None,
+        valuation: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> AimedEstimator:
+        """Train, judge and move the weights until the ratio reaches the line.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features, all of which the estimator sees.
+        y : array-like of shape (n_rows,)
+            The target, of two classes.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+            The protected attributes; several are crossed. Without any the estimator is trained as it is, with
+            a warning.
+        judge : tuple of (X, y, sensitive_features), optional
+            Rows to judge by, instead of some that are held out.
+        valuation : Valuation, optional
+            The values of these rows, for a `utility`; made on the way if there are none.
+        sample_weight : array-like of shape (n_rows,), optional
+            What each row counts, in training and in the rates of held-out rows.
+        groups : array-like of shape (n_rows,), optional
+            Which rows belong together: held out together.
+
+        Returns
+        -------
+        self
+        """
+        aim = self._aim()
+        problem = read_problem(
+            X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
+        )
+        labels = two_classes(problem)
+        warn_of_missing(problem.protected)
+        set_apart = None if judge is None else read_judge(judge)
+        factor = self._utility_factor(problem, valuation, X, y, sensitive_features, sample_weight, groups)
+        aimed = aim.run(self.estimator, problem, set_apart, factor)
+        path, positive = aimed.path, labels.positive or 0
+        learnt = {
+            "scorer_": detach(aimed.model),
+            "_learnt_sparse": problem.table.is_sparse,
+            "classes_": np.asarray([labels.classes[1 - positive], labels.classes[positive]]),
+            "reached_": path.reached,
+            "why_": "" if path.reached else path.why_missed(aimed.judged, aimed.told),
+            "threshold_": path.metrics[path.best]["threshold"],
+            "metrics_": path.metrics[path.best],
+            "sample_weight_": aimed.weights,
+            "path_": path.frame(aim.ratio, aimed.judged.compared),
+            "told_": aimed.told,
+        }
+        # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
+        self.__dict__.update(learnt)
+        note_features(self, problem.table)
+        if not path.reached:
+            warn_user(self.why_)
+        return self
+
+    def _aim(self) -> Aim:
+        """Check the settings, and gather them."""
+        check_estimator_fits(self.estimator)
+        check_choice("ratio", self.ratio, RATIO_NAMES)
+        check_min_group_size(self.min_group_size)
+        return Aim(
+            ratio=self.ratio,
+            at_least=check_line(self.at_least),
+            budget=Budget.read(self.budget, self.max_fpr),
+            confidence=check_confidence(self.confidence),
+            max_fits=check_count("max_fits", self.max_fits, 1, MOST_FITS),
+            validation_fraction=check_within("validation_fraction", self.validation_fraction, 0, 1),
+            cv=read_folds(self.cv),
+            min_group_size=self.min_group_size,
+            seed=seed_from(self.random_state),
+            workers=n_workers(self.n_jobs),
+        )
+
+    def _utility_factor(
+        self, problem: Problem, valuation: Any, X: Any, y: Any, z: Any, sample_weight: Any, groups: Any
+    ) -> FloatArray | None:
+        """Give what a mild utility makes of the rows' weights; None without one."""
+        if self.utility is None:
+            return None
+        if valuation is None:
+            given = {
+                "X": X,
+                "y": y,
+                "sensitive_features": z,
+                "sample_weight": sample_weight,
+                "groups": groups,
+            }
+            valuation = value_rows(None, problem, given, self.random_state)
+        utilities = minmax(row_utilities(self.utility, valuation, problem))
+        floor = check_share("floor", self.floor)
+        return floor + (1 - floor) * utilities
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Give the probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : table or array
+            The columns that the model was trained on, in any order if they have names. No group is needed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+        """
+        check_is_fitted(self)
+        table = Table.from_input(X)
+        if table.given_names is None and table.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        if self._learnt_sparse and not table.is_sparse:
+            from scipy.sparse import csr_matrix
+
+            table = Table.from_input(csr_matrix(np.asarray(X, dtype=np.float64)))
+        scores = self.scorer_.score(table)
+        return np.column_stack([1.0 - scores, scores])
+
+    def predict(self, X: Any) -> Any:
+        """Decide for the positive label where the probability reaches `threshold_`."""
+        check_is_fitted(self)
+        return self.classes_[(self.predict_proba(X)[:, 1] >= self.threshold_).astype(int)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.multi_class = False
+        own = get_tags(self.estimator).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = own.allow_nan, own.sparse
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,171 @@
+"""The rows that an aimed model is judged on: rates of groups, and a ratio held against a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._messages import list_names, warn_user
+from fado.aim._search import Step
+from fado.metrics import Budget, measure
+from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
+
+__all__ = ["JudgedRows", "compare_groups", "groups_of_judge", "positives_of_judge"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+
+DRAWS = 200
+# Of each ratio: the label of the rows that a group's rate is counted among (None for all), and whether it
+# counts those that are predicted positive.
+_RATES: dict[str, tuple[bool | None, bool]] = {
+    "fpr_ratio": (False, True),
+    "tpr_ratio": (True, True),
+    "fnr_ratio": (True, False),
+    "selection_rate_ratio": (None, True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Rows whose scores tell how far a model is from the line.
+
+    Parameters
+    ----------
+    positive : ndarray of bool
+        The rows of the positive label.
+    codes : ndarray of int
+        Each row's group.
+    names : tuple of str
+        What messages call the groups.
+    compared : ndarray of bool
+        Which groups are large enough to be compared.
+    weights : ndarray or None
+        What each row counts.
+    ratio : str
+        The ratio that is aimed at.
+    budget : Budget
+        What decides.
+    confidence : float
+        Of the interval: how often each of its ends is on the right side of the truth, at least.
+    seed : int
+        Of the intervals' draws.
+    """
+
+    positive: Bools
+    codes: Codes
+    names: tuple[str, ...]
+    compared: Bools
+    weights: FloatArray | None
+    ratio: str
+    budget: Budget
+    confidence: float
+    seed: int
+
+    def measure(self, scores: FloatArray) -> tuple[dict[str, float], list[str]]:
+        """Give all metrics with intervals, and why some are undefined."""
+        return measure(
+            self.positive,
+            scores,
+            self.codes,
+            self.names,
+            budget=self.budget,
+            n_boot=DRAWS,
+            random_state=self.seed,
+            sample_weight=self.weights,
+            left_out=~self.compared,
+            confidence=2 * self.confidence - 1,
+        )
+
+    def step(self, log_factors: FloatArray, scores: FloatArray, metrics: dict[str, float]) -> Step:
+        """Give what the search goes by."""
+        log_rates, errors = self._log_rates(scores, metrics["threshold"])
+        return Step(
+            tuple(log_factors.tolist()),
+            tuple(log_rates.tolist()),
+            tuple(errors.tolist()),
+            metrics["tpr"],
+            metrics[self.ratio],
+            metrics[f"{self.ratio}_low"],
+        )
+
+    def _log_rates(self, scores: FloatArray, threshold: float) -> tuple[FloatArray, FloatArray]:
+        """Give the logarithm of each compared group's rate, higher where its scores are, and its error.
+
+        Half an event more than there are keeps the logarithm finite.
+        """
+        label, of_predicted = _RATES[self.ratio]
+        counted = np.ones(len(scores), dtype=np.bool_) if label is None else self.positive == label
+        predicted = scores >= threshold
+        weights = np.ones(len(scores)) if self.weights is None else self.weights
+        events, members = (
+            np.bincount(self.codes[rows], weights[rows], minlength=len(self.names))
+            for rows in (counted & (predicted == of_predicted), counted)
+        )
+        rates = ((events + 0.5) / (members + 1.0))[self.compared]
+        scale = 1.0 if self.weights is None else weights.mean()  # as many rows as there are
+        errors = np.sqrt((1 - rates) / ((events[self.compared] + 0.5) / scale))
+        return np.log(rates) * (1 if of_predicted else -1), errors
+
+
+def compare_groups(training: Codes, judged: Codes, names: tuple[str, ...], min_group_size: int) -> Bools:
+    """Tell which groups are large enough in both the rows to learn from and those to judge by.
+
+    Raises
+    ------
+    ValueError
+        If a group that is large enough to be compared has no row to judge by.
+    """
+    sizes, there = (np.bincount(codes, minlength=len(names)) for codes in (training, judged))
+    small = small_groups(sizes, min_group_size) | small_groups(there, min_group_size) | (sizes == 0)
+    lacking = np.flatnonzero(~small & (there == 0))
+    if len(lacking):
+        told = list_names([names[group] for group in lacking])
+        raise ValueError(
+            f"The judged rows hold no row of group {told}: judge by rows of every group, or leave that group "
+            "out of the training rows."
+        )
+    if small.any():
+        total = sizes + there if judged is not training else sizes
+        told = tell_small(names, total, small, min_group_size)
+        warn_user(f"{told} {'is' if small.sum() == 1 else 'are'} not compared and not weighed.")
+    return ~small
+
+
+def groups_of_judge(problem: Problem, judge: Problem) -> Groups:
+    """Give the judged rows' groups the numbers that they have among the others; new ones come after them."""
+    own = problem.groups
+    if len(problem.protected) != len(judge.protected):
+        raise ValueError(
+            f"`judge` has {len(judge.protected)} protected attributes, and the rows to learn from have "
+            f"{len(problem.protected)}: give both the same."
+        )
+    theirs = judge.groups
+    if judge.protected and problem.names_given and judge.names_given:
+        by_name = {variable.name: variable for variable in judge.protected}
+        lacking = [variable.name for variable in problem.protected if variable.name not in by_name]
+        if lacking:
+            raise ValueError(f"`judge` has no protected attribute {lacking[0]!r}: give both the same.")
+        theirs = group_rows([by_name[variable.name] for variable in problem.protected])
+    new = [name for name in theirs.names if name not in own.names]
+    names = (*own.names, *new)
+    place = np.array([names.index(name) for name in theirs.names], dtype=np.int64)
+    return Groups(place[theirs.codes], names, names)
+
+
+def positives_of_judge(classes: tuple[Any, Any], judge: Problem) -> Bools:
+    """Tell which judged rows hold the positive label, the second of two."""
+    found = judge.labels.classes
+    strange = [label for label in found if label not in classes]
+    if strange:
+        raise ValueError(
+            f"`judge` has the label {strange[0]!r}, and the rows to learn from have {classes[0]!r} and "
+            f"{classes[1]!r}: give both the same labels."
+        )
+    if len(found) == 1:
+        raise ValueError(f"`judge` holds one label only ({found[0]!r}): judge by rows of both labels.")
+    return judge.labels.codes == found.index(classes[1])

@@ -1,0 +1,123 @@
+"""How likely each row belongs to each group, told by models that did not see it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.engine import LightGBMEngine, Task, default_estimators
+from fado.execution import ThreadExecutor
+from fado.tabular import Table, Variable, deal_rows
+
+__all__ = ["Memberships", "find_memberships"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Memberships:
+    """Each row's probabilities of the groups, out of bag.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_groups)
+        Given the features and, if models saw it, the label.
+    told : float
+        How much of the doubt about a row's group the features take away, beside the label if models saw it:
+        from 0 for none to 1 for all of it. Below 0, models know less than the groups' shares do.
+    """
+
+    probabilities: FloatArray
+    told: float
+
+
+def find_memberships(
+    table: Table,
+    positive: Bools,
+    codes: Codes,
+    n_groups: int,
+    *,
+    seed: int,
+    workers: int,
+    sample_weight: FloatArray | None = None,
+    blocks: Codes | None = None,
+    given_label: bool = True,
+) -> Memberships:
+    """Learn the group from the features and the label, and ask of every row a model that did not see it.
+
+    Parameters
+    ----------
+    table : Table
+        The features: all that the estimator sees.
+    positive : ndarray of bool
+        The rows of the positive label.
+    codes : ndarray of int
+        Each row's group; every group has rows.
+    n_groups : int
+        How many there are.
+    seed : int
+        Of the folds and the models.
+    workers : int
+        Fits side by side; they change nothing.
+    sample_weight : ndarray, optional
+        What rows count.
+    blocks : ndarray of int, optional
+        Which rows stay together in or out of a fold.
+    given_label : bool
+        Whether models see the label beside the features.
+    """
+    target = Variable("y", "classes", positive.astype(np.int32), (False, True))
+    group = Variable(
+        "group", "classes", codes.astype(np.int32), tuple(range(n_groups)), sees_target=given_label
+    )
+    folds = deal_rows(2 * codes + positive, [1 / FOLDS] * FOLDS, np.random.default_rng([seed, 2]), blocks)
+    engine = LightGBMEngine(table, target, workers)
+    estimator = default_estimators(table.n_columns + 1)[0]
+    tasks = [_task(estimator, group, folds, fold, seed, sample_weight) for fold in np.unique(folds).tolist()]
+    engine.prepare(tasks)
+    probabilities = np.empty((len(codes), n_groups))
+    held_out = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+    for rows, scores in zip(held_out, ThreadExecutor(workers).run(_scores, tasks, engine), strict=True):
+        probabilities[rows] = np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
+    known = positive if given_label else np.zeros(len(codes), dtype=np.bool_)
+    return Memberships(probabilities, _share_told(probabilities, known, codes, n_groups, sample_weight))
+
+
+def _task(
+    estimator: Any, group: Variable, folds: Codes, fold: int, seed: int, sample_weight: FloatArray | None
+) -> Task:
+    rows = np.flatnonzero(folds != fold).astype(np.int32)
+    if len(rows) == 0:  # all rows belong together
+        rows = np.arange(len(folds), dtype=np.int32)
+    scored = np.flatnonzero(folds == fold).astype(np.int32)
+    weights = None if sample_weight is None else sample_weight[rows]
+    return Task(estimator, group, rows, seed, scored, weights)
+
+
+def _scores(task: Task, engine: LightGBMEngine, stop: threading.Event) -> FloatArray:
+    return engine.fit(task, stop).scores
+
+
+def _share_told(
+    probabilities: FloatArray,
+    positive: Bools,
+    codes: Codes,
+    n_groups: int,
+    sample_weight: FloatArray | None,
+) -> float:
+    """Compare the models' loss with that of the groups' shares among the rows of a label."""
+    weights = np.ones(len(codes)) if sample_weight is None else sample_weight
+    of_group = np.maximum(probabilities[np.arange(len(codes)), codes], 1e-12)
+    loss = -np.average(np.log(of_group), weights=weights)
+    cells = np.bincount(2 * codes + positive, weights, minlength=2 * n_groups).reshape(n_groups, 2)
+    shares = cells / np.maximum(cells.sum(axis=0), 1e-300)
+    doubt = -float((cells * np.log(np.maximum(shares, 1e-300))).sum() / cells.sum())
+    return 1 - float(loss) / doubt if doubt > 0 else 1.0

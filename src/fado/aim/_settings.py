@@ -1,0 +1,67 @@
+"""Checks of what is aimed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+from fado._validation import check_count
+from fado.tabular import Labels, Problem
+
+__all__ = ["check_confidence", "check_line", "check_within", "read_folds", "two_classes"]
+
+MOST_FOLDS = 1_000
+
+
+def check_line(at_least: Any, name: str = "at_least") -> float:
+    """Give the line as a float, or say that no ratio can be held against it."""
+    if isinstance(at_least, bool) or not isinstance(at_least, Real):
+        raise TypeError(f"`{name}` must be a number in (0, 1], got {at_least!r}.")
+    if not 0 < float(at_least) <= 1:
+        raise ValueError(f"`{name}` must be in (0, 1], as a ratio is, got {at_least}.")
+    return float(at_least)
+
+
+def check_within(name: str, value: Any, above: float, below: float) -> float:
+    """Give a setting as a float, or say that it is no number between two others."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a number in ({above:g}, {below:g}), got {value!r}.")
+    if not above < float(value) < below:
+        raise ValueError(f"`{name}` must be in ({above:g}, {below:g}), got {value}.")
+    return float(value)
+
+
+def check_confidence(confidence: Any) -> float | None:
+    """Give how often a lower bound must be below the truth; None if no bound is asked for."""
+    return None if confidence is None else check_within("confidence", confidence, 0.5, 1)
+
+
+def read_folds(cv: Any) -> int | list[tuple[Any, Any]] | None:
+    """Give the number of folds, or the folds themselves as pairs of row positions; None if there are none."""
+    if cv is None:
+        return None
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = [tuple(pair) for pair in cv]
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            raise ValueError(
+                "`cv` must be a number of folds, or pairs of the rows to learn from and to judge by."
+            )
+        return [(learnt, judged) for learnt, judged in pairs]
+    return check_count("cv", cv, 2, MOST_FOLDS)
+
+
+def two_classes(problem: Problem) -> Labels:
+    """Give a target of two classes, or say that rates need one."""
+    remedy = "compare it first, for example `y == label` or `y > threshold`."
+    if problem.target.kind == "continuous":
+        raise ValueError(f"`y` must have two classes and is continuous (Unknown label type): {remedy}")
+    labels = problem.labels
+    if len(labels.classes) == 1:
+        raise ValueError(f"`y` must have two classes and has only one class, {labels.classes[0]!r}.")
+    if len(labels.classes) > 2:
+        raise ValueError(
+            f"`y` must have two classes and has {len(labels.classes)}: {remedy} Only binary classification "
+            "is supported."
+        )
+    return labels

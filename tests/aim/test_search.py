@@ -1,0 +1,115 @@
+"""The search on groups whose rates answer in a known way."""
+
+import numpy as np
+import pytest
+
+from fado.aim import Search, Step
+
+
+def answer(log_factors, base, slope, *, noise=None, width=0.0):
+    """Rates fall by a power of the factors; performance by the square of what was moved."""
+    factors = np.asarray(log_factors)
+    log_rates = np.asarray(base) - slope * (factors - factors.mean())
+    if noise is not None:
+        log_rates = log_rates + noise.normal(scale=0.03, size=len(base))
+    ratio = float(np.exp(log_rates.min() - log_rates.max()))
+    tpr = 0.6 - 0.01 * float(np.ptp(factors)) ** 2
+    errors = tuple([0.05] * len(base))
+    return Step(tuple(factors.tolist()), tuple(log_rates.tolist()), errors, tpr, ratio, ratio * (1 - width))
+
+
+def run(search, base, slope, **kwargs):
+    steps, factors = [], np.zeros(len(base))
+    while factors is not None:
+        steps.append(answer(factors, base, slope, **kwargs))
+        factors = search.next(steps)
+    return steps
+
+
+@pytest.mark.parametrize("slope", [0.15, 0.3, 0.6, 1.0, 1.5, 2.4])
+@pytest.mark.parametrize("start", [0.1, 0.3, 0.6, 0.79])
+@pytest.mark.parametrize("at_least", [0.8, 0.9, 1.0])
+def test_two_groups_come_to_the_line_and_hardly_beyond(slope, start, at_least):
+    search = Search(at_least, by_bound=False, max_fits=20)
+    steps = run(search, [np.log(start * 0.05), np.log(0.05)], slope)
+    best = steps[search.best(steps)]
+    reachable = start * np.exp(7 * slope) >= at_least
+    if reachable and at_least < 1:
+        assert at_least <= best.ratio <= at_least + 0.05
+        assert len(steps) <= 8
+    assert len(steps) <= 20
+
+
+def test_several_groups():
+    search = Search(0.8, by_bound=False, max_fits=15)
+    steps = run(search, np.log([0.02, 0.05, 0.11, 0.03, 0.06]), 0.7)
+    assert steps[search.best(steps)].ratio >= 0.8
+    assert len(steps) <= 10
+
+
+def test_groups_inside_the_band_are_left_alone():
+    steps = run(Search(0.5, by_bound=False, max_fits=3), np.log([0.01, 0.05, 0.055, 0.06]), 0.8)
+    assert steps[1].log_factors[1] == steps[1].log_factors[2] == steps[1].log_factors[3]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_noise_does_not_lead_astray(seed):
+    search = Search(0.8, by_bound=False, max_fits=12)
+    steps = run(search, np.log([0.02, 0.05]), 0.5, noise=np.random.default_rng(seed))
+    best = steps[search.best(steps)]
+    assert 0.8 <= best.ratio <= 0.95
+
+
+def test_a_model_above_the_line_is_left_alone():
+    search = Search(0.8, by_bound=False, max_fits=12)
+    assert len(run(search, np.log([0.045, 0.05]), 0.5)) == 1
+
+
+def test_a_bound_asks_for_more_than_an_estimate():
+    by_bound, plain = (Search(0.8, by_bound=own, max_fits=12) for own in (True, False))
+    steps = run(by_bound, np.log([0.02, 0.05]), 0.5, width=0.1)
+    best = steps[by_bound.best(steps)]
+    assert best.low >= 0.8
+    assert best.ratio > plain.at_least + 0.05
+
+
+def test_a_bound_out_of_reach_ends_the_search_at_equal_rates():
+    search = Search(0.8, by_bound=True, max_fits=12)
+    steps = run(search, np.log([0.02, 0.05]), 0.5, width=0.4)
+    best = steps[search.best(steps)]
+    assert best.ratio > 0.95
+    assert not search.reached(best)
+
+
+def test_max_fits_is_kept():
+    assert len(run(Search(0.99, by_bound=False, max_fits=3), np.log([0.001, 0.05]), 0.2)) == 3
+
+
+def test_rates_that_do_not_answer_end_the_search_at_the_largest_factors():
+    steps = run(Search(0.8, by_bound=False, max_fits=50), np.log([0.02, 0.05]), 0.0)
+    assert len(steps) < 10
+    assert np.abs(steps[-1].log_factors).max() <= 3.5
+
+
+def test_performance_decides_among_those_above_the_line():
+    search = Search(0.8, by_bound=False, max_fits=12)
+    steps = [
+        Step((0.0, 0.0), (0.0, 0.0), (1.0, 1.0), 0.6, 0.5, 0.4),
+        Step((-1.0, 1.0), (0.0, 0.0), (1.0, 1.0), 0.50, 0.95, 0.9),
+        Step((-0.5, 0.5), (0.0, 0.0), (1.0, 1.0), 0.55, 0.82, 0.7),
+        Step((-0.6, 0.6), (0.0, 0.0), (1.0, 1.0), 0.58, float("nan"), float("nan")),
+    ]
+    assert search.best(steps) == 2
+    assert search.best([steps[0], steps[3]]) == 0
+
+
+def test_too_far_is_not_taken_for_not_far_enough():
+    """The second step overshot: the other group is now the lower one."""
+    search = Search(0.8, by_bound=False, max_fits=12)
+    steps = [
+        Step((0.0, 0.0), (-4.0, -3.0), (0.1, 0.1), 0.6, 0.37, 0.3),
+        Step((-1.5, 1.5), (-3.2, -3.8), (0.1, 0.1), 0.55, 0.55, 0.5),
+        Step((-1.0, 1.0), (-3.5, -3.6), (0.1, 0.1), 0.57, 0.90, 0.8),
+    ]
+    proposed = search.next(steps)
+    assert 0 < proposed[1] < 1.0
