@@ -2,7 +2,7 @@
 
 Whatever the data contain reaches the page as JSON inside a data block, with every character escaped that
 could end the block or that JavaScript treats as a line's end; the page's script only ever sets it as text.
-The content security policy allows the page's own style and scripts, by their hashes, and nothing else.
+The content security policy allows the page's own style and script, by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 import unicodedata
 from collections.abc import Sequence
 from importlib.resources import files
@@ -33,9 +32,7 @@ _INVISIBLE = {
 }  # control, formatting (marks of direction), surrogates, line ends
 
 
-def render_page(
-    folder: Traversable, *, title: str, scripts: Sequence[str], data: Any, library: str | None = None
-) -> str:
+def render_page(folder: Traversable, *, title: str, scripts: Sequence[str], data: Any) -> str:
     """Render a folder of templates and the data as one page that makes no request.
 
     Parameters
@@ -46,11 +43,9 @@ def render_page(
     title : str
         The page's title; of ours, not of the data.
     scripts : sequence of str
-        Names of the page's scripts, in the order in which they run.
+        Names of the page's scripts, in the order in which they run: its own, or those that pages share.
     data : plain data
         All that comes from the data, as JSON can hold it.
-    library : str, optional
-        The text of somebody else's script, which runs before the page's own and keeps its names to itself.
 
     Returns
     -------
@@ -59,27 +54,22 @@ def render_page(
     """
     shared = files("fado.reporting") / "templates"
     style = _read(shared, "base.css") + _read(folder, "page.css")
-    script = "\n".join([_read(shared, "dom.js"), *(_read(folder, name) for name in scripts)])
-    bodies = [script] if library is None else [_enclosed(library), script]
+    homes = [folder if (folder / name).is_file() else shared for name in scripts]
+    own = [_read(home, name) for home, name in zip(homes, scripts, strict=True)]
+    script = "\n".join([_read(shared, "dom.js"), *own])
     return Template(_read(shared, "page.html")).substitute(
         title=title,
         style=style,
         style_hash=_hash(style),
-        script_hashes=" ".join(f"'{_hash(body)}'" for body in bodies),
+        script_hash=_hash(script),
         body=_read(folder, "body.html"),
         data=_as_json(data),
-        scripts="\n".join(f"<script>{body}</script>" for body in bodies),
+        script=script,
     )
 
 
 def _read(folder: Traversable, name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
-
-
-def _enclosed(library: str) -> str:
-    """Keep a library's names to itself, and its text from ending the script that it stands in."""
-    harmless = re.sub("</(?=script)", r"<\\/", library, flags=re.IGNORECASE)
-    return f"(() => {{{harmless}\n}})();"
 
 
 def _hash(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fado.reporting._altair import load_altair
 
-__all__ = ["landscape_chart", "landscape_spec"]
+__all__ = ["landscape_chart"]
 
 _GREEN_TO_RED = ["#1a9850", "#d9c31c", "#d73027"]
 _SIZE = 340
@@ -39,15 +39,15 @@ def landscape_chart(
     """
     altair = load_altair()
 
-    spec = landscape_spec(points, title=title, rule=rule, looks=looks, zoom=zoom)
+    spec = _spec(points, title=title, rule=rule, looks=looks, zoom=zoom)
     data = {"data": {"values": points}}
     return altair.Chart.from_dict({"$schema": altair.SCHEMA_URL, **spec, **data})
 
 
-def landscape_spec(
+def _spec(
     points: list[dict[str, Any]], *, title: str, rule: float, looks: Sequence[dict[str, Any]], zoom: bool
 ) -> dict[str, Any]:
-    """Give the Vega-Lite specification of what `landscape_chart` draws, without its points."""
+    """Give the Vega-Lite specification of the chart, without its points."""
     there = {point["intervention"] for point in points}
     if lacking := sorted(there - {look["name"] for look in looks}):
         raise ValueError(f"`looks` must name every intervention of the points, lacks {lacking}.")

@@ -1,4 +1,4 @@
-"""The report of an experiment: its landscapes, its best models and its data on one page."""
+"""The report of an experiment: the landscape to choose from, its models and its data on one page."""
 
 from __future__ import annotations
 
@@ -7,34 +7,50 @@ from typing import Any
 
 from fado._version import __version__
 from fado.reporting._page import render_page
-from fado.reporting.landscape._charts import landscape_spec
-from fado.reporting.landscape._points import select_points
 
 __all__ = ["landscape_page"]
 
 TITLE = "FADO: the fairness-performance landscape"
-SCRIPTS = ("choice.js", "charts.js", "sections.js", "main.js")
-_NEEDED = "window.vegaEmbed = vegaEmbed;"  # of the charting library, by the page's own script
+SHARED = ("numbers.js", "svg.js")
+SCRIPTS = (
+    "models.js",
+    "choice.js",
+    "words.js",
+    "marks.js",
+    "legend.js",
+    "chart.js",
+    "pointing.js",
+    "controls.js",
+    "winners.js",
+    "card.js",
+    "save.js",
+    "sections.js",
+    "main.js",
+)
 
 
 def landscape_page(content: dict[str, Any]) -> str:
     """Render all that a report tells as a page that makes no request.
 
+    The page's own script draws the landscape and chooses the models above the line, which its reader moves.
+
     Parameters
     ----------
     content : dict
-        Plain data; numbers to be read are texts already.
+        Plain data; numbers to be read are texts already, except those of models.
 
         - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``.
-        - ``rule``, the ratio that models should reach; ``chosen_on``, the part they are chosen on.
-        - ``looks``, see `landscape_chart`; ``marks``, what the shapes stand for, in words.
+        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on.
+        - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``)
+          and the ``statuses`` of the models; ``marks``, what the shapes stand for, in words.
         - ``titles``, of the ratios; ``attributes``, what to call the groups that each is shown of: all, and,
           if there are several attributes to choose from, those of each. A view is one ratio of one of
           them; the views of the first ratio come first.
-        - ``points``, what `tabulate_points` gives of the views.
-        - ``best``, per view ``rows`` of the models above the line, ``closest``, of those that come closest
-          where there is none (``intervention``, ``settings``, ``tpr``, ``ratio``, the ratio of ``each``
-          attribute, ``model``), and the interventions ``without`` either.
+        - ``points``, what `tabulate_points` gives of the views, with two frontiers in each: of the models
+          that need no group, and of those that do. Rows by falling true-positive rate on the part that
+          they are chosen on.
+        - ``figures``, the metrics that a model's card tells: the ``name`` of each, without that of its part,
+          and its ``title``.
         - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``).
         - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
           fewer than ``min_group_size`` rows: the ``group``, and per entry of ``parts`` its ``rows`` and its
@@ -47,28 +63,7 @@ def landscape_page(content: dict[str, Any]) -> str:
     str
         The page.
     """
-    charts = [
-        {"which": which, "zoom": zoom, "spec": _spec(content, which, zoom=zoom)}
-        for which in range(len(content["titles"]) * len(content["attributes"]))
-        for zoom in (True, False)
-    ]
     folder = files("fado.reporting.landscape") / "templates"
-    data = content | {"charts": charts, "version": __version__}
-    return render_page(folder, title=TITLE, scripts=SCRIPTS, data=data, library=_charting_library())
-
-
-def _spec(content: dict[str, Any], which: int, *, zoom: bool) -> dict[str, Any]:
-    points = select_points(content["points"], which)
-    title = "the best corner" if zoom else "all models"  # the section's heading says which ratio it is
-    return landscape_spec(points, title=title, rule=content["rule"], looks=content["looks"], zoom=zoom)
-
-
-def _charting_library() -> str:
-    """Give the text of Vega-Embed and all that it needs, or say how to get it."""
-    try:
-        import vl_convert
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "A report needs vl-convert: install it with `pip install 'fado-ml[plot]'`.", name="vl_convert"
-        ) from error
-    return vl_convert.javascript_bundle(_NEEDED)
+    return render_page(
+        folder, title=TITLE, scripts=(*SHARED, *SCRIPTS), data=content | {"version": __version__}
+    )

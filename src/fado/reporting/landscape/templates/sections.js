@@ -1,4 +1,4 @@
-// The parts of the page that are text.
+// The parts of the page that are text and do not move with the line.
 
 // Columns of text, as `table` takes them, from pairs of a key and a label.
 function textColumns(pairs) {
@@ -6,45 +6,20 @@ function textColumns(pairs) {
 }
 
 function drawTexts(content) {
-  const flattered = "; with no validation part, models are chosen on the rows that judge them, which flatters them";
   const texts = {
     ...content,
     statuses: content.statuses.join(", "),
-    percent: Math.round(100 * content.rule),
-    flattered: content.chosen_on === "test" ? flattered : "",
-    least: content.attributes.length > 1 ? "Each protected attribute is judged for itself: a ratio is that of the attribute where it is least, unless one is chosen beside it." : "",
+    least: content.attributes.length > 1 ? "Each protected attribute is judged for itself: a ratio is that of the attribute where it is least, unless one is chosen." : "",
+    needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row whenever a decision is made, and have a frontier of their own, dotted." : "",
+    drawn: content.chosen_on === "test" ? "" : `Models are chosen by their figures on the ${content.chosen_on} part and drawn by those on the test part: a chosen one may stand below the line.`,
+    flattered: content.chosen_on === "test" ? "; with no validation part, models are chosen on the rows that judge them, which flatters them" : "",
   };
   for (const place of document.querySelectorAll("[data-text]")) place.append(String(texts[place.dataset.text]));
 }
 
-// One card per ratio, which follows the choice of the attribute.
-function drawCards(content, id, draw) {
-  part(id).append(...content.titles.map((title, ratio) => {
-    const body = el("div", {});
-    followChoice(content, ratio, (which) => body.replaceChildren(...draw(content[id][which]).filter(Boolean)));
-    const heading = el("div", { class: "heading" }, el("h3", {}, title), attributeSelect(content, ratio));
-    return el("article", { class: "card below" }, heading, body);
-  }));
-}
-
-function drawBest(content) {
-  const attributes = content.attributes.slice(1);
-  const columns = [
-    ...textColumns([["intervention", "intervention"], ["settings", "settings"], ["tpr", "true-positive rate"], ["ratio", "ratio"]]),
-    ...attributes.map((attribute, j) => ({ label: attribute, text: true, of: (row) => name(row.each[j]) })),
-    ...textColumns([["model", "model"]]),
-  ];
-  drawCards(content, "best", ({ rows, closest, without }) => [
-    rows.length ? table(columns, rows) : null,
-    closest.length ? el("p", {}, rows.length ? "These have no model above the line; shown is the closest of each:" : "No model is above the line; shown is the closest of each intervention:") : null,
-    closest.length ? table(columns, closest) : null,
-    without.length ? el("p", {}, "No model that can be compared: ", name(without.join(", ")), ".") : null,
-  ]);
-}
-
-function drawAreas(content) {
+function drawAreas(content, state) {
   const columns = textColumns([["intervention", "intervention"], ["area", "area"], ["interval", "interval"], ["models", "models"]]);
-  drawCards(content, "areas", ({ rows }) => [table(columns, rows)]);
+  part("areas").append(el("article", { class: "card" }, table(columns, content.areas[state.view].rows)));
 }
 
 function drawGroups(content) {

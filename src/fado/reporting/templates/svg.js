@@ -19,9 +19,15 @@ function drawing(box, height, label, draw) {
 
 // Round steps that cut 0 to `most` into about `wanted` parts.
 function ticks(most, wanted) {
-  const rough = most / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  return ticksBetween(0, most, wanted);
+}
+
+// Round numbers that cut `least` to `most` into about `wanted` parts.
+function ticksBetween(least, most, wanted) {
+  const rough = (most - least) / wanted, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough * 0.999);
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
+  const first = Math.ceil(least / step - 1e-9), last = Math.floor(most / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
 }
 
 function put(svg, tag, attributes, text) {

@@ -1,0 +1,80 @@
+// The models to choose from, in a sentence and in tables: each kind's best above the line, or its closest.
+
+function drawVerdict(models, content, state) {
+  const box = document.getElementById("verdict");
+  box.replaceChildren(...verdict(models, content, state));
+  box.style.minHeight = `${box.offsetHeight}px`; // a shorter sentence must not move the line away from the hand that drags it
+}
+
+function verdict(models, content, state) {
+  const line = lineText(state.line), part = models.chosenOn;
+  const reached = state.chosen.filter((one) => one.reached), ratio = models.views[state.view].ratio;
+  if (!state.chosen.length) {
+    return [`No model can be compared in this ratio: ${content.statuses.join(", ")}.`];
+  }
+  if (reached.length) {
+    const row = bestOfAll(state.chosen), onTest = models.figure(`test_${ratio}`, row);
+    return [
+      `${count(reached.length)} of ${several(content.looks.length, "kind")} of intervention reach${reached.length === 1 ? "es" : ""} ${line} on the ${part} part. The model that finds most there is `,
+      ...shortName(models, row), `: true-positive rate ${withInterval(models, "test_tpr", row)}, ratio ${withInterval(models, `test_${ratio}`, row)} on the test part.`,
+      part !== "test" && known(onTest) && onTest < state.line ? " There its ratio falls short of the line." : ""];
+  }
+  const all = state.chosen.reduce((sum, one) => sum + one.compared, 0);
+  const row = bestOfAll(state.chosen), one = state.chosen.find((other) => other.row === row);
+  const [low, high] = ["_low", "_high"].map((end) => models.figure(`${part}_${ratio}${end}`, one.row));
+  return [
+    `Nothing reaches ${line} on the ${part} part, of ${several(all, "model")} that can be compared. The closest is `,
+    ...shortName(models, one.row), `, at ${ratioText(one.most / MILLION, state.line)}.`,
+    known(high) && low <= state.line && state.line <= high ? ` Its interval there, ${digits(low)} to ${digits(high)}, holds the line: so few rows cannot tell whether it is reached.` : "",
+    known(high) && high < state.line ? ` Its whole interval there, ${digits(low)} to ${digits(high)}, lies below.` : ""];
+}
+
+function drawWinners(models, content, state, change) {
+  const box = part("best"), ratio = models.views[state.view].ratio;
+  const reached = state.chosen.filter((one) => one.reached), missed = state.chosen.filter((one) => !one.reached);
+  const attributes = content.attributes.slice(1), base = ratio.split("[")[0];
+  if (reached.length) {
+    box.append(el("article", { class: "card", "data-table": "best" }, table([
+      { label: "intervention", text: true, of: (one) => pickButton(models, one, state, change) },
+      { label: "settings", text: true, of: (one) => name(models.setting(one.row)) },
+      { label: "true-positive rate", text: true, of: (one) => figureCell(models, "test_tpr", one.row) },
+      { label: "ratio", text: true, of: (one) => figureCell(models, `test_${ratio}`, one.row) },
+      ...attributes.map((attribute) => ({ label: `ratio, ${attribute}`, text: true, of: (one) => figureCell(models, `test_${base}[${attribute}]`, one.row) })),
+      ...(models.chosenOn === "test" ? [] : [{
+        label: `chosen on ${models.chosenOn} by`, text: true,
+        of: (one) => `${digits(models.figure(`${models.chosenOn}_tpr`, one.row))}, ratio ${digits(models.figure(`${models.chosenOn}_${ratio}`, one.row))}`,
+      }]),
+      { label: "model", text: true, of: (one) => name(models.model(one.row)) },
+      { label: "best of", of: (one) => several(one.compared, "model") },
+    ], reached), el("p", { class: "note" }, triesNote(models))));
+  }
+  if (missed.length) box.append(el("ul", { class: "missed card below" }, missed.map((one) => missedItem(models, content, state, one, change))));
+  const told = new Set(state.chosen.map((one) => one.kind));
+  const without = models.looks.flatMap((look, kind) => (told.has(kind) ? [] : [{ look, kind }]));
+  box.append(...without.map(({ look, kind }) => el("p", { class: "without" }, name(look.name), ": no model that can be compared. ", name(leftOutText(models, content, kind, 0)))));
+}
+
+function pickButton(models, one, state, change) {
+  const look = models.look(one.row);
+  const button = el("button", { type: "button", class: "kind", "data-row": one.row, "aria-pressed": String(state.shown === one.row) },
+    markOf(look, models.alpha(one.row)), name(look.name));
+  button.addEventListener("click", () => change({ picked: one.row }));
+  return [button, look.needs_group ? el("div", { class: "small" }, "needs the group") : null].filter(Boolean);
+}
+
+function missedItem(models, content, state, one, change) {
+  const ratio = models.views[state.view].ratio, left = leftOutText(models, content, one.kind, one.compared);
+  return el("li", { "data-missed": one.kind }, ...pickButton(models, one, state, change),
+    ` Nothing of this kind reaches ${lineText(state.line)}; the closest is `,
+    el("span", { "data-model": "" }, ...modelName(models, one.row)),
+    `, at ${ratioText(one.most / MILLION, state.line)} on the ${models.chosenOn} part, of ${several(one.compared, "model")} compared`,
+    left ? [" (left out: ", name(left), ")"] : "",
+    ". On the test part: true-positive rate ", el("span", { "data-tpr": "" }, withInterval(models, "test_tpr", one.row)),
+    ", ratio ", el("span", { "data-ratio": "" }, withInterval(models, `test_${ratio}`, one.row)), ".");
+}
+
+function triesNote(models) {
+  return models.chosenOn === "test"
+    ? "Every model here is the best of as many as its row says, chosen on the test part itself: its figures flatter it, the more so the more were tried."
+    : `Every model here is the best of as many as its row says: its ${models.chosenOn} figures flatter it, the more so the more were tried; its test figures do not.`;
+}
