@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fado.aim import AimedEstimator
+    from fado.experiment import find_frontier
     from fado.exploration import explore
     from fado.interventions import (
         RandomPrevalenceSampler,
@@ -46,6 +47,7 @@ __all__ = [
     "Valuation",
     "__version__",
     "explore",
+    "find_frontier",
     "load_model",
 ]
 
@@ -67,6 +69,7 @@ _HOMES = {
     "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",
     "explore": "fado.exploration",
+    "find_frontier": "fado.experiment",
     "load_model": "fado.models",
 }
 

@@ -15,7 +15,7 @@ from fado.experiment.config import (
     preset_text,
 )
 from fado.experiment.run import Bench, Judging, Part
-from fado.experiment.search import GridProposer, Recipe, shared_recipe
+from fado.experiment.search import GridProposer, Outcome, Recipe, shared_recipe
 from fado.tabular import Groups, Table
 from fado.valuation import Valuation
 
@@ -108,8 +108,8 @@ def test_the_grid_proposes_what_was_not_proposed(table):
     assert trials[2].settings == {"strength": 1.0}
     assert trials[2].parameters == grid.models[0]
     assert grid.ask([], 4) == trials[:4]
-    assert grid.ask(trials[:3] + trials[5:]) == trials[3:5]
-    assert grid.ask(trials) == []
+    assert grid.ask([Outcome(trial) for trial in trials[:3] + trials[5:]]) == trials[3:5]
+    assert grid.ask([Outcome(trial, "failed") for trial in trials]) == []
 
 
 def test_models_stay_the_same_whatever_else_is_draw_models():

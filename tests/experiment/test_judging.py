@@ -267,10 +267,11 @@ def test_the_page_has_the_choice_of_attributes(each, tmp_path):
     start = page.index('id="data">') + len('id="data">')
     content = json.loads(page[start : page.index("</script>", start)])
     assert content["attributes"] == ["all attributes (the least ratio)", "sex", "origin"]
-    assert len(content["best"]) == len(content["areas"]) == 3 * 3
-    assert len(content["charts"]) == 2 * 9
-    row = content["points"]["rows"][0]
-    assert len(row) == 3 + 9
-    assert row[3][0] == min(row[4][0], row[5][0])
-    shown = (content["best"][0]["rows"] + content["best"][0]["closest"])[0]
-    assert len(shown["each"]) == 2
+    points = content["points"]
+    assert len(points["views"]) == len(content["areas"]) == 3 * 3
+    assert [view["ratio"] for view in points["views"][:3]] == [
+        "fpr_ratio", "fpr_ratio[sex]", "fpr_ratio[origin]"
+    ]  # fmt: skip
+    least, *single = (points["metrics"][f"test_{view['ratio']}"] for view in points["views"][:3])
+    assert len(least) == len(each.frame)
+    assert least == [None if None in own else min(own) for own in zip(*single, strict=True)]

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from fado.experiment import Experiment, Results
-from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
+from fado.experiment.run._session import Session
+from fado.interventions import (
+    BaseIntervention,
+    Setting,
+    TrainingSet,
+    intervention_entries,
+    register_intervention,
+)
 from fado.utility import BaseUtility, register_utility
 
 REGISTRIES = (("fado.interventions._registry", "_ENTRIES"), ("fado.utility._registry", "_CLASSES"))
@@ -58,7 +65,7 @@ def test_they_run_through_configuration_frame_and_report(registries, plugged, tm
     assert (frame["status"] == "done").all()
     assert results.interventions == ["none", "RW", "UAR", "every second"]
     columns = list(frame.columns)
-    assert columns[columns.index("prevalence_correction") + 1] == "offset"
+    assert columns[columns.index("model") - 1] == "offset"  # behind the settings of all others
     ours = frame[frame["intervention"] == "every second"]
     assert ours[["offset", "model", "training_rows"]].to_numpy().tolist() == [
         [0, 0, 500], [0, 1, 500], [1, 0, 500], [1, 1, 500], [300, 0, 350], [300, 1, 350]
@@ -116,3 +123,20 @@ def test_what_goes_wrong_in_an_intervention_is_told(registries, table, tmp_path)
     told = frame.drop_duplicates("intervention").set_index("intervention")["error"]
     assert told["made"] == "The intervention makes rows, which an experiment cannot train on."
     assert told["UAR"] == "1000 of 1000 rows have no utility."
+
+
+def test_another_process_learns_all_of_an_entry(registries):
+    @register_intervention("by group", settings=[Setting("offset", "number", 0.0)], needs_group=True)
+    class ByGroup(BaseIntervention):
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            return TrainingSet(np.arange(len(labels.codes)))
+
+    before = intervention_entries()
+    assert before[-1].needs_group
+    assert not any(entry.needs_group for entry in before[:5])
+    session = Session.of_this_process()
+    registries()
+    session.restore()
+    assert intervention_entries()[-1].name == "by group"
+    assert intervention_entries()[-1].needs_group
+    sys.modules["fado.interventions._registry"]._ENTRIES.pop("by_group")

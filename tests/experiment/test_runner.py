@@ -205,23 +205,29 @@ class Doubling:
     def __init__(self):
         self.rounds = []
 
-    def ask(self, trials, n=None):
-        self.rounds.append(len(trials))
-        trees = 2 * trials[-1].parameters["n_estimators"] if trials else 2
+    def ask(self, outcomes, n=None):
+        self.rounds.append([(outcome.status, outcome.metrics) for outcome in outcomes])
+        trees = 2 * outcomes[-1].trial.parameters["n_estimators"] if outcomes else 2
         parameters = {"n_estimators": trees, "random_state": 0}
-        return [Trial("RW", {}, len(trials), parameters)] if trees <= 8 else []
+        return [Trial("RW", {}, len(outcomes), parameters)] if trees <= 8 else []
 
 
-def test_a_proposer_is_asked_again_with_what_was_proposed(table, tmp_path):
+def test_a_proposer_is_asked_again_with_what_came_of_it(table, tmp_path):
     config, first, second = Experiment(table).config, Doubling(), Doubling()
     run_experiment(config, tmp_path / "s", n_jobs=1, proposer=first)
-    assert first.rounds == [0, 1, 2, 3]
     frame = Results.load(tmp_path / "s").frame
+    measured = [name for name in frame if name.startswith(("validation_", "test_"))]
+    told = frame[measured].to_dict("records")
+    assert [len(outcomes) for outcomes in first.rounds] == [0, 1, 2, 3]
     assert frame[["intervention", "model", "n_estimators", "status"]].to_numpy().tolist() == [
         ["RW", 0, 2, "done"], ["RW", 1, 4, "done"], ["RW", 2, 8, "done"]
     ]  # fmt: skip
     run_experiment(config, tmp_path / "s", n_jobs=1, proposer=second)
-    assert second.rounds == [3, 3]
+    assert [len(outcomes) for outcomes in second.rounds] == [3]
+    for rounds in (first.rounds, second.rounds):
+        assert [status for status, _ in rounds[-1]] == ["done"] * 3
+        for (_, metrics), expected in zip(rounds[-1], told, strict=True):
+            assert metrics == pytest.approx(expected, rel=0, abs=0, nan_ok=True)
     pd.testing.assert_frame_equal(Results.load(tmp_path / "s").frame, frame, check_exact=True)
 
 

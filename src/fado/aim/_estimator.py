@@ -76,6 +76,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     budget : pair, optional
         Another budget instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the judged
         rows, or ``("threshold", 0.5)``.
+    pos_label : label, optional
+        The positive label; None is the larger of the two.
     n_jobs : int, optional
         Fits side by side, where there are several; None uses every core. It changes no result.
 
@@ -137,6 +139,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         min_group_size: int = MIN_GROUP_SIZE,
         random_state: Any = None,
         budget: Any = None,
+        pos_label: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -152,6 +155,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.min_group_size = min_group_size
         self.random_state = random_state
         self.budget = budget
+        self.pos_label = pos_label
         self.n_jobs = n_jobs
 
     def fit(
@@ -191,7 +195,13 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         aim = self._aim()
         problem = read_problem(
-            X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
+            X,
+            y,
+            sensitive_features,
+            sample_weight=sample_weight,
+            groups=groups,
+            pos_label=self.pos_label,
+            least_rows=2,
         )
         labels = two_classes(problem)
         warn_of_missing(problem.protected)

@@ -11,6 +11,7 @@ from fado.cli._methods import offer_methods
 from fado.cli.demo import demo
 from fado.cli.experiment import experiment
 from fado.cli.explore import explore
+from fado.cli.frontier import frontier
 from fado.cli.predict import predict
 from fado.cli.reweigh import reweigh
 from fado.cli.sample import sample
@@ -33,6 +34,7 @@ def build_app() -> typer.Typer:
     app.command()(offer_methods(sample, "rows"))
     app.command()(offer_methods(reweigh, "weights"))
     app.command()(explore)
+    app.command()(frontier)
     app.command()(predict)
     app.add_typer(experiment, name="experiment")
     app.command()(demo)

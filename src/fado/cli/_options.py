@@ -15,6 +15,7 @@ from fado.tabular import MIN_GROUP_SIZE
 __all__ = [
     "Alpha",
     "Bags",
+    "Dask",
     "Data",
     "Drop",
     "Exclude",
@@ -104,6 +105,10 @@ Bags = Annotated[
         show_default="10 for entropy, else the method's own",
         help="Number of bags, out of bag.",
     ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="The scheduler of a Dask cluster to run the fits on."),
 ]
 Ratio = Annotated[
     Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from fado.cli._errors import in_sentences
-from fado.cli._options import Jobs
+from fado.cli._options import Dask, Jobs
+from fado.cli._runs import dask_client, stopping
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.experiment import Experiment, Results
@@ -60,10 +59,7 @@ def run(
     config: Config,
     store: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept; run again to resume.")],
     jobs: Jobs = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="The scheduler of a Dask cluster to run the fits on."),
-    ] = None,
+    dask: Dask = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try fits again that failed before.")
     ] = False,
@@ -76,11 +72,11 @@ def run(
     if dry_run:
         _print_plan(chosen, jobs)
         return
-    with _stopping(store), ExitStack() as opened:
+    with stopping(store), ExitStack() as opened:
         results = chosen.run(
             store,
             n_jobs=jobs,
-            client=None if dask is None else opened.enter_context(_client(dask)),
+            client=None if dask is None else opened.enter_context(dask_client(dask)),
             progress=True,
             retry_failed=retry_failed,
         )
@@ -181,36 +177,3 @@ def _print_plan(chosen: Experiment, jobs: int | None) -> None:
     print(f"{plan.n_rows - plan.n_fits:,} rows share the fits of others that have the same training set.")
     seconds = chosen.estimated_seconds(n_jobs=jobs)
     print(f"The fits take about {seconds / 3600:.1f} hours ({seconds:,.0f} s) on this machine.")
-
-
-def _client(address: str) -> Any:
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise ValueError("`--dask` needs Dask: install it with `pip install 'fado-ml[dask]'`.") from None
-    try:
-        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise ValueError(f"There is no Dask scheduler at {address!r}: {error}") from error
-
-
-@contextmanager
-def _stopping(store: Path) -> Iterator[None]:
-    """Stop cleanly at Ctrl-C and SIGTERM, at once at the second; the codes are 130 and 143."""
-
-    def stop(number: int, _: Any) -> None:
-        signal.signal(number, lambda *_: os._exit(128 + number))
-        print("stopping; press again to stop at once", file=sys.stderr, flush=True)
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    except SystemExit as stopped:
-        print(f"stopped; what is done is kept in {store}: run again to resume.", file=sys.stderr)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(int(stopped.code or 0))  # all is put away: another signal could only change the exit code
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -50,7 +50,7 @@ class Schema:
         every = range(table.n_columns)
         read = () if table.is_sparse else every if read is None else read
         levels = [table.column(j).levels if j in read else None for j in every]
-        return cls(tuple(table.names), tuple(levels), _has_names(table))
+        return cls(tuple(table.names), tuple(levels), table.is_named)
 
     def to_plain(self) -> dict[str, Any]:
         """Give all of it as JSON can hold it."""
@@ -81,7 +81,7 @@ class Schema:
         needed : collection of int
             Positions of the columns that must be there.
         """
-        if not (self.named and _has_names(table)):
+        if not (self.named and table.is_named):
             if table.n_columns != len(self.names):
                 raise ValueError(
                     f"The table must have the {len(self.names)} columns that the model learnt from, got "
@@ -131,10 +131,6 @@ class Schema:
 
 def _are_texts(given: Any) -> bool:
     return isinstance(given, list) and all(isinstance(own, str) for own in given)
-
-
-def _has_names(table: Table) -> bool:
-    return not table.is_sparse and not isinstance(table.source, np.ndarray)
 
 
 def _empty(name: str, levels: tuple[str, ...] | None, n_rows: int) -> Column:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fado.experiment.config import Config, config_from, read_config, write_preset
+from fado.experiment.config import Config, Given, config_from, read_config, write_preset
 from fado.experiment.results import Results
 from fado.experiment.search import GridProposer
 
@@ -20,6 +21,16 @@ class Experiment:
     ----------
     config : dict
         The configuration as plain data, with the keys of the TOML file.
+    estimator : estimator, optional
+        What is trained after every intervention, unfitted: any scikit-learn classifier or pipeline. None
+        trains what ``models.estimator`` names, LightGBM's classifier if it names nothing.
+    space : dict, optional
+        What the parameters of the models may be, instead of ``models.space``: by name a value, a list of
+        choices, or ``{"log_uniform": [low, high]}``. The names are those of ``estimator.get_params()``.
+    metrics : dict of str to callable, optional
+        Metrics beside the others, for the columns ``validation_<name>`` and ``test_<name>``: functions of the
+        labels, scores and groups of a part's rows; see `register_metric`. A fit that one of them fails on, or
+        gives no number for, is recorded as failed.
 
     Examples
     --------
@@ -44,20 +55,38 @@ class Experiment:
     ['none', 'RPS', 'RW', 'UAR']
     """
 
-    def __init__(self, config: dict[str, Any]) -> None:
-        self._config = config_from(config)
+    def __init__(
+        self,
+        config: dict[str, Any],
+        *,
+        estimator: Any = None,
+        space: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self._given = Given(estimator, space, dict(metrics or {}))
+        self._config = config_from(config, given=self._given)
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
+    def from_toml(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        estimator: Any = None,
+        space: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Experiment:
         """Read an experiment from a TOML file.
 
         Parameters
         ----------
         path : path-like
             The file. A relative path of the data in it is relative to it.
+        estimator, space, metrics
+            As for `Experiment`.
         """
         experiment = cls.__new__(cls)
-        experiment._config = read_config(path)
+        experiment._given = Given(estimator, space, dict(metrics or {}))
+        experiment._config = read_config(path, experiment._given)
         return experiment
 
     @staticmethod
@@ -91,7 +120,9 @@ class Experiment:
         )
 
     def estimated_seconds(self, *, n_jobs: int | None = None) -> float:
-        """Say how long the fits of all models may take on this machine, by growing a few trees of each.
+        """Say how long the fits of all models may take on this machine.
+
+        A few trees are grown of some LightGBM models; of another estimator some models are fitted.
 
         Parameters
         ----------
@@ -100,7 +131,7 @@ class Experiment:
         """
         from fado.experiment.run import estimate_seconds
 
-        return estimate_seconds(self._config, n_jobs)
+        return estimate_seconds(self._config, n_jobs, self._given)
 
     def run(
         self,
@@ -151,6 +182,7 @@ class Experiment:
             client=client,
             progress=progress,
             retry_failed=retry_failed,
+            given=self._given,
             isolated=isolated,
         )
-        return Results.load(store)
+        return Results.of_store(store, self._config)

@@ -3,6 +3,7 @@
 import fado.interventions._catalogue  # noqa: F401  # registers what follows
 from fado.interventions._base import BaseIntervention
 from fado.interventions._estimator import ReweighedEstimator
+from fado.interventions._fairlearn import FairlearnGrid
 from fado.interventions._prevalence import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._registry import (
     Entry,
@@ -21,6 +22,7 @@ from fado.interventions._weights import mean_one, minmax
 __all__ = [
     "BaseIntervention",
     "Entry",
+    "FairlearnGrid",
     "NoIntervention",
     "PrevalenceSampling",
     "RandomPrevalenceSampler",

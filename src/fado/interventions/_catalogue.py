@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fado.interventions._fairlearn import CONSTRAINTS, FairlearnGrid
 from fado.interventions._prevalence import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._registry import Setting, register_intervention
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
@@ -39,6 +40,16 @@ CORRECTION = Setting(
     former="corrections",
 )
 
+CONSTRAINT = Setting(
+    "constraint",
+    "choice",
+    CONSTRAINTS[0],
+    "constraints",
+    CONSTRAINTS,
+    help="What fairlearn holds equal between groups.",
+)
+POINT = Setting("point", "share", 0.5, "points", help="Where on fairlearn's grid of multipliers, 0 to 1.")
+
 register_intervention("none", by_default=True, colour="#111111")(NoIntervention)
 register_intervention("RPS", by_default=True, fixed={"strength": 1.0}, colour="#1f6fd0")(
     RandomPrevalenceSampler
@@ -49,3 +60,4 @@ register_intervention("UAR", settings=[SCALING, NEGATIVE], shape="square")(Utili
 register_intervention(
     "corrected UAR", settings=[FLOOR, CORRECTION], fixed={"scaling": "minmax"}, shape="diamond"
 )(UtilityAwareReweigher)
+register_intervention("fairlearn grid", settings=[CONSTRAINT, POINT], colour="#d35400")(FairlearnGrid)

@@ -69,6 +69,10 @@ class Entry:
         The mark of its models on a landscape, as Vega-Lite calls it.
     colour : str or None
         Its colour there; None is a colour by alpha.
+    needs_group : bool
+        Whether decisions need the group of a row.
+    dial : bool
+        Whether an experiment searches its strength until ratios reach lines, instead of trying settings.
     """
 
     name: str
@@ -79,6 +83,8 @@ class Entry:
     by_default: bool = False
     shape: str = "circle"
     colour: str | None = None
+    needs_group: bool = False
+    dial: bool = False
 
     @property
     def uses_values(self) -> bool:
@@ -125,6 +131,8 @@ def register_intervention(
     by_default: bool = False,
     shape: str = "circle",
     colour: str | None = None,
+    needs_group: bool = False,
+    dial: bool = False,
 ) -> Callable[[Class], Class]:
     """Add an intervention to those that experiments, commands, frames and pages know.
 
@@ -142,6 +150,11 @@ def register_intervention(
         Whether an experiment runs it unless it is switched off.
     shape, colour : str, optional
         Its mark on a landscape; without a colour it is coloured by alpha.
+    needs_group : bool, default=False
+        Whether decisions need the group of a row.
+    dial : bool, default=False
+        Whether an experiment searches its strength until ratios reach lines. The class then has the
+        parameters `ratio`, `strength` and `direction`.
 
     Returns
     -------
@@ -154,7 +167,18 @@ def register_intervention(
         known = _ENTRIES.get(own)
         if known is not None and known.kind.__qualname__ != kind.__qualname__:
             raise ValueError(f"There is an intervention called {own!r} already, {known.kind.__qualname__}.")
-        _ENTRIES[own] = Entry(name, own, kind, tuple(settings), dict(fixed or {}), by_default, shape, colour)
+        _ENTRIES[own] = Entry(
+            name,
+            own,
+            kind,
+            tuple(settings),
+            dict(fixed or {}),
+            by_default=by_default,
+            shape=shape,
+            colour=colour,
+            needs_group=needs_group,
+            dial=dial,
+        )
         return kind
 
     return register

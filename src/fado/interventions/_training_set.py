@@ -23,11 +23,14 @@ class TrainingSet:
         Their weights; None stands for equal weights.
     parents : ndarray of int, optional
         One entry per row to make: the row that it is made from. None makes no rows.
+    labels : ndarray of bool, optional
+        Whether each row kept is to be learnt as a positive; None learns their own labels.
     """
 
     rows: npt.NDArray[np.integer]
     weights: npt.NDArray[np.floating] | None = None
     parents: npt.NDArray[np.integer] | None = None
+    labels: npt.NDArray[np.bool_] | None = None
 
     def digest(self) -> str:
         """Give a name that only equal training sets share."""
@@ -37,4 +40,7 @@ class TrainingSet:
         if self.parents is not None:
             digest.update(b"parents")
             digest.update(np.ascontiguousarray(self.parents, dtype=np.int32).data)
+        if self.labels is not None:
+            digest.update(b"labels")
+            digest.update(np.packbits(self.labels).data)
         return digest.hexdigest()[:32]

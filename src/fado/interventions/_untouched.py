@@ -8,14 +8,34 @@ import numpy as np
 
 from fado.interventions._base import BaseIntervention
 from fado.interventions._training_set import TrainingSet
+from fado.tabular import deal_rows
 
 __all__ = ["NoIntervention"]
 
 
 class NoIntervention(BaseIntervention):
-    """Leave every row as it is."""
+    """Leave every row as it is.
+
+    Parameters
+    ----------
+    share : float, default=1.0
+        Of the rows, that are kept: of every label and group alike. For a first look at many models.
+    random_state : int, RandomState or None, default=None
+        Of the draw.
+    """
+
+    share: float = 1.0
+
+    def __init__(self, share: float = 1.0, random_state: Any = None) -> None:
+        self.share = share
+        self.random_state = random_state
 
     def _choose(
         self, labels: Any, groups: Any, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
-        return TrainingSet(np.arange(len(labels.codes)))
+        rows = np.arange(len(labels.codes))
+        if self.share == 1:
+            return TrainingSet(rows)
+        cells = groups.codes * len(labels.classes) + labels.codes
+        drawn = np.random.default_rng(generator.randint(2**31 - 1))
+        return TrainingSet(rows[deal_rows(cells, [self.share, 1 - self.share], drawn) == 0])

@@ -3,6 +3,15 @@
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
 from fado.models._facts import Facts, GroupCount, Part
-from fado.models._saved import load_model
+from fado.models._saved import LANDSCAPE, check_directory, load_model
 
-__all__ = ["Check", "ChosenModel", "Facts", "GroupCount", "Part", "load_model"]
+__all__ = [
+    "LANDSCAPE",
+    "Check",
+    "ChosenModel",
+    "Facts",
+    "GroupCount",
+    "Part",
+    "check_directory",
+    "load_model",
+]

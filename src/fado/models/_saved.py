@@ -27,21 +27,22 @@ from fado.models._directory import replacing_directory
 from fado.models._facts import Facts
 from fado.models._plain import decode, encode, label_from, label_to
 
-__all__ = ["load_model", "write"]
+__all__ = ["LANDSCAPE", "check_directory", "load_model", "write"]
 
 FORMAT = 1
 KIND = "fado model"
 MANIFEST = "model.json"
 WEIGHTS = "weights.parquet"
 CARD, PAGE = "card.md", "card.html"
+LANDSCAPE = "landscape.html"  # what a search may put beside a model; it says nothing of it
 # The scorer's content, by its kind; one that says the same of every row has none.
 CONTENT = {"lightgbm": "model.txt", "sklearn": "model.skops"}
-NAMES = frozenset({MANIFEST, WEIGHTS, CARD, PAGE, *CONTENT.values()})
+NAMES = frozenset({MANIFEST, WEIGHTS, CARD, PAGE, LANDSCAPE, *CONTENT.values()})
 
 
 def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
     """Write a model into a directory, whole or not at all."""
-    final = _replaceable(Path(directory))
+    final = check_directory(Path(directory))
     plain, content = model.scorer.parts()
     with replacing_directory(final) as temporary:
         files = {CARD: model.card().encode()}
@@ -131,7 +132,7 @@ def _model_of(folder: Path, told: Mapping[str, Any]) -> ChosenModel:
     )
 
 
-def _replaceable(directory: Path) -> Path:
+def check_directory(directory: Path) -> Path:
     """Give the directory to write to, refusing one that holds anything but a saved model."""
     final = directory.resolve()
     if not final.parent.is_dir():

@@ -12,6 +12,7 @@ from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, weights_of
 from fado.tabular._groups import Groups, group_rows, warn_of_missing
+from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, positive_code
 from fado.tabular._open import open_table
 from fado.tabular._patterns import is_pattern, names_like
@@ -46,6 +47,7 @@ __all__ = [
     "ending_of",
     "group_rows",
     "is_pattern",
+    "join_problems",
     "label_named",
     "names_like",
     "note_features",

@@ -38,14 +38,24 @@ class Table:
         How many rows there are.
     columns : sequence of Column, optional
         The columns, if they have been read.
+    named : bool, optional
+        Whether the names are the user's; None if the source tells.
     """
 
     def __init__(
-        self, source: Any, names: Sequence[str], n_rows: int, columns: Sequence[Column] | None = None
+        self,
+        source: Any,
+        names: Sequence[str],
+        n_rows: int,
+        columns: Sequence[Column] | None = None,
+        *,
+        named: bool | None = None,
     ) -> None:
         self.source = source
         self.names = list(names)
         self.n_rows = n_rows
+        told = not is_sparse(source) and not isinstance(source, np.ndarray)
+        self.is_named = told if named is None else named
         self._read: dict[int, Column] = dict(enumerate(columns or ()))
 
     @classmethod
@@ -67,9 +77,9 @@ class Table:
         return cls(X, [f"x{j}" for j in range(X.shape[1])], X.shape[0])
 
     @classmethod
-    def of_columns(cls, columns: Sequence[Column]) -> Table:
-        """Make a table of columns that have been read."""
-        return cls(None, [column.name for column in columns], len(columns[0]), columns)
+    def of_columns(cls, columns: Sequence[Column], *, named: bool = True) -> Table:
+        """Make a table of columns that have been read, by whose names others find them, or not."""
+        return cls(None, [column.name for column in columns], len(columns[0]), columns, named=named)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -130,7 +140,7 @@ class Table:
         """Give the table at some row positions; categories keep their codes."""
         source = None if self.source is None else take_rows(self.source, rows)
         columns = [] if self.is_sparse else [column.take(rows) for column in self.columns]
-        return Table(source, self.names, len(rows), columns)
+        return Table(source, self.names, len(rows), columns, named=self.is_named)
 
     def to_pandas(self) -> pd.DataFrame:
         """Give the user's own table as a pandas frame, its values unchanged."""

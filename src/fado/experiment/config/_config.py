@@ -10,19 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fado.experiment.config._evaluation import read_evaluation
+from fado.experiment.config._given import Given
 from fado.experiment.config._interventions import keep_interventions, read_interventions
-from fado.experiment.config._section import Section, as_text, is_number, shown
+from fado.experiment.config._models import read_models
+from fado.experiment.config._section import MOST_SEEDS, Section, is_number, shown
 from fado.experiment.config._settings import (
     CROSSED,
-    EACH,
+    GIVEN,
     Config,
     DataConfig,
-    EvaluationConfig,
-    ModelsConfig,
     SplitConfig,
     ValuationConfig,
 )
-from fado.experiment.config._space import read_parameter, read_space
+from fado.experiment.config._space import read_parameter
 from fado.interventions import intervention_entries
 from fado.tabular import MIN_GROUP_SIZE
 from fado.valuation import valuator_names
@@ -31,20 +32,27 @@ __all__ = ["config_from", "read_config"]
 
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
-MOST_SEEDS = 2**32 - 1
 MOST_ROWS = 10**9
-MOST_BAGS = MOST_MODELS = MOST_RESAMPLES = 100_000
+MOST_BAGS = 100_000
 MOST_TRIALS = 10_000_000
 
 
-def read_config(path: str | os.PathLike[str]) -> Config:
-    """Read and check a TOML file; a relative path of the data is relative to it."""
+def read_config(path: str | os.PathLike[str], given: Given | None = None) -> Config:
+    """Read and check a TOML file; a relative path of the data is relative to it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    given : Given, optional
+        As for `config_from`.
+    """
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"The configuration {str(path)!r} is a directory: name a TOML file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no configuration {str(path)!r}.")
-    return config_from(_toml(path), path.parent)
+    return config_from(_toml(path), path.parent, given=given)
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -66,7 +74,13 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{subject} is not TOML: {error}.") from error
 
 
-def config_from(table: dict[str, Any], directory: Path | None = None, *, stored: bool = False) -> Config:
+def config_from(
+    table: dict[str, Any],
+    directory: Path | None = None,
+    *,
+    stored: bool = False,
+    given: Given | None = None,
+) -> Config:
     """Check a configuration.
 
     Parameters
@@ -76,30 +90,54 @@ def config_from(table: dict[str, Any], directory: Path | None = None, *, stored:
     directory : pathlib.Path, optional
         What a relative path of the data is relative to.
     stored : bool
-        Whether it comes from a store, where it was checked before: the interventions that it asks for may
-        belong to packages that are not installed any more.
+        Whether it comes from a store, where it was checked before: the interventions and metrics that it
+        asks for may belong to packages that are not installed any more, and nothing that it names is
+        imported.
+    given : Given, optional
+        What is handed over in Python beside it.
     """
+    if given is not None:
+        table = given.added_to(table)
     top = Section(table)
-    interventions = top.section("interventions")
+    interventions, data = top.section("interventions"), _data(top.section("data"), directory)
     config = Config(
         seed=top.whole("seed", 0, at_most=MOST_SEEDS),
-        data=_data(top.section("data"), directory),
-        split=_split(top.section("split")),
+        data=data,
+        split=_split(top.section("split"), given=data.given),
         valuation=_valuation(top.section("valuation") if "valuation" in top else Section({})),
         interventions=keep_interventions(interventions) if stored else read_interventions(interventions),
-        models=_models(top.section("models")),
-        evaluation=_evaluation(top.section("evaluation") if "evaluation" in top else Section({})),
+        models=read_models(top.section("models"), given, stored=stored),
+        evaluation=read_evaluation(
+            top.section("evaluation") if "evaluation" in top else Section({}), given, stored=stored
+        ),
         source=table,
     )
     for key in ("valuation", "evaluation"):
         top.take(key, None)
     top.done()
     _check_size(config)
+    config = _with_dials(config)
     if config.evaluation.threshold == "validation" and not config.split.has_validation:
         raise ValueError(
             '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
         )
     return replace(config, source=deepcopy(table))  # the caller may change it before a store keeps it
+
+
+def _with_dials(config: Config) -> Config:
+    """Keep the scores of validation rows, by which dials are turned; refuse dials without such rows."""
+    asked = [entry.key for entry in intervention_entries() if entry.dial and config.interventions[entry.key]]
+    if not asked:
+        return config
+    place = f"`interventions.{asked[0]}`"
+    if not config.split.has_validation:
+        raise ValueError(f"{place} is aimed by validation rows, and `split.validation` is empty: set either.")
+    if config.evaluation.groups != CROSSED:
+        raise ValueError(
+            f"{place} moves the groups of all attributes crossed, and `evaluation.groups` judges each "
+            "attribute for itself: leave one of them out."
+        )
+    return replace(config, evaluation=replace(config.evaluation, keep_scores=True))
 
 
 def _check_size(config: Config) -> None:
@@ -120,6 +158,8 @@ def _n_settings(config: Config, key: str) -> int:
     grid = config.interventions.get(key)
     if not isinstance(grid, dict):
         return int(bool(grid))
+    if "max_fits" in grid:
+        return len(grid["ratios"]) * grid["max_fits"]
     lists = [len(values) for values in grid.values() if isinstance(values, tuple)]
     algorithms = len(config.valuation.algorithms) if "utilities" in grid else 1
     return algorithms * math.prod(lists)
@@ -128,9 +168,10 @@ def _n_settings(config: Config, key: str) -> int:
 def _data(section: Section, directory: Path | None) -> DataConfig:
     path = section.text("path") if "path" in section else None
     generator = section.text("generator", choices=GENERATORS) if "generator" in section else None
+    given = section.switch("given", False)
     section.take("path", None)
     section.take("generator", None)
-    if (path is None) == (generator is None):
+    if (path is not None) + (generator is not None) + given != 1:
         raise ValueError("`data` must have either a `path` or a `generator`.")
     if path is not None and directory is not None:
         path = str(directory / path)
@@ -142,8 +183,8 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
     data = DataConfig(
         path=path,
         generator=generator,
-        rows=section.whole("rows", 100_000, 100, at_most=MOST_ROWS) if path is None else 0,
-        variant=section.text("variant", "base", VARIANTS) if path is None else "",
+        rows=section.whole("rows", 100_000, 100, at_most=MOST_ROWS) if generator is not None else 0,
+        variant=section.text("variant", "base", VARIANTS) if generator is not None else "",
         target=section.text("target"),
         positive=positive,
         protected=Section({"protected": protected}, "data").texts("protected"),
@@ -152,6 +193,7 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
         weight=section.text("weight") if "weight" in section else None,
         groups=section.text("groups") if "groups" in section else None,
         min_group_size=section.whole("min_group_size", MIN_GROUP_SIZE, at_most=MOST_ROWS),
+        given=given,
     )
     for key in ("weight", "groups"):
         section.take(key, None)
@@ -167,11 +209,16 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
     return data
 
 
-def _split(section: Section) -> SplitConfig:
-    method = section.text("method", choices=("column", "random"))
-    if method == "column":
-        column: str | None = section.text("column")
-        parts: dict[str, Any] = {part: section.different(part, [], _label) for part in ("train", "test")}
+def _split(section: Section, *, given: bool) -> SplitConfig:
+    method = section.text("method", choices=(GIVEN,) if given else ("column", "random"))
+    column: str | None = None
+    parts: dict[str, Any]
+    if method == GIVEN:
+        parts = {"train": (), "test": ()}
+        parts["validation"] = (True,) if section.switch("validation", True) else ()
+    elif method == "column":
+        column = section.text("column")
+        parts = {part: section.different(part, [], _label) for part in ("train", "test")}
         for part, values in parts.items():
             if not values:
                 raise ValueError(f"`split.{part}` is empty: list the values of {column!r} that it holds.")
@@ -188,7 +235,6 @@ def _split(section: Section) -> SplitConfig:
         if "validation" not in parts:
             parts["validation"] = _share(section, "validation", "a list of values or a number in [0, 1)")
     else:
-        column = None
         shares = {
             "train": section.number("train", above=0, below=1),
             "validation": _share(section, "validation", "a number in [0, 1)"),
@@ -240,26 +286,3 @@ def _valuation(section: Section) -> ValuationConfig:
             f"({valuation.unseen_fraction:g}) must be at least 1, so that every row is left out once."
         )
     return valuation
-
-
-def _models(section: Section) -> ModelsConfig:
-    models = ModelsConfig(
-        count=section.whole("count", 25, 1, at_most=MOST_MODELS),
-        seed=section.whole("seed", 0, at_most=MOST_SEEDS),
-        deadline=section.number("deadline", above=0) if "deadline" in section else None,
-        space=read_space(section.section("space")),
-    )
-    section.take("deadline", None)
-    section.done()
-    return models
-
-
-def _evaluation(section: Section) -> EvaluationConfig:
-    evaluation = EvaluationConfig(
-        max_fpr=section.number("max_fpr", 0.05, above=0, below=1),
-        threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
-        bootstrap=section.whole("bootstrap", 0, at_most=MOST_RESAMPLES),
-        groups=section.text("groups", CROSSED, (CROSSED, EACH)),
-    )
-    section.done()
-    return evaluation

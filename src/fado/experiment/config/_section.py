@@ -9,11 +9,22 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["Section", "as_amount", "as_share", "as_text", "as_whole", "is_number", "shown", "shown_place"]
+__all__ = [
+    "MOST_SEEDS",
+    "Section",
+    "as_amount",
+    "as_share",
+    "as_text",
+    "as_whole",
+    "is_number",
+    "shown",
+    "shown_place",
+]
 
 Item = TypeVar("Item")
 
 REQUIRED: Any = object()
+MOST_SEEDS = 2**32 - 1
 _DIGITS = 1000  # of a whole number that can be shown
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fado.experiment.config._estimators import LIGHTGBM
 from fado.experiment.config._space import Parameter
+from fado.interventions import intervention_entries
+from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE
 
 __all__ = [
     "CROSSED",
     "EACH",
+    "GIVEN",
     "Config",
     "DataConfig",
     "EvaluationConfig",
@@ -24,6 +28,22 @@ __all__ = [
 ]
 
 CROSSED, EACH = "crossed", "each"  # how several protected attributes are judged
+GIVEN = "given"  # the method of a split that comes with data in memory
+
+# What settings that came later were before there were any.
+_BEFORE: dict[str, dict[str, Any]] = {
+    "data": {"given": False},
+    "models": {"estimator": LIGHTGBM, "pipeline": ()},
+    "evaluation": {
+        "groups": CROSSED,
+        "max_fpr": None,
+        "max_selection_rate": None,
+        "top_k": None,
+        "fixed_threshold": None,
+        "metrics": (),
+        "keep_scores": False,
+    },
+}
 
 # What is tried of one intervention: per key of its table a list, or a setting that has one value.
 Grid = dict[str, Any]
@@ -45,13 +65,15 @@ class DataConfig:
     weight: str | None = None
     groups: str | None = None
     min_group_size: int = MIN_GROUP_SIZE
+    given: bool = False
 
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which rows train, choose and judge: by the values of a column, or at random by shares.
+    """Which rows train, choose and judge: by the values of a column, at random by shares, or as given.
 
-    With a column, `validation` may be a number: the share of the rows of `train` that is drawn for it.
+    With a column, `validation` may be a number: the share of the rows of `train` that is drawn for it. Of
+    data that are given, it only says whether there is such a part.
     """
 
     method: str
@@ -86,16 +108,34 @@ class ModelsConfig:
     seed: int
     deadline: float | None
     space: dict[str, Parameter]
+    estimator: str = LIGHTGBM
+    pipeline: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """How models are judged."""
+    """How models are judged: at one budget of the four, by the metrics that all have and some more."""
 
-    max_fpr: float
+    max_fpr: float | None
     threshold: str
     bootstrap: int
     groups: str = CROSSED
+    max_selection_rate: float | None = None
+    top_k: int | None = None
+    fixed_threshold: float | None = None
+    metrics: tuple[str, ...] = ()
+    keep_scores: bool = False
+
+    @property
+    def budget(self) -> Budget:
+        """What sets the threshold of decisions."""
+        if self.max_selection_rate is not None:
+            return Budget("selection_rate", self.max_selection_rate)
+        if self.top_k is not None:
+            return Budget("top_k", self.top_k)
+        if self.fixed_threshold is not None:
+            return Budget("threshold", self.fixed_threshold)
+        return Budget("fpr", 0.05 if self.max_fpr is None else self.max_fpr)
 
 
 @dataclass(frozen=True)
@@ -132,8 +172,14 @@ class Config:
         settings = asdict(self)
         settings.pop("source")
         settings["data"].pop("path")
-        if self.evaluation.groups == CROSSED:
-            settings["evaluation"].pop("groups")
+        for entry in intervention_entries():
+            later = entry.dial or entry.key == "fairlearn_grid"
+            if later and settings["interventions"].get(entry.key) is None:
+                settings["interventions"].pop(entry.key, None)
+        for section, before in _BEFORE.items():
+            for name, value in before.items():
+                if settings[section][name] == value:
+                    settings[section].pop(name)
         return _flattened(settings, "")
 
 

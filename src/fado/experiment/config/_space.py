@@ -1,16 +1,20 @@
-"""The space that LightGBM models are drawn from."""
+"""The space that models are drawn from."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fado._messages import closest_names, list_names
 from fado.experiment.config._section import Section, as_text, is_number, shown, shown_place
 
-__all__ = ["Parameter", "draw_models", "read_parameter", "read_space"]
+__all__ = ["Parameter", "draw_models", "plain_reader", "read_parameter", "read_space"]
+
+Reader = Callable[[Any, str, str], Any]  # of a value, the name of its parameter, and its place
 
 _INT = 2**31 - 1
 _FLOAT = 1e12
@@ -94,17 +98,40 @@ def draw_models(space: dict[str, Parameter], count: int, seed: int) -> list[dict
     ]
 
 
-def read_space(section: Section) -> dict[str, Parameter]:
-    """Read the space from the configuration."""
-    space = {name: _read(section.take(name), name, section.at(name)) for name in section}
-    if not space:
-        raise ValueError(f"`{section.place}` is empty: set at least `n_estimators`.")
-    return space
+def read_space(section: Section, read: Reader) -> dict[str, Parameter]:
+    """Read the space from the configuration, each value by a function."""
+    return {name: _read(section.take(name), name, section.at(name), read) for name in section}
 
 
-def _read(given: Any, name: str, place: str) -> Parameter:
+def plain_reader(of: str, names: Sequence[str] | None) -> Reader:
+    """Give what checks one value of a parameter of any estimator.
+
+    Parameters
+    ----------
+    of : str
+        What messages call the estimator.
+    names : sequence of str or None
+        Its parameters; None if nobody knows them.
+    """
+
+    def read(value: Any, name: str, place: str) -> Any:
+        if names is not None and name not in names:
+            there = f"; there are {list_names(names, most=60)}."
+            raise ValueError(
+                f"`{place}` is not a parameter of {of} that can be set{closest_names(name, names, there)}"
+            )
+        if not is_number(value) and not isinstance(value, str | bool | None):
+            raise ValueError(f"`{place}` must be a number, a text, true or false, got {shown(value)}.")
+        return value
+
+    return read
+
+
+def _read(given: Any, name: str, place: str, read: Reader) -> Parameter:
+    if isinstance(given, list | tuple):
+        given = {"choices": given}
     if not isinstance(given, dict):
-        return Parameter((read_parameter(given, name, place),))
+        return Parameter((read(given, name, place),))
     section = Section(given, place)
     if len(given) != 1 or not set(given) <= {"choices", "log_uniform"}:
         raise ValueError(
@@ -112,7 +139,7 @@ def _read(given: Any, name: str, place: str) -> Parameter:
             f"got the keys {', '.join(map(shown, given)) or 'none'}."
         )
     if "choices" in section:
-        choices = section.different("choices", [], lambda value, where: read_parameter(value, name, where))
+        choices = section.different("choices", [], lambda value, where: read(value, name, where))
         if not choices:
             raise ValueError(f"`{section.at('choices')}` is empty: list at least one.")
         return Parameter(choices)
@@ -120,8 +147,8 @@ def _read(given: Any, name: str, place: str) -> Parameter:
     where = section.at("log_uniform")
     if not isinstance(ends, list | tuple) or len(ends) != 2:
         raise ValueError(f"`{where}` must be a list of two ends, got {shown(ends)}.")
-    low, high = (read_parameter(end, name, shown_place(where, j)) for j, end in enumerate(ends))
-    if not is_number(low) or not 0 < low <= high:
+    low, high = (read(end, name, shown_place(where, j)) for j, end in enumerate(ends))
+    if not (is_number(low) and is_number(high)) or not 0 < low <= high:
         raise ValueError(f"`{where}` must rise from a number above 0, got {shown(ends)}.")
     return Parameter(low=low, high=high)
 

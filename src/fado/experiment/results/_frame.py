@@ -1,13 +1,12 @@
-"""From a store to the frame of results: one row per trial."""
+"""From what came of trials to the frame of results: one row per trial."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fado.experiment.config import Config, ratio_name
-from fado.experiment.store import DONE, FAILED, Keys, Store, StoredTrial, read_trials
+from fado.experiment.search import Outcome, Trial
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["frame_of", "parts_of"]
 
-METRICS = ("threshold", "fpr", "tpr", *RATIO_NAMES)
-PENDING, IMPOSSIBLE = "pending", "no training set"
+_RATES = {"selection_rate": ("selection_rate",), "top_k": ("selection_rate", "selected")}
 
 
 def parts_of(config: Config) -> list[str]:
@@ -26,31 +24,38 @@ def parts_of(config: Config) -> list[str]:
 
 
 def measured_columns(config: Config) -> list[str]:
-    """Name the columns of metrics; those of single attributes come after all others of their part."""
-    ends = ("", "_low", "_high") if config.evaluation.bootstrap else ("",)
-    own = [ratio_name(ratio, attribute) for attribute in config.attributes for ratio in RATIO_NAMES]
-    return [f"{part}_{name}{end}" for part in parts_of(config) for name in (*METRICS, *own) for end in ends]
+    """Name the columns of metrics; those of single attributes come after all others of their part.
+
+    Last come the user's own, which have no intervals, as a count of rows has none.
+    """
+    asked = config.evaluation
+    ends = ("", "_low", "_high") if asked.bootstrap else ("",)
+    ours = ["threshold", "fpr", "tpr", *_RATES.get(asked.budget.kind, ()), *RATIO_NAMES]
+    single = [ratio_name(ratio, attribute) for attribute in config.attributes for ratio in RATIO_NAMES]
+    names = [f"{name}{end}" for name in (*ours, *single) for end in ends if not (end and name == "selected")]
+    return [f"{part}_{name}" for part in parts_of(config) for name in (*names, *asked.metrics)]
 
 
-def frame_of(store: Store, config: Config) -> pd.DataFrame:
-    """Put together what a store holds; trials that are not done are there too, and say so."""
+def frame_of(outcomes: Sequence[Outcome], config: Config) -> pd.DataFrame:
+    """Put together what came of trials; those that are not done are there too, and say so."""
     import pandas as pd
 
-    trials = read_trials(store)
-    keys = Keys(store.about)
-    known: dict[str, dict[str, Any]] = {}
+    trials = [outcome.trial for outcome in outcomes]
     rows = [
         {
-            "intervention": stored.trial.intervention,
-            **stored.trial.settings,
-            "model": stored.trial.model,
-            **stored.trial.parameters,
-            **_outcome(store, stored, keys, known),
+            "intervention": outcome.trial.intervention,
+            **outcome.trial.settings,
+            "model": outcome.trial.model,
+            **outcome.trial.parameters,
+            "training_rows": outcome.training_rows,
+            **(outcome.metrics or {}),
+            "status": outcome.status,
+            "error": outcome.error,
         }
-        for stored in trials
+        for outcome in outcomes
     ]
     kinds = _setting_kinds(trials)
-    parameters = dict.fromkeys(name for stored in trials for name in stored.trial.parameters)
+    parameters = dict.fromkeys(name for trial in trials for name in trial.parameters)
     measured = measured_columns(config)
     columns = ["intervention", *kinds, "model", *parameters, "training_rows", *measured, "status", "error"]
     texts = dict.fromkeys(["intervention", "status", "error"], "str")
@@ -59,7 +64,7 @@ def frame_of(store: Store, config: Config) -> pd.DataFrame:
     return frame.astype(texts | kinds | numbers | {"training_rows": "Int64"}).copy()  # in one piece again
 
 
-def _setting_kinds(trials: Sequence[StoredTrial]) -> dict[str, str]:
+def _setting_kinds(trials: Sequence[Trial]) -> dict[str, str]:
     """Give the columns of settings and their types: of all registered interventions, then of any other."""
     kinds = {"algorithm": "str", "utility": "str", "alpha": "float64"}
     for entry in intervention_entries():
@@ -67,8 +72,8 @@ def _setting_kinds(trials: Sequence[StoredTrial]) -> dict[str, str]:
             kinds.setdefault(setting.name, "str" if setting.kind == "choice" else "float64")
         for name, value in entry.fixed.items():
             kinds.setdefault(name, _kind(value))
-    for stored in trials:
-        for name, value in stored.trial.settings.items():
+    for trial in trials:
+        for name, value in trial.settings.items():
             if name not in kinds:
                 kinds[name] = _kind(value)
     return kinds
@@ -78,31 +83,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "float64"
     return "str" if isinstance(value, str) else "object"
-
-
-def _outcome(
-    store: Store, stored: StoredTrial, keys: Keys, known: dict[str, dict[str, Any]]
-) -> dict[str, Any]:
-    """Say what became of a trial; `known` holds what was read of fits that trials share."""
-    made = store.get("set", stored.set_key)
-    if made is None:
-        return {"status": PENDING, "error": None}
-    if made.state == FAILED:
-        return {"status": IMPOSSIBLE, "error": made.text}
-    about = json.loads(made.text)
-    key = keys.fit(about["digest"], stored.trial.parameters)
-    if key not in known:
-        known[key] = _read_fit(store, key)
-    return {"training_rows": about["rows"], **known[key]}
-
-
-def _read_fit(store: Store, key: str) -> dict[str, Any]:
-    record = store.get("fit", key)
-    if record is None:
-        return {"status": PENDING, "error": None}
-    if record.state == FAILED:
-        return {"status": FAILED, "error": record.text}
-    metrics = store.load_fit(key)
-    if metrics is None:
-        return {"status": PENDING, "error": "the file of this fit is damaged: run the experiment again"}
-    return {**metrics, "status": DONE, "error": None}

@@ -23,7 +23,10 @@ def intervention_names(frame: pd.DataFrame) -> list[str]:
 
 
 def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Give the mark of every intervention of a frame; without a colour, alpha gives it."""
+    """Give the mark of every intervention of a frame; without a colour, alpha gives it.
+
+    The mark also says whether decisions need the group of a row.
+    """
     entries = {entry.name: entry for entry in intervention_entries()}
     steered = set(frame.loc[frame["alpha"].notna(), "intervention"])
     looks = []
@@ -35,6 +38,7 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
                 "name": name,
                 "shape": entry.shape if entry is not None else _SHAPE,
                 "colour": _COLOUR if colour is None and name not in steered else colour,
+                "needs_group": bool(getattr(entry, "needs_group", False)),
             }
         )
     return looks
@@ -46,7 +50,7 @@ def describe_marks() -> str:
     Examples
     --------
     >>> describe_marks()
-    'Circles are baselines, triangles sampling, squares and diamonds reweighing'
+    'Circles are baselines, triangles sampling, squares and diamonds reweighing, crosses aimed at a ratio'
     """
     shapes: dict[str, dict[str, None]] = {}
     for entry in intervention_entries():
@@ -59,6 +63,8 @@ def describe_marks() -> str:
 
 
 def _family(entry: Entry) -> str:
+    if entry.dial:
+        return "aimed at a ratio"
     if not entry.uses_values:
         return "baselines"
     return "sampling" if entry.kind.changes == "rows" else "reweighing"
@@ -74,7 +80,7 @@ def setting_columns(frame: pd.DataFrame) -> list[str]:
         if setting.plural is None
     }
     there = columns[columns.index("intervention") + 1 : columns.index("model")]
-    return [name for name in there if name not in single]
+    return [name for name in there if name not in single and name != "direction"]
 
 
 def describe_settings(frame: pd.DataFrame) -> list[str]:

@@ -5,21 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from fado._files import replacing
 from fado.experiment.config import ratio_name
 from fado.experiment.results._looks import describe_marks, describe_settings, looks_of
-from fado.metrics import RATIO_TITLES
+from fado.experiment.results._winners import ENDS
+from fado.experiment.store import DONE
+from fado.metrics import RATIO_TITLES, pareto_frontier
 from fado.reporting import landscape_page, tabulate_points
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fado.experiment.results._results import Results
 
-__all__ = ["RULE", "points_table", "report_content", "write_report"]
+__all__ = ["RULE", "models_table", "points_table", "report_content", "write_report"]
+
+View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is that of one
 
 RULE = 0.8  # the 80 % rule
 REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+RATE_TITLES = {"tpr": "True-positive rate", "fpr": "False-positive rate"}
 ALL = "all attributes (the least ratio)"
 FEW = 10  # members below which a group's numbers are not told
 
@@ -40,15 +49,15 @@ def report_content(results: Results) -> dict[str, Any]:
     return {
         "rule": RULE,
         "models": f"{len(results.frame):,}",
-        "statuses": [f"{n:,} {name}" for name, n in results.frame["status"].value_counts().items()],
+        "statuses": _statuses(results.frame),
         "errors": _errors(results),
         "chosen_on": results.chosen_on,
-        "looks": looks_of(results.frame),
+        "looks": _looks(results),
         "marks": describe_marks(),
         "titles": [RATIO_TITLES[metric] for metric in REPORTED],
         "attributes": [attribute or ALL for attribute in attributes],
-        "points": points_table(results, views),
-        "best": [_best(results, *view) for view in views],
+        "points": models_table(results, views),
+        "figures": [{"name": name, "title": _title(name)} for name in _measured(results.frame)],
         "areas": [_areas(results, *view) for view in views],
         "parts": list(dict.fromkeys(entry["part"] for entry in results.summary)),
         "groups": _groups(results.summary, left_out=False),
@@ -59,8 +68,8 @@ def report_content(results: Results) -> dict[str, Any]:
     }
 
 
-def points_table(results: Results, views: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
-    """Give the points of several landscapes as plain data; see `fado.reporting.tabulate_points`.
+def points_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
+    """Give the points of several landscapes on the test part; see `fado.reporting.tabulate_points`.
 
     Parameters
     ----------
@@ -69,18 +78,113 @@ def points_table(results: Results, views: Sequence[tuple[str, str | None]]) -> d
     views : sequence of pairs
         Of each landscape the ratio, and the attribute if it is that of one.
     """
-    import pandas as pd
+    ratios = [ratio_name(*view) for view in views]
+    fronts = [results.on_frontier(metric, attribute=attribute) for metric, attribute in views]
+    return _tabulated(
+        results,
+        np.arange(len(results.frame)),
+        [{"ratio": ratio, "frontiers": [front]} for ratio, front in zip(ratios, fronts, strict=True)],
+        metrics=[f"test_{name}" for name in ("tpr", *ratios)],
+        barred={"test": _barred(results, views, "test")},
+    )
 
+
+def models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
+    """Give all that a page tells of the models that are done, by falling true-positive rate.
+
+    They are sorted as `Results.best` sorts them, on the part that they are chosen on.
+    """
+    frame, parts = results.frame, _judging_parts(results)
+    done = np.flatnonzero((frame["status"] == DONE).to_numpy())
+    rates = frame[f"{results.chosen_on}_tpr"].reset_index(drop=True).iloc[done]
+    rows = rates.sort_values(ascending=False, kind="stable").index.to_numpy()
+    columns = [f"{part}_{name}{end}" for part in parts for name in _measured(frame) for end in ENDS]
+    return _tabulated(
+        results,
+        rows,
+        [{"ratio": ratio_name(*view), "frontiers": _frontiers(results, view)} for view in views],
+        metrics=[name for name in columns if name in frame.columns],
+        counts=[name for name in ("training_rows", "fits") if name in frame.columns],
+        barred={part: _barred(results, views, part) for part in parts},
+    )
+
+
+def _tabulated(
+    results: Results,
+    rows: Any,
+    views: Sequence[dict[str, Any]],
+    *,
+    metrics: Sequence[str],
+    counts: Sequence[str] = (),
+    barred: dict[str, Any],
+) -> dict[str, Any]:
+    """Tabulate some rows of the frame; masks are those of the whole frame."""
     columns = list(results.frame.columns)
-    ratios = {view: results.comparable_points(view[0], attribute=view[1])[:, 1] for view in views}
-    fronts = {view: results.on_frontier(view[0], attribute=view[1]) for view in views}
     return tabulate_points(
-        results.frame.assign(settings=describe_settings(results.frame)),
-        pd.DataFrame({number: ratios[view] for number, view in enumerate(views)}),
-        pd.DataFrame({number: fronts[view] for number, view in enumerate(views)}),
+        results.frame.assign(settings=describe_settings(results.frame)).iloc[rows],
+        [view | {"frontiers": [front[rows] for front in view["frontiers"]]} for view in views],
         setting_columns=["settings"],
         model_columns=columns[columns.index("model") + 1 : columns.index("training_rows")],
+        metrics=list(dict.fromkeys(metrics)),
+        counts=counts,
+        barred={part: mask[rows] for part, mask in barred.items()},
     )
+
+
+def _judging_parts(results: Results) -> list[str]:
+    return list(dict.fromkeys([results.chosen_on, "test"]))
+
+
+def _barred(results: Results, views: Sequence[View], part: str) -> Any:
+    """Mark the rows that can be compared in no view: beyond the budget, not done, or undefined."""
+    points = [results.comparable_points(metric, part, attribute=own)[:, 1] for metric, own in views]
+    return np.isnan(points).all(axis=0)
+
+
+def _frontiers(results: Results, view: View) -> list[Any]:
+    """Mark the frontier of the models whose decisions need no group, and that of those that need it."""
+    needing = [look["name"] for look in looks_of(results.frame) if look["needs_group"]]
+    needs = results.frame["intervention"].isin(needing).to_numpy()
+    fronts = []
+    for mask in (~needs, needs):
+        points = results.comparable_points(view[0], attribute=view[1])
+        points[~mask] = np.nan
+        fronts.append(pareto_frontier(points))
+    return fronts
+
+
+def _measured(frame: pd.DataFrame) -> list[str]:
+    """Name what models are measured by, the true-positive rate and the ratios' first."""
+    names = [str(name).removeprefix("test_") for name in frame.columns if str(name).startswith("test_")]
+    ends = {f"{name}{end}" for name in names for end in ENDS[1:]}
+    first = [name for name in ("tpr", "fpr", *RATIO_TITLES) if name in names]
+    return list(dict.fromkeys([*first, *(name for name in names if name not in ends)]))
+
+
+def _title(name: str) -> str:
+    """Say what a metric is.
+
+    Examples
+    --------
+    >>> _title("fpr"), _title("tpr_ratio[sex]"), _title("balanced_accuracy")
+    ('False-positive rate', 'Ratio of true-positive rates, sex', 'Balanced accuracy')
+    """
+    base, _, attribute = name.partition("[")
+    title = {**RATE_TITLES, **RATIO_TITLES}.get(base, base.replace("_", " ").capitalize())
+    return f"{title}, {attribute.removesuffix(']')}" if attribute else title
+
+
+def _statuses(frame: pd.DataFrame) -> list[str]:
+    return [f"{count:,} {name}" for name, count in frame["status"].value_counts().items()]
+
+
+def _looks(results: Results) -> list[dict[str, Any]]:
+    """Give the marks of interventions, each with what became of its models."""
+    frame = results.frame
+    return [
+        look | {"statuses": _statuses(frame[frame["intervention"] == look["name"]])}
+        for look in looks_of(frame)
+    ]
 
 
 def _errors(results: Results) -> list[dict[str, Any]]:
@@ -91,28 +195,6 @@ def _errors(results: Results) -> list[dict[str, Any]]:
         {str(name): value for name, value in row.items()} | {"models": f"{row['models']:,}"}
         for row in counts.to_dict("records")
     ]
-
-
-def _best(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
-    winners = results.winners(metric, RULE, attribute=attribute)
-    rows = [
-        {
-            "intervention": row["intervention"],
-            "settings": row["settings"],
-            "tpr": _with_interval(row, "tpr"),
-            "ratio": _with_interval(row, "ratio"),
-            "model": str(row["model"]),
-            "reached": row["reached"],
-            "each": [_with_interval(row, ratio_name("ratio", name)) for name in results.attributes],
-        }
-        for row in winners.to_dict("records")
-    ]
-    told = {row["intervention"] for row in rows}
-    return {
-        "rows": [row for row in rows if row["reached"]],
-        "closest": [row for row in rows if not row["reached"]],
-        "without": [name for name in results.interventions if name not in told],
-    }
 
 
 def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
@@ -142,14 +224,6 @@ def _groups(summary: list[dict[str, Any]], *, left_out: bool) -> list[dict[str, 
                 "rate": _shown(entry["positives"] / entry["rows"], 4) if enough else "",
             }
     return list(found.values())
-
-
-def _with_interval(row: dict[Any, Any], name: str) -> str:
-    """Show a metric, with its interval if there is one."""
-    low, high = (row.get(f"{name}{end}") for end in ("_low", "_high"))
-    if low is None or low != low:
-        return _shown(row[name])
-    return f"{_shown(row[name])} ({_shown(low)} to {_shown(high)})"
 
 
 def _shown(number: Any, digits: int = 3) -> str:

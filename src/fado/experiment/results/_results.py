@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fado._messages import warn_user
-from fado.experiment.config import EACH, Config, config_from, ratio_name, rename_former
+from fado._messages import list_names, warn_user
+from fado.experiment.config import EACH, Config, config_from, metric_names, ratio_name, rename_former
 from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
+from fado.experiment.results._remeasure import Asked, kept_scores, remeasured_frame
 from fado.experiment.results._report import RULE, points_table, write_report
 from fado.experiment.results._winners import winners_of
-from fado.experiment.store import DONE, Store
+from fado.experiment.store import DONE, Store, read_outcomes, read_trials
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
 from fado.reporting import landscape_chart, select_points
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fado.models import ChosenModel
 
 __all__ = ["Results"]
 
@@ -41,6 +46,8 @@ class Results:
         The target and its positive label; stores of the first releases do not tell.
     settings : dict, optional
         Every setting by its place, as the store tells them; those of the configuration if there are none.
+    store : pathlib.Path, optional
+        The store that they come from, which may keep scores.
 
     Attributes
     ----------
@@ -64,12 +71,14 @@ class Results:
         summary: list[dict[str, Any]],
         positive: str | None = None,
         settings: dict[str, Any] | None = None,
+        store: Path | None = None,
     ) -> None:
         self.frame = frame
         self.config = config
         self.summary = summary
         self.positive = positive
         self.settings = config.flat() if settings is None else settings
+        self._store = store
 
     @classmethod
     def load(cls, store: str | os.PathLike[str]) -> Results:
@@ -78,17 +87,32 @@ class Results:
         Parameters
         ----------
         store : path-like
-            The store's directory.
+            The store's directory. If it names metrics that are not registered, a warning says so; their
+            columns are there as they were measured.
         """
+        results = cls.of_store(store)
+        lacking = [name for name in results.config.evaluation.metrics if name not in metric_names()]
+        if lacking:
+            warn_user(
+                f"The store {str(store)!r} has metrics that are not registered here, "
+                f"{list_names(lacking)}: they are shown as they were measured."
+            )
+        return results
+
+    @classmethod
+    def of_store(cls, store: str | os.PathLike[str], config: Config | None = None) -> Results:
+        """Do what `load` does, without its warning; with the configuration that was run, if it is at hand."""
         with Store.reading(store) as opened:
-            config = config_from(opened.about["configuration"], stored=True)
             about = opened.about
+            if config is None:
+                config = config_from(about["configuration"], stored=True)
             return cls(
-                frame_of(opened, config),
+                frame_of(read_outcomes(opened, read_trials(opened)), config),
                 config,
                 about["summary"],
                 about.get("positive"),
                 rename_former(about["settings"]),
+                Path(store),
             )
 
     def __repr__(self) -> str:
@@ -117,8 +141,7 @@ class Results:
     def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:
         """Give the models that no other beats in both the true-positive rate and a ratio.
 
-        Models with an undefined metric, with constant scores, or beyond the false-positive budget are never
-        among them.
+        Models with an undefined metric, with constant scores, or beyond the budget are never among them.
 
         Parameters
         ----------
@@ -303,16 +326,119 @@ class Results:
         """Give true-positive rate and ratio of every row, NaN where a model may not be compared."""
         if metric not in RATIO_NAMES:
             raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
-        parts = parts_of(self.config)
-        if part not in parts:
-            raise ValueError(f"`part` must be {' or '.join(map(repr, parts))}, got {part!r}.")
+        self._check_part(part)
         self._check_attribute(attribute)
         names = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
         points = self.frame[names].to_numpy(dtype=np.float64, copy=True)
-        in_budget = self.frame[f"{part}_fpr"] <= self.config.evaluation.max_fpr
-        comparable = in_budget.to_numpy() & (self.frame["status"] == DONE).to_numpy()
+        comparable = self._within_budget(part) & (self.frame["status"] == DONE).to_numpy()
         points[~comparable | np.isnan(points).any(axis=1)] = np.nan
         return points
+
+    def scores(self, row: Any, part: str = "test") -> npt.NDArray[np.float64]:
+        """Give the scores of one model, of the rows of a part in their order.
+
+        Parameters
+        ----------
+        row : int or Series
+            The model: a label of the frame's index, or a row of the frame.
+        part : {"test", "validation"}, default="test"
+            The part.
+
+        Raises
+        ------
+        ValueError
+            If scores are not kept, by ``evaluation.keep_scores``, or the model has none.
+        """
+        self._check_part(part)
+        return kept_scores(self._store, getattr(row, "name", row))[part]
+
+    def remeasure(
+        self,
+        metrics: Mapping[str, Callable[..., Any]] | Sequence[str] = (),
+        *,
+        max_fpr: float | None = None,
+        budget: Any = None,
+        threshold: str | float | None = None,
+        data: Any = None,
+    ) -> pd.DataFrame:
+        """Measure the models again from their kept scores, without a fit.
+
+        Parameters
+        ----------
+        metrics : mapping of str to callable, or sequence of str
+            Further metrics: functions by name, as for `Experiment`, or names of registered ones. Those of
+            the configuration are measured too.
+        max_fpr : float, optional
+            Another false-positive budget.
+        budget : Budget or pair of kind and limit, optional
+            Another budget, as for `fado.metrics.evaluate`.
+        threshold : {"test", "validation"} or float, optional
+            Where the threshold of the test part comes from, or a fixed one.
+        data : path-like or Data, optional
+            The table, if it is not where the configuration says; it must hold the same rows.
+
+        Returns
+        -------
+        DataFrame
+            As `frame`, with other metrics. With nothing else asked for, it is equal to it.
+        """
+        asked = Asked(metrics, max_fpr, budget, threshold)
+        return remeasured_frame(self._store, self.config, asked, data)
+
+    def fit_best(
+        self,
+        metric: str,
+        at_least: float = 0.8,
+        *,
+        confidence: float | None = None,
+        data: Any = None,
+        estimator: Any = None,
+    ) -> ChosenModel | None:
+        """Train the best model above a line once more, and give it with its threshold and its card.
+
+        It is chosen on the validation part, among all interventions whose models decide alone; without such a
+        part on the test part, as `select` does.
+
+        Parameters
+        ----------
+        metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
+            The ratio to be kept.
+        at_least : float, default=0.8
+            What it must reach.
+        confidence : float, optional
+            As for `Frontier.best`; scores must be kept, by ``evaluation.keep_scores``.
+        data : path-like or Data, optional
+            The table, if it is not where the configuration says; it must hold the same rows.
+        estimator : estimator, optional
+            What was handed over to the experiment, if something was.
+
+        Returns
+        -------
+        ChosenModel or None
+            None if no model reached the line.
+        """
+        from fado.experiment.frontier import fit_best_of
+
+        return fit_best_of(self, metric, at_least, confidence=confidence, data=data, estimator=estimator)
+
+    @property
+    def store(self) -> Path:
+        """The store that these results come from."""
+        if self._store is None:
+            raise ValueError("These results do not come from a store: load them from one.")
+        return self._store
+
+    def _within_budget(self, part: str) -> npt.NDArray[np.bool_]:
+        """Mark the models that keep the budget on a part."""
+        names = [name for name in ("fpr", "selection_rate", "selected") if f"{part}_{name}" in self.frame]
+        spent = self.frame[[f"{part}_{name}" for name in names]].to_numpy(dtype=np.float64)
+        budget = self.config.evaluation.budget
+        return np.array([budget.kept(dict(zip(names, row, strict=True))) for row in spent], dtype=np.bool_)
+
+    def _check_part(self, part: str) -> None:
+        parts = parts_of(self.config)
+        if part not in parts:
+            raise ValueError(f"`part` must be {' or '.join(map(repr, parts))}, got {part!r}.")
 
     def _check_attribute(self, attribute: str | None) -> None:
         if attribute is None or attribute in self.attributes:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.engine import LightGBMEngine, Task
-from fado.experiment.config import Config
+from fado.aim import AimedWeights, GroupThresholds, move_scores
+from fado.engine import Engine, LightGBMEngine, Model, Task, engine_class
+from fado.experiment.config import LIGHTGBM, Config, Given, make_estimator
+from fado.experiment.run._conditions import ONE_THREAD, FitEnd
 from fado.experiment.run._data import Data, Part
 from fado.experiment.run._judging import Judging
-from fado.experiment.search import Recipe
+from fado.experiment.run._told import GroupsTold
+from fado.experiment.search import Recipe, key_of
 from fado.interventions import TrainingSet, intervention_named
 from fado.tabular import Labels, Variable
 from fado.utility import utility_class
@@ -38,20 +42,22 @@ class Job:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a job: its metrics, or why there are none."""
+    """What became of a job: its metrics, with the scores if they are to be kept, or why there are none."""
 
     key: str
     seconds: float
     metrics: dict[str, float] | None = None
     error: str | None = None
     out_of_memory: bool = False
+    scores: FloatArray | None = None
 
 
 class Bench:
     """The training part, the parts that judge, and the fits on them.
 
-    The training part is binned once, the others in its bins. Fits may run side by side in threads; each grows
-    its trees in one. A bench that is sent to a cluster's worker takes the data along, and bins them there.
+    For LightGBM the training part is binned once, the others in its bins; other estimators fit as they do by
+    themselves. Fits may run side by side in threads, each in one. A bench that is sent to a cluster's worker
+    takes the data along, and bins them there.
 
     Parameters
     ----------
@@ -71,6 +77,12 @@ class Bench:
         Seconds after which a fit is given up.
     workers : int
         Threads for the binning; the bins do not depend on it.
+    estimator : estimator, optional
+        What is trained, with nothing set that a job sets; None is LightGBM's classifier.
+    keep_scores : bool
+        Whether what becomes of a job has its scores.
+    compared : ndarray of bool, optional
+        Which groups interventions with a dial move; None moves all.
     """
 
     def __init__(
@@ -84,6 +96,9 @@ class Bench:
         min_group_size: int,
         deadline: float | None,
         workers: int,
+        estimator: Any = None,
+        keep_scores: bool = False,
+        compared: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self._training = training
         self._evaluation = evaluation
@@ -93,22 +108,40 @@ class Bench:
         self._seed = seed
         self._min_group_size = min_group_size
         self._deadline = deadline
-        self._engine = LightGBMEngine(training.table, workers=workers, prefilter=False)
+        self._estimator = make_estimator(LIGHTGBM) if estimator is None else estimator
+        self._keep_scores = keep_scores
+        self._engines: dict[type[Engine], Engine] = {
+            LightGBMEngine: LightGBMEngine(training.table, workers=workers, prefilter=False)
+        }
         self._target = Variable("y", "classes", training.positive.astype(np.int32), (False, True))
+        moved = np.ones(len(training.groups), dtype=np.bool_) if compared is None else compared
+        self._told = GroupsTold(training, evaluation, moved, seed=seed, workers=workers)
         self._start()
 
     @classmethod
-    def of(cls, data: Data, valuations: Mapping[str, Valuation], config: Config, workers: int) -> Bench:
-        """Gather what fits need."""
+    def of(
+        cls,
+        data: Data,
+        valuations: Mapping[str, Valuation],
+        config: Config,
+        workers: int,
+        given: Given | None = None,
+    ) -> Bench:
+        """Gather what fits need, with the estimator and the metrics that are given, if any are."""
+        given, models = Given() if given is None else given, config.models
+        named = given.estimator is None
         return cls(
             data.part("train"),
             data.part("validation", "test"),
             valuations=valuations,
-            judging=data.judging(config),
+            judging=data.judging(config, given.metrics),
             seed=config.seed,
             min_group_size=config.data.min_group_size,
-            deadline=config.models.deadline,
+            deadline=models.deadline,
             workers=workers,
+            estimator=make_estimator(models.estimator, models.pipeline) if named else given.estimator,
+            keep_scores=config.evaluation.keep_scores,
+            compared=data.compared,
         )
 
     def _start(self) -> None:
@@ -145,16 +178,21 @@ class Bench:
             settings["utility"] = utility_class(settings["utility"])(alpha=settings.pop("alpha"))
             utilities = _known(settings["utility"](valuation))
         settings = {"min_group_size": self._min_group_size, **settings}
+        groups = self._groups
+        if entry.kind is AimedWeights:
+            groups = training.groups
+            settings |= {"memberships": self._told.of_training, "compared": self._told.compared}
         chosen = entry.make(random_state=self._seed, **settings).training_set(
             Labels(training.positive.astype(np.int32), (False, True), 1),
-            self._groups,
+            groups,
             utilities,
             training.weights,
         )
         if chosen.parents is not None:
             raise ValueError("The intervention makes rows, which an experiment cannot train on.")
         rows = np.asarray(chosen.rows, dtype=np.int32)
-        return TrainingSet(rows, _single(_product(chosen.weights, training.weights, rows)))
+        weights = _single(_product(chosen.weights, training.weights, rows))
+        return TrainingSet(rows, weights, labels=chosen.labels)
 
     def run(
         self, job: Job, stop: threading.Event | None = None, begin: Callable[[str], None] = lambda _: None
@@ -188,31 +226,79 @@ class Bench:
                 error=_said(error),
                 out_of_memory="bad_alloc" in str(error) or "out of memory" in str(error).lower(),
             )
-        return Judged(job.key, time.monotonic() - start, metrics=metrics)
+        kept = scores if self._keep_scores else None
+        return Judged(job.key, time.monotonic() - start, metrics=metrics, scores=kept)
 
     def scores(
         self, recipe: Recipe, parameters: Mapping[str, Any], stop: threading.Event | None = None
     ) -> FloatArray:
-        """Give a model's scores of the validation rows, then the test rows."""
-        from lightgbm import LGBMClassifier
+        """Give a model's scores of the validation rows, then the test rows, after the intervention."""
+        scores = _of_positives(self.fitted(recipe, parameters, stop).scores)
+        dial = self._thresholds(recipe)
+        if dial is None:
+            return scores
+        told = self._told.known if dial.known else self._told.inferred
+        return move_scores(scores, told, dial.log_factors)
 
+    def fitted(
+        self, recipe: Recipe, parameters: Mapping[str, Any], stop: threading.Event | None = None
+    ) -> Model:
+        """Train a model on a training set; it has scored the validation rows, then the test rows."""
         chosen = self.training_set(recipe)
-        labels = self._training.positive[chosen.rows]
+        labels = self._training.positive[chosen.rows] if chosen.labels is None else chosen.labels
         if labels.all() or not labels.any():
             raise ValueError("The training set holds only one label.")
         task = Task(
-            LGBMClassifier(**parameters),
-            self._target,
+            self._model(parameters),
+            self._target if chosen.labels is None else self._relabelled(chosen),
             chosen.rows.astype(np.int32, copy=False),
             seed=self._seed,
             scored=self._evaluation.table,
             weights=chosen.weights,
         )
-        end = _End(stop, self._deadline)
-        model = self._engine.fit(task, end)
+        end, engine = FitEnd(stop, self._deadline), self._engine(task)
+        with nullcontext() if engine.in_threads else ONE_THREAD:
+            model = engine.fit(task, end)
+        if not engine.in_threads:
+            end.is_set()  # nobody has looked at the clock
         if end.late:
             raise TimeoutError(f"The fit took longer than `models.deadline`, {self._deadline:g} s.")
-        return model.scores
+        return model
+
+    def _relabelled(self, chosen: TrainingSet) -> Variable:
+        """Give the target with the labels that are to be learnt."""
+        labels = self._target.labels.copy()
+        labels[chosen.rows] = chosen.labels
+        return replace(self._target, labels=labels)
+
+    @staticmethod
+    def _thresholds(recipe: Recipe) -> GroupThresholds | None:
+        """Give the intervention if it is one on scores, which moves those of each group."""
+        entry = intervention_named(recipe.intervention)
+        made = entry.make(**recipe.settings) if issubclass(entry.kind, GroupThresholds) else None
+        return made if isinstance(made, GroupThresholds) else None
+
+    def digest(self, recipe: Recipe) -> str:
+        """Give a name that only recipes share after which models do the same."""
+        digest = self.training_set(recipe).digest()
+        return digest if self._thresholds(recipe) is None else key_of([digest, recipe.key])
+
+    def _model(self, parameters: Mapping[str, Any]) -> Any:
+        """Make the estimator with the parameters of a job."""
+        from sklearn.base import clone
+
+        return clone(self._estimator).set_params(**parameters)
+
+    def _engine(self, task: Task) -> Engine:
+        """Give the engine that serves an estimator, made ready for it."""
+        kind = engine_class(task.estimator, self._training.table)
+        with self._lock:
+            if kind not in self._engines:
+                self._engines[kind] = kind(self._training.table)
+            engine = self._engines[kind]
+            if not engine.in_threads:
+                engine.prepare([task])
+        return engine
 
     def _judge(self, scores: FloatArray, key: str) -> dict[str, float]:
         """Measure the validation part, if there is one, and the test part."""
@@ -224,20 +310,12 @@ def run_job(job: Job, bench: Bench, stop: threading.Event | None = None) -> Judg
     return bench.run(job, stop)
 
 
-class _End(threading.Event):
-    """An event that is also set when another is, or when the time is up."""
-
-    def __init__(self, stop: threading.Event | None, deadline: float | None) -> None:
-        super().__init__()
-        self._stop = stop
-        self._end = None if deadline is None else time.monotonic() + deadline
-        self.late = False
-
-    def is_set(self) -> bool:
-        if self._stop is not None and self._stop.is_set():
-            return True
-        self.late = self.late or (self._end is not None and time.monotonic() > self._end)
-        return self.late
+def _of_positives(scores: FloatArray) -> FloatArray:
+    """Give the scores of the positive label, and refuse what is no score."""
+    own = scores[:, 1] if scores.ndim == 2 else scores
+    if not np.isfinite(own).all():
+        raise ValueError("The model gives some rows scores that are not finite.")
+    return np.ascontiguousarray(own)
 
 
 def _known(utilities: FloatArray) -> FloatArray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.experiment.config import EvaluationConfig, ratio_name
+from fado.experiment.config import EvaluationConfig, apply_metric, ratio_name
 from fado.metrics import RATIO_NAMES, measure
 from fado.tabular import SMALL_SHARE, Groups
 
@@ -75,6 +76,10 @@ class Judging:
         Budget, threshold and resamples.
     seed : int
         Of the bootstrap.
+    groups : Groups or None
+        The crossed groups of these rows, for metrics of the user's own.
+    own : mapping of str to callable
+        Those metrics, by name; see `fado.experiment.register_metric`.
     """
 
     positive: Bools
@@ -83,6 +88,8 @@ class Judging:
     n_validation: int
     settings: EvaluationConfig
     seed: int
+    groups: Groups | None = None
+    own: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def judge(self, scores: Floats, key: str) -> dict[str, float]:
         """Measure a model on the validation part, if there is one, and on the test part.
@@ -100,6 +107,7 @@ class Judging:
             if part == "validation" and cut == 0:
                 continue
             found = self._measure(scores, rows, threshold, [self.seed, int(key[:8], 16), cut])
+            found |= self._own(scores, rows, found)
             metrics |= {f"{part}_{name}": value for name, value in found.items()}
             if self.settings.threshold == "validation":
                 threshold = found["threshold"]
@@ -116,7 +124,7 @@ class Judging:
                 scores[rows],
                 comparison.groups.codes[rows],
                 comparison.groups.names,
-                max_fpr=self.settings.max_fpr,
+                budget=self.settings.budget,
                 n_boot=self.settings.bootstrap,
                 random_state=np.random.default_rng(seed + [number] * bool(number)),
                 threshold=threshold,
@@ -125,6 +133,25 @@ class Judging:
             )
             measured.append(found)
         return measured[0] | self._least(measured) | self._each(measured)
+
+    def _own(self, scores: Floats, rows: slice, metrics: dict[str, float]) -> dict[str, float]:
+        """Ask the metrics of the user's own about one part."""
+        if not self.own or self.groups is None:
+            return {}
+        names = np.array(self.groups.names)[self.groups.codes[rows]]
+        return {
+            name: apply_metric(
+                name,
+                function,
+                self.positive[rows].copy(),
+                scores[rows].copy(),
+                names.copy(),
+                threshold=metrics["threshold"],
+                sample_weight=None if self.weights is None else self.weights[rows].copy(),
+                metrics=dict(metrics),
+            )
+            for name, function in self.own.items()
+        }
 
     def _least(self, measured: list[dict[str, float]]) -> dict[str, float]:
         """Give every ratio of the attribute where it is least, NaN if it is undefined for one of them."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fado.experiment.config import Config
+from fado.experiment.config import Config, Given
+from fado.experiment.run._data import Data
 from fado.experiment.search import Proposer
 
 __all__ = ["RunOrder"]
@@ -29,6 +30,10 @@ class RunOrder:
         Whether what failed before is tried again.
     proposer : Proposer or None
         Says what to try; None tries the grid of the configuration.
+    data : Data or None
+        The rows, if they are in memory; None reads what the configuration names.
+    given : Given or None
+        The estimator and the metrics that were handed over in Python, if any were.
     """
 
     config: Config
@@ -37,3 +42,5 @@ class RunOrder:
     progress: bool = False
     retry_failed: bool = False
     proposer: Proposer | None = None
+    data: Data | None = None
+    given: Given | None = None

@@ -17,24 +17,18 @@ class ProgressLine:
 
     Parameters
     ----------
-    total : int
-        How many fits there are, with those that an earlier run has done.
     show : bool
         False keeps silent.
     """
 
-    def __init__(self, total: int, *, show: bool) -> None:
-        self._total = total
+    def __init__(self, *, show: bool) -> None:
+        self._total = 0
         self._show = show
         self._skipped = self._done = self._failed = 0
         self._start = self._said = time.monotonic()
         self._bar: Any = None
 
     def __enter__(self) -> ProgressLine:
-        if self._show and sys.stderr.isatty():
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=self._total, desc="fits", leave=False, smoothing=0.05)
         return self
 
     def __exit__(
@@ -44,6 +38,23 @@ class ProgressLine:
             self._bar.close()
         if self._show:
             print(self.line(), file=sys.stderr, flush=True)
+
+    def expect(self, more: int) -> None:
+        """Count fits that are to be done, or were done before, beside those that are counted already."""
+        if self._total == 0:
+            self._begin()
+        self._total += more
+        if self._bar is not None:
+            self._bar.total = self._total
+            self._bar.refresh()
+
+    def _begin(self) -> None:
+        """Start the clock, which does not count what is done before the first fit."""
+        self._start = self._said = time.monotonic()
+        if self._show and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=0, desc="fits", leave=False, smoothing=0.05)
 
     def skip(self, failed: bool) -> None:
         """Count a fit that needs no doing: done before, shared, or without a training set."""

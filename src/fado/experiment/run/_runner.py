@@ -14,16 +14,18 @@ from typing import Any
 from fado._messages import warn_user
 from fado._versions import library_versions
 from fado.execution import LostTask, ThreadExecutor, n_workers
-from fado.experiment.config import Config
+from fado.experiment.config import Config, Given, estimator_versions, make_estimator
 from fado.experiment.run._bench import Bench, Job, Judged, run_job
 from fado.experiment.run._crashes import Ending, Notes, blame_crashes
-from fado.experiment.run._data import Data, read_data
+from fado.experiment.run._data import Data
 from fado.experiment.run._order import RunOrder
 from fado.experiment.run._progress import ProgressLine
+from fado.experiment.run._proposer import proposer_of
+from fado.experiment.run._reading import read_data
 from fado.experiment.run._supervisor import NotIsolatedError, can_isolate, supervise
 from fado.experiment.run._values import value_training_part
 from fado.experiment.run._watch import beating, tell_phase
-from fado.experiment.search import GridProposer, Proposer, Recipe, Trial, key_of, shared_recipe
+from fado.experiment.search import Proposer, Recipe, Trial, key_of, shared_recipe
 from fado.experiment.store import (
     DONE,
     FAILED,
@@ -33,6 +35,7 @@ from fado.experiment.store import (
     Store,
     StoredTrial,
     proposed_trials,
+    read_outcomes,
     write_trials,
 )
 from fado.valuation import Valuation
@@ -40,13 +43,17 @@ from fado.valuation import Valuation
 __all__ = ["run_experiment", "run_here"]
 
 
-def about_of(config: Config, data: Data) -> dict[str, Any]:
+def about_of(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
     """Say what a store must know of its experiment."""
+    models = config.models
+    estimator = None if given is None else given.estimator
+    if estimator is None:
+        estimator = make_estimator(models.estimator, models.pipeline)
     return {
         "format": FORMAT,
         "settings": json.loads(json.dumps(config.flat())),
         "configuration": config.source,
-        "versions": library_versions(),
+        "versions": library_versions() | estimator_versions(estimator),
         "fingerprint": data.fingerprint(),
         "summary": data.summary(),
         "positive": data.positive_label,
@@ -62,6 +69,8 @@ def run_experiment(
     progress: bool = False,
     retry_failed: bool = False,
     proposer: Proposer | None = None,
+    data: Data | None = None,
+    given: Given | None = None,
     isolated: bool = True,
 ) -> None:
     """Do what the store lacks.
@@ -74,8 +83,21 @@ def run_experiment(
         As for `Experiment.run`.
     proposer : Proposer, optional
         Says what to try; None tries the grid of the configuration.
+    data : Data, optional
+        The rows, from `data_from`, for a configuration whose data are given; None reads those it names.
+    given : Given, optional
+        The estimator and the metrics that the configuration was made with, if they were handed over.
     """
-    order = RunOrder(config, Path(store), n_workers(n_jobs), progress, retry_failed, proposer)
+    order = RunOrder(
+        config,
+        Path(store),
+        n_workers(n_jobs),
+        progress=progress,
+        retry_failed=retry_failed,
+        proposer=proposer,
+        data=data,
+        given=given,
+    )
     if isolated and client is None and can_isolate():
         try:
             supervise(order)
@@ -112,14 +134,15 @@ def run_here(
         Called when the notes of the process before are read, and what failed before is forgotten if it is to
         be tried again.
     """
-    data = read_data(order.config)
-    with Store.writing(order.store, about_of(order.config, data), holder=holder) as opened:
+    data = read_data(order.config) if order.data is None else order.data
+    about = about_of(order.config, data, order.given)
+    with Store.writing(order.store, about, holder=holder) as opened:
         blame_crashes(opened, ending or Ending(), order.config.models.deadline)
         if order.retry_failed:
             opened.forget_failed()
         begun()
         with Notes.kept(opened) as notes:
-            proposer = GridProposer.of(order.config) if order.proposer is None else order.proposer
+            proposer = proposer_of(order.config, data) if order.proposer is None else order.proposer
             _Run(order, data, opened, notes).finish(proposer, client)
 
 
@@ -128,6 +151,7 @@ class _Run:
 
     def __init__(self, order: RunOrder, data: Data, store: Store, notes: Notes) -> None:
         self._config = order.config
+        self._made_with = order.given
         self._data = data
         self._store = store
         self._notes = notes
@@ -136,20 +160,21 @@ class _Run:
         self._keys = Keys(store.about)
         self._valuations: dict[str, Valuation] = {}
         self._given: dict[str, Job] = {}
+        self._metrics: dict[str, dict[str, float] | None] = {}
 
     def finish(self, proposer: Proposer, client: Any) -> None:
         """Run what is proposed until there is nothing left to try; first, what was proposed before."""
-        bench = Bench.of(self._data, self._valuations, self._config, self._workers)
-        self._propose(proposer)
-        trials = proposed_trials(self._store)
-        while trials:
-            self._run_trials(trials, bench, client)
-            trials = self._propose(proposer)
+        bench = Bench.of(self._data, self._valuations, self._config, self._workers, self._made_with)
+        trials = proposed_trials(self._store) or self._propose(proposer)
+        with ProgressLine(show=self._progress) as line:
+            while trials:
+                self._run_trials(trials, bench, client, line)
+                trials = self._propose(proposer)
 
     def _propose(self, proposer: Proposer) -> list[StoredTrial]:
         """Get new trials, and keep them before they are run."""
-        known = [stored.trial for stored in proposed_trials(self._store)]
-        new = [StoredTrial(trial, self._keys.set(self._recipe(trial))) for trial in proposer.ask(known)]
+        outcomes = read_outcomes(self._store, proposed_trials(self._store), self._metrics)
+        new = [StoredTrial(trial, self._keys.set(self._recipe(trial))) for trial in proposer.ask(outcomes)]
         if new:
             write_trials(self._store, new)
         return new
@@ -165,7 +190,9 @@ class _Run:
             return former
         return shared_recipe(trial.recipe, n_protected)
 
-    def _run_trials(self, trials: Sequence[StoredTrial], bench: Bench, client: Any) -> None:
+    def _run_trials(
+        self, trials: Sequence[StoredTrial], bench: Bench, client: Any, line: ProgressLine
+    ) -> None:
         recipes: dict[str, Recipe] = {}
         models: dict[str, dict[str, Mapping[str, Any]]] = {}
         for stored in trials:
@@ -175,19 +202,18 @@ class _Run:
         for recipe in recipes.values():
             if "algorithm" in recipe.settings:
                 self._load_values(recipe.settings["algorithm"])
-        line = ProgressLine(sum(map(len, models.values())), show=self._progress)
-        with line:
-            jobs = self._jobs(recipes, models, bench, line)
-            batches: Generator[list[Judged | LostTask[Job]], None, None]
-            if client is None:
-                batches = ThreadExecutor(self._workers).run_unordered(self._run_noted, jobs, bench)
-            else:
-                from fado.execution import DaskExecutor  # Dask is an extra
+        line.expect(sum(map(len, models.values())))
+        jobs = self._jobs(recipes, models, bench, line)
+        batches: Generator[list[Judged | LostTask[Job]], None, None]
+        if client is None:
+            batches = ThreadExecutor(self._workers).run_unordered(self._run_noted, jobs, bench)
+        else:
+            from fado.execution import DaskExecutor  # Dask is an extra
 
-                batches = DaskExecutor(client).run_unordered(run_job, jobs, bench)
-            again = self._keep(batches, line, retry=True)
-            if again:  # with the machine to themselves
-                self._keep(ThreadExecutor(1).run_unordered(self._run_noted, again, bench), line, retry=False)
+            batches = DaskExecutor(client).run_unordered(run_job, jobs, bench)
+        again = self._keep(batches, line, retry=True)
+        if again:  # with the machine to themselves
+            self._keep(ThreadExecutor(1).run_unordered(self._run_noted, again, bench), line, retry=False)
 
     def _run_noted(self, job: Job, bench: Bench, stop: threading.Event) -> Judged:
         """Run a fit in this process, and leave a note of it meanwhile."""
@@ -209,7 +235,7 @@ class _Run:
             ):
                 key = "" if digest is None else self._keys.fit(digest, parameters)
                 record = self._store.get("fit", key)
-                if digest is None or record is not None or key in self._given:
+                if digest is None or self._store.has_fit(key) or key in self._given:
                     line.skip(record is not None and record.state == FAILED)
                 else:
                     self._given[key] = Job(key, recipe, parameters)
@@ -228,15 +254,21 @@ class _Run:
                     if judged.out_of_memory and retry:
                         again.append(self._given[judged.key])
                         continue
-                    kept.append(self._record(judged))
+                    kept += self._records(judged)
                 self._store.write(kept)
-                line.add(len(kept), sum(record.state == FAILED for record in kept))
+                fits = [record for record in kept if record.kind == "fit"]
+                line.add(len(fits), sum(record.state == FAILED for record in fits))
         return again
 
-    def _record(self, judged: Judged) -> Record:
-        if judged.metrics is not None:
-            return self._store.save_fit(judged.key, judged.metrics, judged.seconds)
-        return Record("fit", judged.key, FAILED, str(judged.error), seconds=judged.seconds)
+    def _records(self, judged: Judged) -> list[Record]:
+        if judged.metrics is None:
+            return [Record("fit", judged.key, FAILED, str(judged.error), seconds=judged.seconds)]
+        self._metrics[judged.key] = judged.metrics
+        records = [self._store.save_fit(judged.key, judged.metrics, judged.seconds)]
+        if judged.scores is not None:
+            n_validation = len(self._data.parts["validation"])
+            records.insert(0, self._store.save_scores(judged.key, judged.scores, n_validation))
+        return records
 
     def _digest(self, key: str, recipe: Recipe, bench: Bench) -> str | None:
         """Give the digest of a training set; None if the intervention leaves nothing to train on."""
@@ -256,7 +288,7 @@ class _Run:
             chosen = bench.training_set(recipe)
         except ValueError as error:
             return Record("set", key, FAILED, " ".join(str(error).split()))
-        text = json.dumps({"digest": chosen.digest(), "rows": len(chosen.rows)})
+        text = json.dumps({"digest": bench.digest(recipe), "rows": len(chosen.rows)})
         return Record("set", key, DONE, text)
 
     def _load_values(self, algorithm: str) -> None:

@@ -9,11 +9,18 @@ from typing import Any
 
 from joblib import wrap_non_picklable_objects
 
+from fado.experiment.config import metric_functions, metric_names, register_metric
 from fado.interventions import intervention_entries, register_intervention
 from fado.utility import register_utility, utility_class, utility_names
 from fado.valuation import make_valuator, register_valuator, valuator_names
 
 __all__ = ["Session", "pack", "unpack"]
+
+_REGISTER: dict[str, Any] = {
+    "utility": register_utility,
+    "valuator": register_valuator,
+    "metric": register_metric,
+}
 
 
 def pack(content: Any) -> bytes:
@@ -36,8 +43,8 @@ class Session:
     Parameters
     ----------
     registered : tuple of bytes
-        The registered interventions, utilities and valuators, each pickled by itself: they are registered
-        again one after the other, since their order is that of a frame's rows.
+        The registered interventions, utilities, valuators and metrics, each pickled by itself: they are
+        registered again one after the other, since their order is that of a frame's rows.
     filters : list
         Which warnings are shown, ignored or errors.
     """
@@ -54,6 +61,7 @@ class Session:
             *(("intervention", entry) for entry in intervention_entries()),
             *(("utility", named) for named in utilities),
             *(("valuator", named) for named in valuators),
+            *(("metric", named) for named in metric_functions(metric_names()).items()),
         ]
         return cls(tuple(map(pack, registered)), list(warnings.filters))
 
@@ -70,10 +78,12 @@ class Session:
                     by_default=what.by_default,
                     shape=what.shape,
                     colour=what.colour,
+                    needs_group=what.needs_group,
+                    dial=what.dial,
                 )(what.kind)
             else:
                 name, own = what
-                (register_utility if kind == "utility" else register_valuator)(name)(own)
+                _REGISTER[kind](name)(own)
         warnings.resetwarnings()
         filters: Any = warnings.filters
         filters[:] = self.filters

@@ -1,7 +1,21 @@
 """What to try next: trials, and who proposes them."""
 
+from fado.experiment.search._dial import UNTOUCHED, Dial, DialProposer, turn_dials
 from fado.experiment.search._grid import GridProposer
 from fado.experiment.search._shared import shared_recipe
-from fado.experiment.search._trial import Proposer, Recipe, Trial, key_of
+from fado.experiment.search._trial import PENDING, Outcome, Proposer, Recipe, Trial, key_of
 
-__all__ = ["GridProposer", "Proposer", "Recipe", "Trial", "key_of", "shared_recipe"]
+__all__ = [
+    "PENDING",
+    "UNTOUCHED",
+    "Dial",
+    "DialProposer",
+    "GridProposer",
+    "Outcome",
+    "Proposer",
+    "Recipe",
+    "Trial",
+    "key_of",
+    "shared_recipe",
+    "turn_dials",
+]

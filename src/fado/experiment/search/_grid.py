@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from fado.experiment.config import Config, draw_models
+from fado.experiment.config import LIGHTGBM, Config, draw_models
 from fado.experiment.search._shared import shared_recipe
-from fado.experiment.search._trial import Recipe, Trial
+from fado.experiment.search._trial import Outcome, Recipe, Trial
 from fado.interventions import Entry, intervention_entries
 
 __all__ = ["GridProposer"]
@@ -24,7 +24,7 @@ class GridProposer:
     recipes : tuple of Recipe
         The interventions, as often as the configuration asks for them.
     models : tuple of dict
-        Their LightGBM parameters.
+        Their parameters.
     n_protected : int
         How many protected attributes there are.
     """
@@ -36,13 +36,15 @@ class GridProposer:
     @classmethod
     def of(cls, config: Config) -> GridProposer:
         """List what a configuration asks for."""
-        models = draw_models(config.models.space, config.models.count, config.models.seed)
-        seeded = tuple(model | {"random_state": config.models.seed} for model in models)
-        return cls(tuple(_recipes(config)), seeded, len(config.data.protected))
+        asked = config.models
+        models = draw_models(asked.space, asked.count, asked.seed)
+        if asked.estimator == LIGHTGBM and not asked.pipeline:  # others are seeded as they are fitted
+            models = [model | {"random_state": asked.seed} for model in models]
+        return cls(tuple(_recipes(config)), tuple(models), len(config.data.protected))
 
-    def ask(self, trials: Sequence[Trial], n: int | None = None) -> list[Trial]:
-        """Give what is not among the trials, in the order of the recipes, then of the models."""
-        known = {trial.key for trial in trials}
+    def ask(self, outcomes: Sequence[Outcome], n: int | None = None) -> list[Trial]:
+        """Give what was not proposed before, in the order of the recipes, then of the models."""
+        known = {outcome.trial.key for outcome in outcomes}
         new = (
             Trial(recipe.intervention, recipe.settings, number, parameters)
             for recipe in self.recipes
@@ -70,7 +72,7 @@ class GridProposer:
 def _recipes(config: Config) -> Iterator[Recipe]:
     for entry in intervention_entries():
         grid = config.interventions.get(entry.key)
-        if grid:
+        if grid and not entry.dial:
             yield from _combinations(entry, grid if isinstance(grid, dict) else {}, config)
 
 

@@ -1,16 +1,21 @@
-"""A trial: one intervention with its settings, and one model after it."""
+"""A trial: one intervention with its settings, and one model after it; and what came of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from fado.utility import utility_class, utility_names
 
-__all__ = ["Proposer", "Recipe", "Trial", "key_of"]
+__all__ = ["PENDING", "Outcome", "Proposer", "Recipe", "Trial", "key_of"]
+
+PENDING = "pending"
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Trial:
     model : int
         The model's number.
     parameters : mapping
-        The model's LightGBM parameters.
+        The model's parameters.
     """
 
     intervention: str
@@ -88,6 +93,35 @@ class Trial:
         return key_of([self.intervention, dict(self.settings), self.model, dict(self.parameters)])
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial so far.
+
+    Parameters
+    ----------
+    trial : Trial
+        What was tried.
+    status : {"pending", "done", "failed", "no training set"}
+        How far it is; the last if the intervention leaves nothing to train on.
+    metrics : mapping or None
+        What the model achieves, by the names of the frame's columns; None unless it is done.
+    scores : callable or None
+        Reads the model's scores of the rows that models are chosen on, those of the validation part, or of
+        the test part if there is none; None if none are kept.
+    training_rows : int or None
+        How many rows it was trained on, if its training set is made.
+    error : str or None
+        Why there is no model.
+    """
+
+    trial: Trial
+    status: str = PENDING
+    metrics: Mapping[str, float] | None = None
+    scores: Callable[[], npt.NDArray[np.float64]] | None = None
+    training_rows: int | None = None
+    error: str | None = None
+
+
 class Proposer(Protocol):
     """Says what to try next. The runner keeps whatever it says in the store before it runs it.
 
@@ -95,13 +129,13 @@ class Proposer(Protocol):
     again, with what the store holds.
     """
 
-    def ask(self, trials: Sequence[Trial], n: int | None = None) -> list[Trial]:
+    def ask(self, outcomes: Sequence[Outcome], n: int | None = None) -> list[Trial]:
         """Give new trials; none when there is nothing left to try.
 
         Parameters
         ----------
-        trials : sequence of Trial
-            What was proposed before, in order.
+        outcomes : sequence of Outcome
+            What was proposed before, in order, and what came of it: a run asks when all of it was run.
         n : int, optional
             How many at most; None for as many as may run side by side.
         """

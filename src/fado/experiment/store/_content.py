@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fado.experiment.store._ledger import DONE, FAILED, PROPOSED, ForeignLedgerError, Record, read_json
+from fado.metrics import RATIO_NAMES
 
 __all__ = ["FORMAT", "check_about", "check_metrics", "check_record", "is_number"]
 
@@ -16,6 +17,10 @@ MOST = 2**53  # rows, or anything else that is counted
 _KEY = re.compile("[0-9a-f]{32}")  # also the name of a file
 _CHECKSUM = re.compile("(?:[0-9a-f]{64})?")
 _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validation|test)_.*", re.DOTALL)
+
+_SHARE = re.compile(
+    rf"(?:validation|test)_(?:fpr|tpr|selection_rate|{'|'.join(RATIO_NAMES)})(?:\[.*\])?", re.DOTALL
+)
 
 
 def is_number(value: Any) -> bool:
@@ -83,7 +88,7 @@ def check_record(record: Record) -> None:
     if not all(map(_is_text, texts)) or not is_number(record.seconds) or record.seconds < 0:
         raise ForeignLedgerError(f"{where} has fields of other types")
     kinds = {"trial": _check_trial, "set": _check_set, "fit": _check_file, "values": _check_file}
-    kinds["crash"] = _check_crash
+    kinds |= {"crash": _check_crash, "scores": _check_file}
     if record.kind not in kinds:
         raise ForeignLedgerError(f"there is {where}, which this release does not know")
     if not (record.kind == "trial" or _KEY.fullmatch(record.key)):
@@ -150,10 +155,13 @@ def check_metrics(metrics: dict[Any, Any]) -> bool:
         isinstance(name, str)
         and name.startswith(("validation_", "test_"))
         and isinstance(value, float)
-        and (_may_be_any(name) or math.isnan(value) or -1e-6 <= value <= 1 + 1e-6)
+        and (math.isnan(value) or _may_be(name, value))
         for name, value in metrics.items()
     )
 
 
-def _may_be_any(name: str) -> bool:
-    return "_threshold" in name or name.endswith(("_low", "_high"))
+def _may_be(name: str, value: float) -> bool:
+    """Tell whether a metric may be a number; thresholds and ends of intervals may be any, also infinite."""
+    if _SHARE.fullmatch(name):
+        return -1e-6 <= value <= 1 + 1e-6
+    return "_threshold" in name or name.endswith(("_low", "_high")) or is_number(value)

@@ -33,7 +33,8 @@ class Keys:
 
     def fit(self, digest: str, parameters: Mapping[str, Any]) -> str:
         """Give the key of a model that is trained on a training set."""
-        return key_of([self.identity, self._of("seed", "evaluation"), digest, dict(parameters)])
+        settings = self._of("seed", "evaluation", "models.estimator", "models.pipeline")
+        return key_of([self.identity, settings, digest, dict(parameters)])
 
     def _of(self, *places: str) -> dict[str, Any]:
         return {name: value for name, value in self._settings.items() if name.startswith(places)}

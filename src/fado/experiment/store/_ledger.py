@@ -62,8 +62,8 @@ class Record:
 
     Parameters
     ----------
-    kind : {"trial", "values", "set", "fit", "crash"}
-        A trial, values, a training set, a fit, or the crashes of a fit.
+    kind : {"trial", "values", "set", "fit", "scores", "crash"}
+        A trial, values, a training set, a fit, its scores, or the crashes of a fit.
     key : str
         Its content's key; a trial's number.
     state : {"proposed", "done", "failed"}

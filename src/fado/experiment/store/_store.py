@@ -12,12 +12,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
 from fado._files import replacing
-from fado.experiment.config import config_from, decides_data, former_settings, rename_former
+from fado.experiment.config import config_from
 from fado.experiment.store._content import FORMAT, check_about, check_metrics, check_record
+from fado.experiment.store._differences import refuse_other
 from fado.experiment.store._ledger import (
     DONE,
     FAILED,
@@ -27,13 +30,16 @@ from fado.experiment.store._ledger import (
     Record,
 )
 from fado.experiment.store._lock import RunLock, holder_of
+from fado.experiment.store._scores import read_scores, write_scores
 from fado.valuation import Valuation
 
-__all__ = ["RUNNING", "Store", "differences"]
+__all__ = ["RUNNING", "Store"]
 
 LEDGER, LOCK = "ledger.sqlite", "lock"
 RUNNING = "running"  # notes of the fits at hand, of use only after a crash
-FOLDERS = ("values", "fits", RUNNING)
+SCORES = "scores"  # only there if scores are kept
+FOLDERS = ("values", "fits", RUNNING, SCORES)
+_OF_KIND = {"values": "values", "fit": "fits", "scores": SCORES}
 _SEALED_KEY = b"fado.fit"
 _MOST_METRICS = 100_000
 
@@ -94,13 +100,15 @@ class Store:
                 _check_directory(path)
                 _check_links(path)
                 held.enter_context(RunLock(path / LOCK, holder))
+                keeps = about["settings"].get("evaluation.keep_scores", False)
                 for folder in FOLDERS:
-                    (path / folder).mkdir(exist_ok=True)
+                    if folder != SCORES or keeps:
+                        (path / folder).mkdir(exist_ok=True)
                 _remove_unfinished(path)
                 ledger, rebuilt = _opened(path, about)
                 held.callback(ledger.close)
                 store = cls(path, ledger)
-                _refuse_other(store.about, about)
+                refuse_other(store.about, about)
                 if rebuilt:
                     store._adopt()
                 else:
@@ -187,8 +195,52 @@ class Store:
             return None
         return metrics if whole and check_metrics(metrics) else None
 
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether the scores of fits are kept."""
+        return bool(self.about["settings"].get("evaluation.keep_scores", False))
+
+    def has_fit(self, key: str) -> bool:
+        """Tell whether a fit is done, with its scores if they are kept, or failed."""
+        record = self.get("fit", key)
+        if record is None or record.state == FAILED or not self.keeps_scores:
+            return record is not None
+        return self.get("scores", key) is not None
+
+    def save_scores(self, key: str, scores: npt.NDArray[np.float64], n_validation: int) -> Record:
+        """Write the scores of a fit; they are there when the record that this returns is committed."""
+        with _explained(self.path), replacing(self._file("scores", key), tidy=False) as temporary:
+            write_scores(temporary, key, scores, n_validation)
+            checksum = _checksum(temporary)
+        return Record("scores", key, DONE, checksum=checksum)
+
+    def load_scores(self, key: str) -> dict[str, npt.NDArray[np.float64]]:
+        """Read the scores of a fit by the parts of the rows; the validation part may have none.
+
+        Raises
+        ------
+        ValueError
+            If they are not kept, or the file is not as it was written.
+        """
+        if self.get("scores", key) is None:
+            raise ValueError(
+                f"The store {str(self.path)!r} keeps no scores of this fit: run the experiment with "
+                "`evaluation.keep_scores = true`."
+            )
+        found = read_scores(self._file("scores", key), key)
+        if found is None:
+            raise ValueError(
+                f"A file of scores in the store {str(self.path)!r} is damaged: run the experiment again."
+            )
+        return found
+
+    def load_chosen_scores(self, key: str) -> npt.NDArray[np.float64]:
+        """Read a fit's scores of the rows that models are chosen on: of validation, or of test without it."""
+        found = self.load_scores(key)
+        return found["validation"] if len(found["validation"]) else found["test"]
+
     def _file(self, kind: str, key: str) -> Path:
-        return self.path / ("values" if kind == "values" else "fits") / f"{key}.parquet"
+        return self.path / _OF_KIND[kind] / f"{key}.parquet"
 
     def _verify(self) -> None:
         """Drop the records of files that are missing or not as they were written."""
@@ -209,69 +261,12 @@ class Store:
         for path in sorted((self.path / "fits").glob("*.parquet")):
             if self.load_fit(path.stem) is not None:
                 found.append(Record("fit", path.stem, DONE, checksum=_checksum(path)))
+        for path in sorted((self.path / SCORES).glob("*.parquet")):
+            if read_scores(path, path.stem) is not None:
+                found.append(Record("scores", path.stem, DONE, checksum=_checksum(path)))
         self.write(found)
-        _warn(f"The ledger was damaged: a new one was made from the files of {len(found)} fit(s).")
-
-
-def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
-    """Say in which entries two mappings of plain data differ, and how.
-
-    What is not there, as another release did not know it, is as good as None or switched off.
-
-    Examples
-    --------
-    >>> differences({"models.count": 25, "seed": 0}, {"models.count": 5, "seed": 0, "data.weight": None})
-    {'models.count': '`models.count` = 25, the configuration says 5'}
-    """
-    found = {}
-    for name in dict.fromkeys([*before, *now]):
-        old, new = (given.get(name) for given in (before, now))
-        known = name in before and name in now
-        if old != new and (known or (old or new) not in (None, False)):
-            told = f"`{name}` = {old!r}" if name in before else f"no `{name}`"
-            found[name] = (
-                f"{told}, the configuration {f'says {new!r}' if name in now else 'does not name it'}"
-            )
-    return found
-
-
-def _refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Refuse to mix results of different experiments."""
-    settings = differences(*former_settings(rename_former(before["settings"]), now["settings"]))
-    found = [*settings.values(), *_other_versions(before["versions"], now["versions"])]
-    if before["fingerprint"] != now["fingerprint"] and not any(map(decides_data, settings)):
-        rows = [_n_rows(about["summary"]) for about in (before, now)]
-        found.append(
-            f"other data (fingerprint {before['fingerprint'][:12]}, {rows[0]:,} rows, and now "
-            f"{now['fingerprint'][:12]}, {rows[1]:,} rows{_unknown_size(before, now)})"
-        )
-    if found:
-        raise ValueError(
-            f"The store was made with {'; with '.join(found)}: undo the change, or use another store."
-        )
-
-
-def _other_versions(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    names = dict.fromkeys([*before, *now])
-    return [
-        f"{name} {before.get(name)}, here is {now.get(name)}"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
-
-
-def _n_rows(summary: list[dict[str, Any]]) -> int:
-    """Count the rows of all parts, once if several attributes divide them."""
-    first = summary[0].get("attribute") if summary else None
-    return sum(entry["rows"] for entry in summary if entry.get("attribute") == first)
-
-
-def _unknown_size(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Say what else may be the reason if the store's release knew no small groups."""
-    size = now["settings"].get("data.min_group_size")
-    if "data.min_group_size" in before["settings"] or not size:
-        return ""
-    return "; if they are the same, a release that compared small groups made it: `data.min_group_size = 0`"
+        fits = sum(record.kind == "fit" for record in found)
+        _warn(f"The ledger was damaged: a new one was made from the files of {fits} fit(s).")
 
 
 def _opened(path: Path, about: dict[str, Any]) -> tuple[Ledger, bool]:

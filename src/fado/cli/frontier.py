@@ -1,0 +1,161 @@
+"""`fado frontier`: the best model above the line, as a directory that `fado predict` reads."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from fado.cli._errors import in_sentences
+from fado.cli._inputs import Inputs, read_inputs
+from fado.cli._options import (
+    Dask,
+    Data,
+    Drop,
+    Jobs,
+    MinGroupSize,
+    Positive,
+    Protected,
+    Seed,
+    Target,
+    Weight,
+)
+from fado.cli._runs import dask_client, stopping
+from fado.cli._summary import print_table
+from fado.metrics import Budget
+from fado.models import LANDSCAPE, ChosenModel, check_directory
+from fado.tabular import MIN_GROUP_SIZE
+
+__all__ = ["frontier"]
+
+
+@in_sentences
+def frontier(
+    data: Data,
+    target: Target,
+    protected: Protected,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where to write the model, its card and the landscape.")
+    ],
+    ratio: Annotated[
+        Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"],
+        typer.Option(help="The ratio between groups that is to be kept."),
+    ] = "fpr_ratio",
+    at_least: Annotated[float, typer.Option(metavar="R", help="The line that the ratio must reach.")] = 0.8,
+    confidence: Annotated[
+        float | None,
+        typer.Option(metavar="C", help="Ask that the ratio's lower bound at this confidence reaches it."),
+    ] = None,
+    budget: Annotated[int, typer.Option(metavar="N", help="How many fits the search may cost.")] = 60,
+    max_fpr: Annotated[
+        float | None,
+        typer.Option(metavar="F", show_default="0.05", help="The false-positive rate of decisions."),
+    ] = None,
+    max_selection_rate: Annotated[
+        float | None, typer.Option(metavar="S", help="Decide by the share of rows that may be selected.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(metavar="K", help="Decide by how many rows of a part may be selected.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="T", help="Decide by a fixed score, from 0 to 1.")
+    ] = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    weight: Weight = None,
+    min_group_size: MinGroupSize = None,
+    store: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the search here; run again to resume.")
+    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    dask: Dask = None,
+) -> None:
+    """Find the best model whose ratio between groups reaches a line; write it, its card and the landscape."""
+    from fado.aim import check_confidence, check_line
+    from fado.experiment import find_frontier
+
+    check_line(at_least, "--at-least")
+    check_confidence(confidence)
+    decide = _budget(max_fpr, max_selection_rate, top_k, threshold)
+    check_directory(out)
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or (), weight=weight)
+    with ExitStack() as opened:
+        if store is not None:
+            opened.enter_context(stopping(store))
+        found = find_frontier(
+            inputs.features,
+            _named(inputs),
+            sensitive_features=inputs.protected,
+            ratio=ratio,
+            budget=budget,
+            decide=decide,
+            pos_label=inputs.positive,
+            sample_weight=inputs.weight,
+            min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
+            store=store,
+            random_state=seed,
+            n_jobs=jobs,
+            client=None if dask is None else opened.enter_context(dask_client(dask)),
+            progress=True,
+        )
+    model = found.closest(at_least, confidence)
+    if model is None:
+        raise ValueError(
+            f"No model can be compared by its {ratio}: the groups have too few rows of a label, or no model "
+            "tells rows apart."
+        )
+    model.save(out)
+    found.report(out / LANDSCAPE)
+    print(found)
+    _print_model(model)
+    print(f"The model and its card (card.md, card.html): {out}")
+    print(f"The landscape, to choose from: {out / LANDSCAPE}")
+    print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")
+
+
+def _budget(
+    max_fpr: float | None, max_selection_rate: float | None, top_k: int | None, threshold: float | None
+) -> Budget:
+    """Read what decides; at most one of four."""
+    given: dict[str, Any] = {
+        "fpr": max_fpr,
+        "selection_rate": max_selection_rate,
+        "top_k": top_k,
+        "threshold": threshold,
+    }
+    chosen = {kind: limit for kind, limit in given.items() if limit is not None}
+    if len(chosen) > 1:
+        raise ValueError(
+            "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all say what decides: give one."
+        )
+    return Budget.read(next(iter(chosen.items()), None))
+
+
+def _named(inputs: Inputs) -> Any:
+    return inputs.target.to_pandas().rename(inputs.name)
+
+
+def _print_model(model: ChosenModel) -> None:
+    """Print what the model reached, and on which rows."""
+    facts = model.facts_
+    parts = list(facts.measured)
+    names = [name for name in model.metrics_ if not name.endswith(("_low", "_high"))]
+    print_table(
+        "What it reaches, with intervals",
+        ["metric", *parts],
+        [[name, *(_with_interval(facts.measured[part], name) for part in parts)] for name in names],
+    )
+    line = f"{facts.ratio} of at least {facts.at_least:g}"
+    sure = "" if facts.confidence is None else f" with {facts.confidence:.0%} confidence"
+    print(f"The line is reached: {line}{sure}." if model.reached_ else f"The line is missed: {line}{sure}.")
+    print(facts.chosen if model.reached_ else f"{facts.chosen} {facts.why}")
+
+
+def _with_interval(metrics: Any, name: str) -> str:
+    value, low, high = (metrics.get(f"{name}{end}", float("nan")) for end in ("", "_low", "_high"))
+    if value != value:
+        return "-"
+    return f"{value:.3f}" if low != low else f"{value:.3f} ({low:.3f} to {high:.3f})"

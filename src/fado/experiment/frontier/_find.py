@@ -1,0 +1,250 @@
+"""Search for the best models of a table at every level of a ratio, in a budget of fits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+from weakref import finalize
+
+import numpy as np
+
+from fado._validation import check_choice, check_count
+from fado.aim import check_line
+from fado.experiment.config import Config, Given, config_from, draw_models
+from fado.experiment.frontier._frontier import Frontier
+from fado.experiment.frontier._proposer import TREES, FrontierProposer, n_models
+from fado.experiment.results import Results
+from fado.experiment.run import Data, data_from, dial_of, run_experiment
+from fado.experiment.search import Trial
+from fado.experiment.store import Store, read_trials
+from fado.metrics import RATIO_NAMES, Budget
+from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
+from fado.valuation import read_judge, seed_from
+
+__all__ = ["find_frontier"]
+
+SPACE: dict[str, Any] = {
+    "n_estimators": {"log_uniform": [40, 250]},
+    "num_leaves": {"log_uniform": [6, 64]},
+    "min_child_samples": {"log_uniform": [5, 200]},
+    "learning_rate": {"log_uniform": [0.03, 0.25]},
+}
+TARGETS = (0.8, 0.9, 0.95, 0.7)
+SHARE = 0.25  # of its trees, or of the rows, at first
+DRAWS = 200  # for intervals
+MOST_FITS = 100_000
+_LIMITS = {
+    "fpr": "max_fpr",
+    "selection_rate": "max_selection_rate",
+    "top_k": "top_k",
+    "threshold": "fixed_threshold",
+}
+
+
+def find_frontier(
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    ratio: str = "fpr_ratio",
+    max_fpr: float = 0.05,
+    budget: int = 60,
+    judge: Any = None,
+    estimator: Any = None,
+    space: Mapping[str, Any] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    targets: Sequence[float] = TARGETS,
+    decide: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    sample_weight: Any = None,
+    groups: Any = None,
+    pos_label: Any = None,
+    client: Any = None,
+    progress: bool = False,
+) -> Frontier:
+    """Find how much performance every level of a ratio between groups costs.
+
+    Models are drawn from a space and grow a part of their trees, or, if they have none, see a part of the
+    rows; the best third is trained wholly. The weights of the best few are then aimed at the ratio (see
+    `AimedEstimator`), one line after the other, until the budget is spent. All of it is chosen by validation
+    rows; test rows tell what came of it.
+
+    Parameters
+    ----------
+    X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+        The features. A fifth of the rows is kept apart for testing and, without `judge`, another for
+        validation.
+    y : array-like of shape (n_rows,)
+        The target, of two classes.
+    sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+        The protected attributes; several are crossed.
+    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+        The ratio.
+    max_fpr : float, default=0.05
+        The false-positive rate at which models decide.
+    budget : int, default=60
+        How many whole fits the search may cost. A model that grows a quarter of its trees costs a quarter.
+    judge : tuple of (X, y, sensitive_features), optional
+        The validation rows.
+    estimator : classifier, optional
+        What is trained; LightGBM's classifier if None.
+    space : dict, optional
+        What its parameters may be: by name a value, a list of choices, or ``{"log_uniform": [low, high]}``.
+        An estimator without a space is trained as it is.
+    store : path-like, optional
+        A directory that keeps the search: run again, it goes on where it was ended. None keeps nothing.
+    n_jobs : int, optional
+        Fits side by side; None uses every core. It changes no result.
+    random_state : int, RandomState or None, default=0
+        The seed of all that is drawn.
+    targets : sequence of float, default=(0.8, 0.9, 0.95, 0.7)
+        The lines that models are aimed at, in this order.
+    decide : pair, optional
+        Another budget of decisions than `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the
+        rows of a part, or ``("threshold", 0.5)``.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of a part are neither compared nor weighed.
+    sample_weight : array-like of shape (n_rows,), optional
+        What each row counts.
+    groups : array-like of shape (n_rows,), optional
+        Which rows belong together: in one part together.
+    pos_label : label, optional
+        The positive label; None is the larger of the two.
+    client : dask.distributed.Client, optional
+        Sends the fits to a cluster; the store stays here.
+    progress : bool, default=False
+        Whether to show progress lines.
+
+    Returns
+    -------
+    Frontier
+        Its `best(at_least=0.8)` is a fitted model, or None.
+
+    Examples
+    --------
+    >>> from fado import find_frontier
+    >>> from fado.datasets import make_account_fraud
+    >>> X = make_account_fraud(4000, random_state=0)
+    >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
+    >>> frontier = find_frontier(X, y, sensitive_features=old, budget=4, space={"n_estimators": 20})
+    >>> best = frontier.best(at_least=0.5)
+    >>> best.predict_proba(X[:3]).shape
+    (3, 2)
+    """
+    check_choice("ratio", ratio, RATIO_NAMES)
+    check_count("budget", budget, 1, MOST_FITS)
+    lines = tuple(check_line(target, "targets") for target in targets)
+    problem = read_problem(
+        X,
+        y,
+        sensitive_features,
+        sample_weight=sample_weight,
+        groups=groups,
+        pos_label=pos_label,
+        least_rows=10,
+    )
+    if not problem.protected:
+        raise ValueError("`sensitive_features` is missing: name the protected attributes.")
+    seed = seed_from(random_state)
+    joined, parts = _parts(problem, None if judge is None else read_judge(judge), seed)
+    given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
+    count = 1 if estimator is not None and not space else n_models(budget, SHARE)
+    asked = _configuration(problem, y, Budget.read(decide, max_fpr), seed, count, min_group_size)
+    config = config_from(asked, given=given)
+    data = data_from(joined, parts, config)
+    proposer = _proposer(config, data, ratio, lines, budget, estimator, given)
+    place = Path(mkdtemp(prefix="fado-frontier-")) if store is None else Path(store)
+    try:
+        run_experiment(
+            config,
+            place,
+            n_jobs=n_jobs,
+            client=client,
+            progress=progress,
+            proposer=proposer,
+            isolated=False,
+            data=data,
+            given=given,
+        )
+        results, costs = _results(place, config, proposer)
+    except BaseException:
+        if store is None:
+            rmtree(place, ignore_errors=True)
+        raise
+    frontier = Frontier(results, data, ratio, int(np.ceil(sum(costs) - 1e-9)), place, given)
+    if store is None:
+        finalize(frontier, rmtree, place, ignore_errors=True)
+    return frontier
+
+
+def _parts(problem: Problem, judge: Problem | None, seed: int) -> tuple[Problem, dict[str, Any]]:
+    """Deal the rows out to parts; those to judge by are the validation part."""
+    cells = 2 * problem.groups.codes + problem.labels.is_positive
+    shares = [0.6, 0.2, 0.2] if judge is None else [0.8, 0.0, 0.2]
+    dealt = deal_rows(cells, shares, np.random.default_rng([seed, 1]), problem.blocks)
+    train, validation, test = (np.flatnonzero(dealt == part) for part in range(3))
+    if judge is not None:
+        validation = problem.n_rows + np.arange(judge.n_rows)
+        problem = join_problems(problem, judge)
+    return problem, {"train": train, "validation": validation, "test": test}
+
+
+def _configuration(
+    problem: Problem, y: Any, decide: Budget, seed: int, count: int, min_group_size: int
+) -> dict[str, Any]:
+    """Say the search as an experiment's configuration."""
+    name = getattr(y, "name", None)
+    return {
+        "seed": seed,
+        "data": {
+            "given": True,
+            "target": name if isinstance(name, str) and name else "y",
+            "protected": [variable.name for variable in problem.protected],
+            "min_group_size": min_group_size,
+        },
+        "split": {"method": "given"},
+        "interventions": {"rps": False, "rw": False},
+        "models": {"count": count, "seed": seed},
+        "evaluation": {_LIMITS[decide.kind]: decide.limit, "bootstrap": DRAWS, "keep_scores": True},
+    }
+
+
+def _has_trees(estimator: Any) -> bool:
+    """Tell whether an estimator can grow a part of its trees."""
+    return estimator is None or isinstance(estimator.get_params().get(TREES), int)
+
+
+def _proposer(
+    config: Config,
+    data: Data,
+    ratio: str,
+    targets: tuple[float, ...],
+    budget: int,
+    estimator: Any,
+    given: Given,
+) -> FrontierProposer:
+    models = draw_models(config.models.space, config.models.count, config.models.seed)
+    if estimator is None:
+        models = [model | {"random_state": config.models.seed} for model in models]
+    trees: tuple[int, ...] | None = None
+    if _has_trees(estimator) and len(models) > 1:
+        own = 100 if estimator is None else estimator.get_params()[TREES]
+        trees = tuple(int(model.get(TREES, own)) for model in models)
+    dial = dial_of("aimed", ratio, targets, budget, config, data)
+    return FrontierProposer(tuple(models), trees, SHARE, dial, budget)
+
+
+def _results(place: Path, config: Config, proposer: FrontierProposer) -> tuple[Results, list[float]]:
+    """Read what was found, and what each fit cost."""
+    results = Results.of_store(place, config)
+    with Store.reading(place) as store:
+        trials: list[Trial] = [stored.trial for stored in read_trials(store)]
+    costs = [proposer.cost(trial) for trial in trials]
+    results.frame.insert(list(results.frame.columns).index("training_rows") + 1, "cost", costs)
+    return results, costs

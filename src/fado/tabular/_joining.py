@@ -1,0 +1,118 @@
+"""Put the rows of one problem below those of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from fado._messages import closest_names
+from fado.tabular._columns import Column
+from fado.tabular._problem import Problem
+from fado.tabular._table import Table
+from fado.tabular._variables import variable_from
+
+__all__ = ["join_problems"]
+
+
+def join_problems(first: Problem, second: Problem) -> Problem:
+    """Give the rows of both, the first ones first, in the columns of the first.
+
+    Columns and attributes are found by name, or by position where they have none. Blocks are told apart.
+
+    Raises
+    ------
+    ValueError
+        If the second lacks a column, or holds text where the first holds numbers.
+    """
+    if first.table.is_sparse or second.table.is_sparse:
+        raise ValueError("Rows of sparse matrices cannot be put together here: convert them to dense tables.")
+    columns = [
+        _joined(column, _found(column.name, j, first.table, second.table))
+        for j, column in enumerate(first.table.columns)
+    ]
+    attributes = _attributes(first, second)
+    sources = tuple(map(_joined, first.sources, (second.sources[0], *attributes)))
+    variables = tuple(map(variable_from, sources))
+    weighted, blocked = (
+        any(getattr(own, name) is not None for own in (first, second)) for name in ("sample_weight", "blocks")
+    )
+    weights = [
+        np.ones(own.n_rows) if own.sample_weight is None else own.sample_weight for own in (first, second)
+    ]
+    blocks = [np.arange(own.n_rows) if own.blocks is None else own.blocks for own in (first, second)]
+    return replace(
+        first,
+        table=Table.of_columns(columns, named=first.table.is_named),
+        target=variables[0],
+        protected=variables[1:],
+        sources=sources,
+        sample_weight=np.concatenate(weights) if weighted else None,
+        blocks=np.concatenate([blocks[0], blocks[1] + blocks[0].max() + 1]) if blocked else None,
+    )
+
+
+def _found(name: str, position: int, first: Table, second: Table) -> Column:
+    """Find a column by its name, or by its position where a table has none or both have the same."""
+    named = first.is_named and second.is_named and first.names != second.names
+    places = second.positions(name) if named else [position]
+    if not places:
+        raise ValueError(f"`judge` has no column {name!r}{closest_names(name, second.names)}")
+    if places[0] >= second.n_columns:
+        raise ValueError(
+            f"`judge` has {second.n_columns} columns, and the rows to learn from have {first.n_columns}: "
+            "give both the same."
+        )
+    if len(places) > 1 or (named and len(first.positions(name)) > 1):
+        raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
+    return second.column(places[0])
+
+
+def _attributes(first: Problem, second: Problem) -> list[Column]:
+    """Find the protected attributes of the first among those of the second."""
+    own, theirs = first.sources[1:], second.sources[1:]
+    if len(own) != len(theirs):
+        raise ValueError(
+            f"`judge` has {len(theirs)} protected attributes, and the rows to learn from have {len(own)}: "
+            "give both the same."
+        )
+    if not (first.names_given and second.names_given):
+        return list(theirs)
+    by_name = {column.name: column for column in theirs}
+    lacking = [column.name for column in own if column.name not in by_name]
+    if lacking:
+        raise ValueError(f"`judge` has no protected attribute {lacking[0]!r}: give both the same.")
+    return [by_name[column.name] for column in own]
+
+
+def _joined(first: Column, second: Column) -> Column:
+    """Put one column below another, with the levels of both."""
+    if first.levels is None and second.levels is None:
+        if first.data.type == second.data.type:
+            return Column(
+                first.name, pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
+            )
+        numbers = np.concatenate([first.numbers(), second.numbers()])
+        return Column(first.name, pa.chunked_array([pa.array(numbers)]))
+    if first.levels is None or second.levels is None:
+        raise _different(first, second)
+    if (first.labels is None) != (second.labels is None) and first.levels and second.levels:
+        raise _different(first, second)
+    labels = {
+        level: label
+        for own in (second, first)
+        for level, label in zip(own.levels or (), own.labels or own.levels or (), strict=True)
+    }
+    levels = tuple(sorted(labels))
+    codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
+    written = None if first.labels is None else tuple(labels[level] for level in levels)
+    return Column(first.name, pa.chunked_array(codes), levels, written)
+
+
+def _different(first: Column, second: Column) -> ValueError:
+    kinds = [
+        "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
+        for own in (first, second)
+    ]
+    return ValueError(f"Column {first.name!r} holds {kinds[0]}, and that of `judge` {kinds[1]}: convert it.")

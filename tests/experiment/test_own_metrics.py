@@ -1,0 +1,158 @@
+"""Metrics of the user's own: functions by name, and names that a configuration may say."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from fado.experiment import Experiment, Results, register_metric
+from fado.experiment.config import _metrics, config_from, metric_names
+from fado.experiment.run import read_data
+from fado.experiment.store._content import check_metrics
+
+
+@pytest.fixture
+def own(table, monkeypatch):
+    """The tiny experiment with few interventions, and a registry that forgets."""
+    monkeypatch.setattr(_metrics, "_FUNCTIONS", dict(_metrics._FUNCTIONS))
+    table["interventions"] = {"rps": False}
+    table["evaluation"] = {"max_fpr": 0.3, "keep_scores": True}
+    return table
+
+
+def f1(y_true, scores, groups, threshold):
+    return f1_score(y_true, scores >= threshold)
+
+
+def test_functions_get_labels_scores_and_groups(own, tmp_path):
+    seen = []
+
+    def plain(y_true, scores, groups):
+        seen.append((y_true, scores, groups))
+        return 100 + len(scores)
+
+    results = Experiment(own, metrics={"f1": f1, "size": plain}).run(tmp_path, n_jobs=1)
+    frame, data = results.frame, read_data(results.config)
+    columns = list(frame)
+    assert columns.index("validation_size") == columns.index("validation_f1") + 1
+    assert columns[-4:] == ["test_f1", "test_size", "status", "error"]
+    for part in ("validation", "test"):
+        assert (frame[f"{part}_size"] == 100 + len(data.parts[part])).all()
+    test = data.parts["test"]
+    for row in frame.index:
+        decided = results.scores(row) >= frame.loc[row, "test_threshold"]
+        assert frame.loc[row, "test_f1"] == f1_score(data.positive[test], decided)
+    y_true, scores, groups = seen[1]
+    assert (y_true == data.positive[test]).all()
+    assert len(scores) == len(test)
+    assert set(groups) == {"customer_age>=50=False", "customer_age>=50=True"}
+    assert (groups == np.array(data.groups.names)[data.groups.codes[test]]).all()
+
+
+def test_in_a_process_of_its_own(own, tmp_path):
+    given = {"least": lambda y_true, scores, groups: scores.min()}
+    frame = Experiment(copy.deepcopy(own), metrics=given).run(tmp_path / "a", n_jobs=2, isolated=True).frame
+    here = Experiment(own, metrics=given).run(tmp_path / "b", n_jobs=1).frame
+    assert (frame["test_least"] == here["test_least"]).all()
+
+
+def test_equalized_odds_by_name(own, tmp_path):
+    own["evaluation"] = {"max_fpr": 0.3, "metrics": ["equalized_odds_ratio"]}
+    own["data"]["protected"] = ["customer_age>=50", "income>=0.5"]
+    own["evaluation"]["groups"] = "each"
+    own["interventions"] = {"rps": False, "rw": False}
+    own["data"]["rows"] = 8000
+    results = Experiment(own).run(tmp_path, n_jobs=1)
+    for part in ("validation", "test"):
+        ratios = results.frame[[f"{part}_fpr_ratio", f"{part}_tpr_ratio"]]
+        np.testing.assert_array_equal(
+            results.frame[f"{part}_equalized_odds_ratio"], ratios.min(axis=1, skipna=False)
+        )
+    assert results.frame["test_equalized_odds_ratio"].notna().any()
+    assert results.settings["evaluation.metrics"] == ["equalized_odds_ratio"]
+    Results.load(tmp_path)  # it is registered, and nothing is said
+
+
+def test_a_registered_metric_gets_weights_and_metrics(own, tmp_path):
+    @register_metric("checked")
+    def checked(y_true, scores, groups, *, sample_weight, metrics):
+        assert sample_weight is None
+        return metrics["tpr"] * 2
+
+    assert metric_names()[-1] == "checked"
+    own["evaluation"]["metrics"] = ["checked"]
+    frame = Experiment(own).run(tmp_path, n_jobs=1).frame
+    assert (frame["test_checked"] == 2 * frame["test_tpr"]).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda y, s, g: 1 / 0, "ValueError: The metric 'own' failed with ZeroDivisionError: division by"),
+        (lambda y, s, g: "much", "ValueError: The metric 'own' must give a number or NaN, got much."),
+        (lambda y, s, g: math.inf, "ValueError: The metric 'own' must give a number or NaN, got inf."),
+        (lambda y, s, g: None, "ValueError: The metric 'own' must give a number or NaN, got None."),
+        (lambda: 1, "ValueError: The metric 'own' failed with TypeError"),
+    ],
+)
+def test_a_function_that_fails_fails_the_fit(own, tmp_path, function, told):
+    frame = Experiment(own, metrics={"own": function}).run(tmp_path, n_jobs=1).frame
+    assert (frame["status"] == "failed").all()
+    assert frame["error"].str.startswith(told).all()
+
+
+def test_nan_is_a_number_that_is_not_there(own, tmp_path):
+    frame = Experiment(own, metrics={"own": lambda y, s, g: math.nan}).run(tmp_path, n_jobs=1).frame
+    assert (frame["status"] == "done").all()
+    assert frame["test_own"].isna().all()
+
+
+def test_a_function_cannot_change_what_others_see(own, tmp_path):
+    def greedy(y_true, scores, groups):
+        y_true[:] = True
+        scores[:] = 1.0
+        return 0.0
+
+    frame = Experiment(copy.deepcopy(own)).run(tmp_path / "a", n_jobs=1).frame
+    other = Experiment(own, metrics={"greedy": greedy, "f1": f1}).run(tmp_path / "b", n_jobs=1).frame
+    np.testing.assert_array_equal(frame["test_tpr"], other["test_tpr"])
+    assert (other["test_f1"] < 1).all()
+
+
+def test_a_store_shows_metrics_that_are_not_registered_and_says_so(own, tmp_path):
+    results = Experiment(copy.deepcopy(own), metrics={"f1": f1}).run(tmp_path, n_jobs=1)
+    with pytest.warns(UserWarning, match=r"has metrics that are not registered here, f1: they are shown"):
+        loaded = Results.load(tmp_path)
+    assert loaded.frame.equals(results.frame)
+    with pytest.raises(ValueError, match=r"There is no metric 'f1'.* hand it over in Python"):
+        loaded.remeasure()
+    assert loaded.remeasure({"f1": f1}).equals(results.frame)
+    with pytest.raises(ValueError, match=r"`evaluation.metrics` = \['f1'\], the configuration does not name"):
+        Experiment(own).run(tmp_path, n_jobs=1)
+
+
+@pytest.mark.parametrize("name", ["tpr", "fpr_ratio", "a b", "", "f1_low", "1st", 3])
+def test_names_that_no_column_can_have(own, name):
+    with pytest.raises(ValueError, match=r"A metric's name must be a word|is the name of a metric"):
+        Experiment(own, metrics={name: f1})
+
+
+def test_names_are_checked(own):
+    own["evaluation"]["metrics"] = ["f1"]
+    with pytest.raises(
+        ValueError, match=r"`evaluation.metrics\[0\]` must be 'equalized_odds_ratio', got 'f1'"
+    ):
+        config_from(own)
+    with pytest.raises(TypeError, match="The metric 'f1' must be a function, got 3"):
+        Experiment(own, metrics={"f1": 3})
+    with pytest.raises(ValueError, match="There is a metric called 'equalized_odds_ratio' already"):
+        register_metric("equalized_odds_ratio")(f1)
+
+
+def test_what_a_store_may_say_of_them():
+    assert check_metrics({"test_f1": 12.0, "test_selected": 500.0, "test_tpr": 1.0})
+    assert check_metrics({"test_f1": math.nan, "test_fpr_ratio[sex]": 0.5})
+    for name, value in (("test_f1", math.inf), ("test_tpr", 2.0), ("test_fpr_ratio[sex]", -1.0)):
+        assert not check_metrics({name: value})
