@@ -5,12 +5,12 @@ Rules, fixed before the first run:
 - Tables: Adult by sex, Give Me Some Credit by age below 40, ACS Income by sex (at most ``--rows`` rows each,
   the attribute not among the features), and generated fraud by age from 50 on.
 - The rows are split 60/20/20 at random, every label and group alike; two seeds. All see the same parts.
-- The grid is the paper's: no intervention, RPS, RW, UAPS and UAR with the linear utility, and corrected UAR: 19
-  settings, each with the same models drawn from the frontier's own space, ``--fits`` fits in all.
+- The grid is the paper's: no intervention, RPS, RW, UAPS and UAR with the linear utility, and corrected UAR;
+  19 settings, each with the same models drawn from the frontier's own space, ``--fits`` fits in all.
 - `find_frontier` gets as many whole fits, and a tenth of them, aimed at the ratio of false-positive rates.
 - Told: the hypervolume of true-positive rate and ratio over all models, on test rows; and of the model of
-  highest true-positive rate among those whose ratio is at least 0.8 on validation rows, rate and ratio on test
-  rows, where the threshold keeps 5 % false positives. Means of the seeds that reached the line.
+  highest true-positive rate among those whose ratio is at least 0.8 on validation rows, rate and ratio on
+  test rows, where the threshold keeps 5 % false positives. Means of the seeds that reached the line.
 
     python benchmarks/frontier.py --data DIR
 """

@@ -162,6 +162,13 @@ class Config:
             return ()
         return tuple(expression.strip() for expression in self.data.protected)
 
+    @property
+    def most_dial_fits(self) -> int:
+        """How many fits at most are spent on turning dials."""
+        dials = [self.interventions.get(entry.key) for entry in intervention_entries() if entry.dial]
+        asked = [dial for dial in dials if isinstance(dial, dict)]
+        return sum(len(dial["ratios"]) * dial["max_fits"] for dial in asked) * self.models.count
+
     def flat(self) -> dict[str, Any]:
         """Give every setting by its place, as two configurations are compared and as a report shows one.
 

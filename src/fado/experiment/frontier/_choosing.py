@@ -65,7 +65,8 @@ class Choice:
         """How it was chosen, in words."""
         line = f"{self.ratio} of at least {self.at_least:g}"
         if not self.reached:
-            return f"None of {self.tried:,} models reached {line}; this one comes closest."
+            sure = "" if self.confidence is None else f" with {self.confidence:.0%} confidence"
+            return f"None of {self.tried:,} models reached {line}{sure}; this one comes closest."
         if self.confidence is None:
             return (
                 f"Of {self.tried:,} models, {self.above:,} reached {line}; this one has the highest "
@@ -112,9 +113,10 @@ def choose_row(
             return Choice(row, reached=True, **about)
     if len(above):
         row = int(by_rate[np.argmax(points[by_rate, 1])])
+        have = "1 model has" if len(above) == 1 else f"{len(above):,} models have"
         why = (
-            f"{len(above):,} models have a {ratio} of at least {at_least:g}, but too few rows were judged "
-            f"to be sure of any: the highest is {points[row, 1]:.3f}."
+            f"{have} a {ratio} of at least {at_least:g}, but too few rows were judged to be sure of any: the "
+            f"highest is {points[row, 1]:.3f}."
         )
     else:
         row = int(known[np.lexsort([-points[known, 0], -points[known, 1]])[0]])
@@ -125,7 +127,8 @@ def choose_row(
 def _needs_more(intervention: str) -> bool:
     """Tell whether an intervention works on scores, so that its model alone does not decide."""
     try:
-        return issubclass(intervention_named(intervention).kind, GroupThresholds)
+        entry = intervention_named(intervention)
+        return entry.needs_group or issubclass(entry.kind, GroupThresholds)
     except ValueError:  # of a package that is not installed any more
         return True
 
@@ -232,6 +235,11 @@ def fit_best_of(
     estimator: Any,
 ) -> ChosenModel | None:
     """Do the work of `Results.fit_best`."""
+    if len(results.attributes) > 1:
+        raise ValueError(
+            "`evaluation.groups` judges each attribute for itself, and a chosen model keeps a line between "
+            'the groups of all attributes crossed: run the experiment with `evaluation.groups = "crossed"`.'
+        )
     named = _given(results.config, estimator)
     with Store.reading(results.store) as store:
         rows = same_data(store, results.config, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -36,7 +36,7 @@ SPACE: dict[str, Any] = {
 TARGETS = (0.8, 0.9, 0.95, 0.7)
 SHARE = 0.25  # of its trees, or of the rows, at first
 DRAWS = 200  # for intervals
-MOST_FITS = 100_000
+MOST_FITS, MOST_TURNS = 10_000, 1_000  # of all models, of one
 _LIMITS = {
     "fpr": "max_fpr",
     "selection_rate": "max_selection_rate",
@@ -139,7 +139,8 @@ def find_frontier(
     """
     check_choice("ratio", ratio, RATIO_NAMES)
     check_count("budget", budget, 1, MOST_FITS)
-    lines = tuple(check_line(target, "targets") for target in targets)
+    lines = _lines(targets)
+    decides = _decides(decide, max_fpr)
     problem = read_problem(
         X,
         y,
@@ -155,10 +156,12 @@ def find_frontier(
     joined, parts = _parts(problem, None if judge is None else read_judge(judge), seed)
     given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
     count = 1 if estimator is not None and not space else n_models(budget, SHARE)
-    asked = _configuration(problem, y, Budget.read(decide, max_fpr), seed, count, min_group_size)
+    asked = _configuration(problem, y, decides, seed, count, min_group_size)
+    turns = min(budget, MOST_TURNS)
+    asked["interventions"]["aimed"] = {"ratios": [ratio], "targets": list(lines), "max_fits": turns}
     config = config_from(asked, given=given)
     data = data_from(joined, parts, config)
-    proposer = _proposer(config, data, ratio, lines, budget, estimator, given)
+    proposer = _proposer(config, data, ratio, lines, budget, estimator)
     place = Path(mkdtemp(prefix="fado-frontier-")) if store is None else Path(store)
     try:
         run_experiment(
@@ -179,8 +182,26 @@ def find_frontier(
         raise
     frontier = Frontier(results, data, ratio, int(np.ceil(sum(costs) - 1e-9)), place, given)
     if store is None:
-        finalize(frontier, rmtree, place, ignore_errors=True)
+        finalize(results, rmtree, place, ignore_errors=True)  # which read scores from it
     return frontier
+
+
+def _lines(targets: Any) -> tuple[float, ...]:
+    """Read the lines that models are aimed at."""
+    if isinstance(targets, str) or not isinstance(targets, Iterable):
+        raise TypeError(f"`targets` must be a list of numbers in (0, 1], got {targets!r}.")
+    lines = tuple(check_line(target, "targets") for target in targets)
+    if not lines:
+        raise ValueError("`targets` is empty: list at least one line.")
+    return tuple(dict.fromkeys(lines))
+
+
+def _decides(decide: Any, max_fpr: float) -> Budget:
+    """Read what decides; `budget` is the name of something else here."""
+    try:
+        return Budget.read(decide, max_fpr)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("`budget`", "`decide`")) from None
 
 
 def _parts(problem: Problem, judge: Problem | None, seed: int) -> tuple[Problem, dict[str, Any]]:
@@ -227,11 +248,11 @@ def _proposer(
     targets: tuple[float, ...],
     budget: int,
     estimator: Any,
-    given: Given,
 ) -> FrontierProposer:
     models = draw_models(config.models.space, config.models.count, config.models.seed)
     if estimator is None:
         models = [model | {"random_state": config.models.seed} for model in models]
+    models = list({repr(model): model for model in models}.values())  # a list of choices has but a few
     trees: tuple[int, ...] | None = None
     if _has_trees(estimator) and len(models) > 1:
         own = 100 if estimator is None else estimator.get_params()[TREES]

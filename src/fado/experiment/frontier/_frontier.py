@@ -65,7 +65,11 @@ class Frontier:
         self._given = given
 
     def __repr__(self) -> str:
-        return f"Frontier of {len(self.frame):,} models in {self._fits:,} fits, aimed at {self.ratio}"
+        models, fits = (
+            f"{count:,} {what}{'' if count == 1 else 's'}"
+            for count, what in ((len(self.frame), "model"), (self._fits, "fit"))
+        )
+        return f"Frontier of {models} in {fits}, aimed at {self.ratio}"
 
     @property
     def frame(self) -> pd.DataFrame:
