@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.aim.conftest import draw_applicants
 
-from fado import AimedEstimator, LinearUtility
+from fado import AimedEstimator, LinearUtility, load_model
 from fado.metrics import evaluate
 from fado.valuation import Valuation
 
@@ -243,6 +243,18 @@ def test_pickled_and_cloned(applicants, others):
     again = pickle.loads(pickle.dumps(model))
     assert (again.predict_proba(others.X) == model.predict_proba(others.X)).all()
     assert clone(model).get_params()["at_least"] == 0.8
+
+
+def test_a_model_comes_out_with_its_card(applicants, others, tmp_path):
+    model = aimed(applicants)
+    kept = model.to_model()
+    assert (kept.predict_proba(others.X) == model.predict_proba(others.X)).all()
+    assert kept.reached_
+    assert f"{len(model.path_)} fits" in kept.card()
+    kept.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert (again.predict(others.X) == model.predict(others.X)).all()
+    assert (again.sample_weight_ == model.sample_weight_).all()
 
 
 def test_a_failed_fit_leaves_what_was_learnt(applicants):

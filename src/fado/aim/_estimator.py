@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from fado._messages import warn_user
 from fado._validation import check_choice, check_count, check_share
 from fado.aim._aiming import Aim
+from fado.aim._facts import tell_facts
 from fado.aim._settings import check_confidence, check_line, check_within, read_folds, two_classes
 from fado.aim._training import check_estimator_fits
 from fado.engine import detach
 from fado.execution import n_workers
 from fado.interventions import minmax, row_utilities, value_rows
 from fado.metrics import RATIO_NAMES, Budget
+from fado.models import ChosenModel
 from fado.tabular import (
     MIN_GROUP_SIZE,
     Problem,
@@ -220,6 +222,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "sample_weight_": aimed.weights,
             "path_": path.frame(aim.ratio, aimed.judged.compared),
             "told_": aimed.told,
+            "_facts": tell_facts(aim, self.estimator, problem, aimed, getattr(y, "name", None)),
         }
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
         self.__dict__.update(learnt)
@@ -295,6 +298,24 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Decide for the positive label where the probability reaches `threshold_`."""
         check_is_fitted(self)
         return self.classes_[(self.predict_proba(X)[:, 1] >= self.threshold_).astype(int)]
+
+    def to_model(self) -> ChosenModel:
+        """Give the fitted model with its threshold and its card, as `find_frontier` gives its best.
+
+        Returns
+        -------
+        ChosenModel
+            To be saved with ``save(directory)``, and loaded by `fado.load_model`.
+        """
+        check_is_fitted(self)
+        return ChosenModel(
+            self.scorer_,
+            classes=tuple(self.classes_.tolist()),
+            threshold=self.threshold_,
+            metrics=self.metrics_,
+            facts=self._facts,
+            sample_weight=self.sample_weight_,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
