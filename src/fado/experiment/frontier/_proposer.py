@@ -13,7 +13,8 @@ __all__ = ["FrontierProposer", "n_models"]
 
 TREES = "n_estimators"
 KEPT = 3  # of so many models one is trained wholly
-SIDE_BY_SIDE = 4  # models whose dial is turned at a time: always as many, whatever the workers
+MOST_SIDE_BY_SIDE = 4  # models whose dial is turned at a time, whatever the number of workers
+FITS_OF_A_DIAL = 15  # of the budget, for each of them
 EXPLORED = 1 / 3  # of the budget, to find models
 
 
@@ -105,7 +106,7 @@ class FrontierProposer:
             turned = self.dial.next(own)
             if turned is not None and turned.key not in known:
                 new.append(turned)
-            if len(new) == SIDE_BY_SIDE:
+            if len(new) == min(MOST_SIDE_BY_SIDE, max(1, self.budget // FITS_OF_A_DIAL)):
                 break
         return new
 
