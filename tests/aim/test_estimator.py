@@ -336,6 +336,14 @@ def test_judged_rows_that_do_not_fit(applicants, others):
             aimed(applicants, fit={"judge": judge})
 
 
+def test_a_group_that_nobody_learns_from_is_not_compared(applicants, others):
+    sex = others.sex.copy()
+    sex[:500] = "x"
+    with pytest.warns(UserWarning, match="'x' of the judged rows is not among those to learn from"):
+        model = aimed(applicants, fit={"judge": (others.X, others.y, sex)})
+    assert model.reached_
+
+
 def test_without_groups_the_estimator_is_trained_as_it_is(applicants):
     model = AimedEstimator(TREES, random_state=0)
     with pytest.warns(UserWarning, match="no two groups to compare"):

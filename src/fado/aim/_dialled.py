@@ -173,4 +173,5 @@ def move_scores(scores: FloatArray, memberships: FloatArray, log_factors: FloatA
     tiny = np.finfo(np.float64).tiny
     clipped = np.clip(scores, tiny, 1 - np.finfo(np.float64).epsneg)
     moved = np.log(clipped) - np.log1p(-clipped) - memberships[:, : len(log_factors)] @ log_factors
-    return 1 / (1 + np.exp(-moved))
+    moved_probabilities: FloatArray = np.exp(-np.logaddexp(0.0, -moved))
+    return moved_probabilities

@@ -121,7 +121,8 @@ def compare_groups(training: Codes, judged: Codes, names: tuple[str, ...], min_g
         If a group that is large enough to be compared has no row to judge by.
     """
     sizes, there = (np.bincount(codes, minlength=len(names)) for codes in (training, judged))
-    small = small_groups(sizes, min_group_size) | small_groups(there, min_group_size) | (sizes == 0)
+    new = (sizes == 0) & (there > 0)
+    small = (small_groups(sizes, min_group_size) | small_groups(there, min_group_size)) & ~new
     lacking = np.flatnonzero(~small & (there == 0))
     if len(lacking):
         told = list_names([names[group] for group in lacking])
@@ -129,11 +130,14 @@ def compare_groups(training: Codes, judged: Codes, names: tuple[str, ...], min_g
             f"The judged rows hold no row of group {told}: judge by rows of every group, or leave that group "
             "out of the training rows."
         )
+    if new.any():
+        told = list_names([names[group] for group in np.flatnonzero(new)])
+        warn_user(f"Group {told} of the judged rows is not among those to learn from, and not compared.")
     if small.any():
-        total = sizes + there if judged is not training else sizes
-        told = tell_small(names, total, small, min_group_size)
-        warn_user(f"{told} {'is' if small.sum() == 1 else 'are'} not compared and not weighed.")
-    return ~small
+        told = tell_small(names, np.minimum(sizes, there), small, min_group_size)
+        verb = "is" if small.sum() == 1 else "are"
+        warn_user(f"{told} {verb} not compared and not weighed (rows to learn from or to judge by).")
+    return ~(small | new)
 
 
 def groups_of_judge(problem: Problem, judge: Problem) -> Groups:
