@@ -1,4 +1,4 @@
-"""`fado experiment` and `fado demo`, as a user runs them."""
+"""`fado experiment`, as a user runs it."""
 
 import re
 import warnings
@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fado.cli import demo as demo_module
 from fado.cli._app import build_app
 from fado.cli.experiment import print_winners
 from fado.experiment import Experiment, Results
@@ -90,16 +89,6 @@ def test_errors_are_sentences(config, tmp_path):
         assert result.exit_code == 2
         assert re.search(message, result.stderr), result.stderr
         assert "Traceback" not in result.stderr
-
-
-def test_the_demo_tells_who_wins(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "ROWS", 5000)
-    result = run("demo", "--out", tmp_path / "demo")
-    assert result.exit_code == 0, result.stderr
-    assert "Results" not in result.stderr
-    assert "Best models with a selection_rate_ratio" in result.stdout
-    assert (tmp_path / "demo" / "report.html").exists()
-    assert (Results.load(tmp_path / "demo" / "store").frame["status"] == "done").all()
 
 
 @pytest.fixture(scope="module")

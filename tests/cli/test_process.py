@@ -198,15 +198,6 @@ def test_without_the_extra_of_the_command_line(files, name, words):
     assert errors == f"error: the command line needs {name}: install it with `pip install 'fado-ml[cli]'`.\n"
 
 
-def test_without_the_extra_for_reports_the_demo_says_so_before_it_begins(files):
-    process, _, errors = run(files, ["demo", "--out", "demo"], before=without(["vl_convert"]))
-    assert process.returncode == 2
-    assert errors == (
-        "error: The demo's report needs vl-convert: install it with `pip install 'fado-ml[plot]'`.\n"
-    )
-    assert not (files / "demo").exists()
-
-
 @pytest.mark.parametrize("words", [VALUE, SAMPLE, REWEIGH, EXPLORE], ids=lambda words: words[0])
 def test_commands_that_need_no_extra_do_without_all(files, words):
     process, _, errors = run(

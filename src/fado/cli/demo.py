@@ -14,19 +14,20 @@ from fado.cli._errors import in_sentences
 __all__ = ["demo"]
 
 ROWS = 50_000
+FITS = 20  # that the search for a model may cost
 
 
 @in_sentences
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the demo's files.")] = Path("demo"),
 ) -> None:
-    """Generate account-opening fraud data, value and explore its rows, and compare interventions."""
+    """Generate account-opening fraud data, explore it, compare interventions, find a model above a line."""
     from fado.cli.experiment import print_winners
     from fado.cli.explore import explore
+    from fado.cli.frontier import frontier
     from fado.cli.value import value
     from fado.datasets import make_account_fraud
 
-    _check_extras()
     start = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     data, values, report = out / "account_fraud.parquet", out / "values.parquet", out / "report.html"
@@ -45,17 +46,8 @@ def demo(
     print_winners(results)
     results.report(report)
     print(f"The landscapes: {report}")
+    frontier(data, out=out / "model", budget=FITS, **named)
     print(f"Done in {time.monotonic() - start:.0f} s.")
-
-
-def _check_extras() -> None:
-    """Refuse at once what would fail in the end, at the report."""
-    try:
-        import vl_convert  # noqa: F401
-    except ModuleNotFoundError:
-        raise ValueError(
-            "The demo's report needs vl-convert: install it with `pip install 'fado-ml[plot]'`."
-        ) from None
 
 
 def _experiment(config: Path, data: Path) -> Any:

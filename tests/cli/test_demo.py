@@ -1,0 +1,67 @@
+"""`fado demo`, as a user runs it who has none of the extras but that of the command line."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fado import load_model
+from fado.experiment import Results
+from fado.models import check_directory
+
+ROWS, FITS = 4000, 4
+SMALL = f"""
+import sys
+for name in ("altair", "vl_convert", "dask", "distributed", "polars"):
+    sys.modules[name] = None
+from fado.cli import demo, main
+demo.ROWS, demo.FITS = {ROWS}, {FITS}
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A small demo: what it prints, and where it writes."""
+    folder = tmp_path_factory.mktemp("demo")
+    words = [sys.executable, "-c", SMALL, "demo", "--out", "demo"]
+    process = subprocess.run(words, cwd=folder, text=True, capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout, folder / "demo"
+
+
+def test_it_tells_who_wins(done):
+    printed, folder = done
+    assert "Best models with a selection_rate_ratio" in printed
+    assert (folder / "report.html").exists()
+    assert (Results.load(folder / "store").frame["status"] == "done").all()
+
+
+def test_it_ends_with_a_model_and_its_card(done):
+    printed, folder = done
+    model = load_model(folder / "model")
+    facts = model.facts_
+    assert (facts.protected, facts.ratio, facts.at_least) == (("customer_age>=50",), "fpr_ratio", 0.8)
+    assert facts.fits <= FITS
+    assert f"The line is {'reached' if model.reached_ else 'missed'}: fpr_ratio of at least 0.8." in printed
+    shown = re.search(r"fpr_ratio +[0-9.]+ \([^)]*\) +([0-9.]+)", printed)
+    assert float(shown[1]) == pytest.approx(facts.measured["test"]["fpr_ratio"], abs=5e-4)
+    assert f"The model and its card (card.md, card.html): {Path('demo', 'model')}" in printed
+    assert "fpr_ratio of at least 0.8" in (folder / "model" / "card.md").read_text(encoding="utf-8")
+    assert (folder / "model" / "landscape.html").exists()
+
+
+def test_its_model_scores_rows_without_the_month_that_no_model_saw(done):
+    _, folder = done
+    rows = pd.read_parquet(folder / "account_fraud.parquet").drop(columns=["month", "fraud_bool"])
+    scores = load_model(folder / "model").score_rows(rows)
+    assert len(scores) == ROWS
+    assert 0 <= scores.min() < scores.max() <= 1
+
+
+def test_a_second_demo_may_replace_the_model(done):
+    _, folder = done
+    check_directory(folder / "model")
