@@ -85,10 +85,27 @@ def test_max_fits_is_kept():
     assert len(run(Search(0.99, by_bound=False, max_fits=3), np.log([0.001, 0.05]), 0.2)) == 3
 
 
-def test_rates_that_do_not_answer_end_the_search_at_the_largest_factors():
-    steps = run(Search(0.8, by_bound=False, max_fits=50), np.log([0.02, 0.05]), 0.0)
-    assert len(steps) < 10
-    assert np.abs(steps[-1].log_factors).max() <= 3.5
+def test_rates_that_do_not_answer_end_the_search_within_the_largest_factors():
+    steps = run(Search(0.8, by_bound=False, max_fits=100), np.log([0.02, 0.05]), 0.0)
+    assert len(steps) < 100
+    assert max(np.abs(step.log_factors).max() for step in steps) == 3.5
+
+
+def test_the_line_is_found_between_two_steps_below_it():
+    """Only a narrow range of strengths is above the line, and rates tell nothing of it."""
+    search, steps, factors = Search(0.8, by_bound=False, max_fits=12), [], np.zeros(2)
+    while factors is not None:
+        ratio = 0.85 if 1.0 < np.ptp(factors) < 2.0 else 0.3
+        steps.append(Step(tuple(factors.tolist()), (-4.0, -2.8), (0.1, 0.1), 0.5, ratio, 0.2))
+        factors = search.next(steps)
+    assert search.reached(steps[search.best(steps)])
+
+
+def test_a_ratio_just_below_the_line_is_moved_though_smoothed_rates_are_above_it():
+    """Half an event more than there are makes rates of few rows more alike than they are."""
+    first = Step((0.0, 0.0), (np.log(0.081), np.log(0.1)), (0.3, 0.3), 0.5, 0.791, 0.4)
+    proposed = Search(0.8, by_bound=False, max_fits=12).next([first])
+    assert proposed[1] - proposed[0] >= 0.1
 
 
 def test_performance_decides_among_those_above_the_line():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ _LARGEST = 7.0  # a factor of about 1,000 between two groups
 _INNER = 0.12  # of a bracket, which is left to either side
 _NARROW = 0.02  # a bracket of log factors that nothing is won in
 _SAME = 0.001
+_WIDE = 0.2  # a gap between steps in which something may lie
+_INSIDE = 0.95
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class Search:
         now = np.asarray(last.log_factors)
         there = now + move
         there = np.clip(there - (there.max() + there.min()) / 2, -_LARGEST / 2, _LARGEST / 2)
-        return there if np.abs(there - now).max() > _SAME else None
+        return there if np.abs(there - now).max() > _SAME else _halfway(steps)
 
     def _outside(self, step: Step) -> FloatArray:
         """Say how far each log rate lies above or below the band that the line allows."""
@@ -125,6 +128,7 @@ class Search:
         if self.by_bound and 0 < step.low < step.ratio:
             aimed = min(aimed * step.ratio / step.low, 1.0)
         rates, width = np.asarray(step.log_rates), -math.log(aimed)
+        width = min(width, _INSIDE * float(np.ptp(rates)))  # the ratio itself was below the line
         # The band lies where the least is to be moved, and groups of many events count for more.
         lows = np.unique(np.concatenate([rates, rates - width]))[:, np.newaxis]
         outside = rates - np.clip(rates, lows, lows + width)
@@ -149,6 +153,21 @@ class Search:
         wanted, low, high = (math.log(max(figure, 1e-3)) for figure in figures)
         share = (wanted - low) / (high - low)
         return here + float(np.clip(share, _INNER, 1 - _INNER)) * (there - here)
+
+
+def _halfway(steps: Sequence[Step]) -> FloatArray | None:
+    """Give what lies halfway between the two neighbours furthest apart; None if all lie close together.
+
+    With few rows the ratio jumps as factors move, and may be above the line between two steps below it.
+    """
+    ordered = sorted(steps, key=_strength)
+    pairs = [(_strength(b) - _strength(a), a, b) for a, b in pairwise(ordered)]
+    if not pairs:
+        return None
+    gap, first, second = max(pairs, key=lambda pair: pair[0])
+    if gap < _WIDE:
+        return None
+    return (np.asarray(first.log_factors) + np.asarray(second.log_factors)) / 2
 
 
 def _slope(steps: Sequence[Step]) -> float:

@@ -37,6 +37,9 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "random_state": "--seed",
     "min_group_size": "--min-group-size",
+    "data.min_group_size": "--min-group-size",
+    "budget": "--budget",
+    "confidence": "--confidence",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -131,7 +132,12 @@ def _budget(
         raise ValueError(
             "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all say what decides: give one."
         )
-    return Budget.read(next(iter(chosen.items()), None))
+    try:
+        return Budget.read(next(iter(chosen.items()), None))
+    except ValueError as error:
+        option = {"fpr": "--max-fpr", "selection_rate": "--max-selection-rate", "top_k": "--top-k"}
+        named = [(f"The limit of a budget of kind {kind!r}", f"`{own}`") for kind, own in option.items()]
+        raise ValueError(reduce(lambda told, pair: told.replace(*pair), named, str(error))) from None
 
 
 def _named(inputs: Inputs) -> Any:
@@ -149,7 +155,7 @@ def _print_model(model: ChosenModel) -> None:
         [[name, *(_with_interval(facts.measured[part], name) for part in parts)] for name in names],
     )
     line = f"{facts.ratio} of at least {facts.at_least:g}"
-    sure = "" if facts.confidence is None else f" with {facts.confidence:.0%} confidence"
+    sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
     print(f"The line is reached: {line}{sure}." if model.reached_ else f"The line is missed: {line}{sure}.")
     print(facts.chosen if model.reached_ else f"{facts.chosen} {facts.why}")
 

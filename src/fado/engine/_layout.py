@@ -14,7 +14,7 @@ from fado.tabular import Column, Table, Variable, one_hot
 
 __all__ = ["Form", "Layout", "Plan", "form_for", "is_lightgbm"]
 
-Form = Literal["sparse", "frame", "categories", "numbers"]
+Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
 
 _MOST_INDICATORS = 32  # per column
 
@@ -53,8 +53,8 @@ class Plan:
 
     Parameters
     ----------
-    form : {"sparse", "frame", "categories", "numbers"}
-        From `form_for`.
+    form : {"sparse", "frame", "columns", "categories", "numbers"}
+        From `form_for`; "columns" is a frame of what was read from a table, other than the table itself.
     kept : tuple of int
         Positions of the columns that the estimator sees.
     schema : Schema
@@ -82,8 +82,20 @@ class Plan:
             frame: Any = table.to_pandas()
             chosen = frame.iloc[:, [places[j] for j in self.kept]]
             return _with_target(chosen.set_axis(self.names, axis=1), extra)
+        if self.form == "columns":
+            import pandas as pd
+
+            read = {j: self._as_learnt(table, j, places[j]).to_pandas() for j in self.kept}
+            return _with_target(pd.DataFrame(read).set_axis(self.names, axis=1), extra)
         columns = [self.schema.column(table, j, places[j]) for j in self.kept]
         return _categories(columns, extra) if self.form == "categories" else _numbers(columns, extra)
+
+    def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
+        """Give a column of the kind that the estimator learnt from, with whatever levels it has."""
+        own = None if place is None else table.column(place)
+        if own is not None and (own.levels is None) is (self.schema.levels[j] is None):
+            return own
+        return self.schema.column(table, j, place)
 
 
 class Layout:
@@ -110,8 +122,10 @@ class Layout:
 
     def __init__(self, form: Form, table: Table, excluded: frozenset[int], target: Variable | None) -> None:
         kept = tuple(j for j in range(table.n_columns) if j not in excluded)
-        names = table.to_pandas().columns[list(kept)] if form == "frame" else None
-        schema = Schema.of(table, read=kept if form in ("categories", "numbers") else ())
+        if form == "frame" and table.source is None:
+            form = "columns"
+        names = table.to_pandas().columns[list(kept)] if form in ("frame", "columns") else None
+        schema = Schema.of(table, read=() if form in ("frame", "sparse") else kept)
         if form == "numbers":
             shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
             schema = replace(schema, levels=tuple(shown))

@@ -109,7 +109,7 @@ class SklearnScorer:
             form in get_args(Form)
             and isinstance(kept, list)
             and all(isinstance(j, int) and 0 <= j < len(schema.names) for j in kept)
-            and ((form == "frame") is (names is not None))
+            and ((form in ("frame", "columns")) is (names is not None))
             and (names is None or (_are_names(names) and len(names) == len(kept)))
             and isinstance(types, list)
         ):

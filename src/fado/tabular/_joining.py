@@ -28,10 +28,8 @@ def join_problems(first: Problem, second: Problem) -> Problem:
     """
     if first.table.is_sparse or second.table.is_sparse:
         raise ValueError("Rows of sparse matrices cannot be put together here: convert them to dense tables.")
-    columns = [
-        _joined(column, _found(column.name, j, first.table, second.table))
-        for j, column in enumerate(first.table.columns)
-    ]
+    places = _places(first.table, second.table)
+    columns = list(map(_joined, first.table.columns, map(second.table.column, places)))
     attributes = _attributes(first, second)
     sources = tuple(map(_joined, first.sources, (second.sources[0], *attributes)))
     variables = tuple(map(variable_from, sources))
@@ -53,20 +51,24 @@ def join_problems(first: Problem, second: Problem) -> Problem:
     )
 
 
-def _found(name: str, position: int, first: Table, second: Table) -> Column:
-    """Find a column by its name, or by its position where a table has none or both have the same."""
-    named = first.is_named and second.is_named and first.names != second.names
-    places = second.positions(name) if named else [position]
-    if not places:
-        raise ValueError(f"`judge` has no column {name!r}{closest_names(name, second.names)}")
-    if places[0] >= second.n_columns:
-        raise ValueError(
-            f"`judge` has {second.n_columns} columns, and the rows to learn from have {first.n_columns}: "
-            "give both the same."
-        )
-    if len(places) > 1 or (named and len(first.positions(name)) > 1):
-        raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
-    return second.column(places[0])
+def _places(first: Table, second: Table) -> list[int]:
+    """Find the columns of the first in the second: by name, or by position where names tell nothing."""
+    if not (first.is_named and second.is_named) or first.names == second.names:
+        if first.n_columns != second.n_columns:
+            raise ValueError(
+                f"`judge` has {second.n_columns} columns, and the rows to learn from have "
+                f"{first.n_columns}: give both the same."
+            )
+        return list(range(first.n_columns))
+    places = []
+    for name in first.names:
+        found = second.positions(name)
+        if not found:
+            raise ValueError(f"`judge` has no column {name!r}{closest_names(name, second.names)}")
+        if len(found) > 1 or first.names.count(name) > 1:
+            raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
+        places += found
+    return places
 
 
 def _attributes(first: Problem, second: Problem) -> list[Column]:
@@ -95,6 +97,7 @@ def _joined(first: Column, second: Column) -> Column:
             )
         numbers = np.concatenate([first.numbers(), second.numbers()])
         return Column(first.name, pa.chunked_array([pa.array(numbers)]))
+    first, second = _levelled_as(second, first), _levelled_as(first, second)
     if first.levels is None or second.levels is None:
         raise _different(first, second)
     if (first.labels is None) != (second.labels is None) and first.levels and second.levels:
@@ -108,6 +111,13 @@ def _joined(first: Column, second: Column) -> Column:
     codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
     written = None if first.labels is None else tuple(labels[level] for level in levels)
     return Column(first.name, pa.chunked_array(codes), levels, written)
+
+
+def _levelled_as(other: Column, column: Column) -> Column:
+    """Give a column without any entry as one of levels, if another is: nobody can tell what it holds."""
+    if column.levels is not None or other.levels is None or not np.isnan(column.numbers()).all():
+        return column
+    return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())
 
 
 def _different(first: Column, second: Column) -> ValueError:

@@ -65,7 +65,7 @@ class Choice:
         """How it was chosen, in words."""
         line = f"{self.ratio} of at least {self.at_least:g}"
         if not self.reached:
-            sure = "" if self.confidence is None else f" with {self.confidence:.0%} confidence"
+            sure = "" if self.confidence is None else f" with {100 * self.confidence:g} % confidence"
             return f"None of {self.tried:,} models reached {line}{sure}; this one comes closest."
         if self.confidence is None:
             return (
@@ -74,8 +74,8 @@ class Choice:
             )
         return (
             f"Of {self.tried:,} models, {self.above:,} reached {line} by their estimates. This one has the "
-            f"highest true-positive rate of those whose lower bound reaches it too, at {self.confidence:.0%} "
-            f"confidence for the {self.above:,} together."
+            "highest true-positive rate of those whose lower bound reaches it too, at "
+            f"{100 * self.confidence:g} % confidence for the {self.above:,} together."
         )
 
 

@@ -1,0 +1,152 @@
+"""`fado frontier`, as a user runs it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.aim.conftest import draw_applicants
+from typer.testing import CliRunner
+
+from fado import load_model
+from fado.cli._app import build_app
+
+APPLICANTS = draw_applicants(1500, seed=0)
+AGE = np.random.default_rng(0).integers(18, 80, 1500)
+FRAME = APPLICANTS.X.assign(
+    sex=APPLICANTS.sex, age=AGE, hired=np.where(APPLICANTS.y, "yes", "no"), weight=1 + AGE % 2
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    FRAME.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+def frontier(folder, *more, out="model", target="hired", protected="sex"):
+    words = ["frontier", folder / "data.csv", "--target", target, "--protected", protected]
+    return run(*words, "--out", folder / out, "--budget", "1", "--jobs", "1", "--max-fpr", "0.1", *more)
+
+
+def refusal(done):
+    assert done.exit_code == 2, done.output
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_model_is_found_and_predicts(folder):
+    done = frontier(folder, "--at-least", "0.05", "--budget", "2", "--drop", "weight")
+    assert done.exit_code == 0, done.output
+    assert "The line is reached: fpr_ratio of at least 0.05." in done.stdout
+    assert "in 2 fits, aimed at fpr_ratio" in done.stdout
+    names = {path.name for path in (folder / "model").iterdir()}
+    assert {"model.json", "model.txt", "card.md", "card.html", "landscape.html"} <= names
+    model = load_model(folder / "model")
+    assert model.reached_
+    assert model.facts_.target == "hired"
+    assert model.facts_.protected == ("sex",)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert "sex" in model.feature_names_in_
+    assert "weight" not in model.feature_names_in_
+    told = run("predict", folder / "model", folder / "data.csv", "--out", folder / "scores.csv")
+    assert told.exit_code == 0, told.output
+    written = pd.read_csv(folder / "scores.csv")
+    np.testing.assert_allclose(written["score"], model.score_rows(FRAME), rtol=0, atol=1e-15)
+    assert written["decision"].tolist() == model.predict(FRAME).tolist()
+    checked = run(
+        "predict", folder / "model", folder / "data.csv", "--out", folder / "scores.csv",
+        "--target", "hired", "--protected", "sex",
+    )  # fmt: skip
+    assert "The line is held: fpr_ratio" in checked.stdout
+
+
+def test_a_missed_line_gives_the_closest_and_says_so(folder):
+    done = frontier(folder, "--at-least", "1", "--drop", "sex", "--drop", "weight")
+    assert done.exit_code == 0, done.output
+    assert "The line is missed: fpr_ratio of at least 1." in done.stdout
+    assert "None of 1 models reached" in done.stdout
+    model = load_model(folder / "model")
+    assert not model.reached_
+    assert model.facts_.why in done.stdout
+    sure = frontier(folder, "--at-least", "0.5", "--confidence", "0.99", out="sure")
+    assert sure.exit_code == 0
+    assert "with 99 % confidence." in sure.stdout
+
+
+def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
+    assert frontier(folder, "--at-least", "0.05").exit_code == 0
+    assert frontier(folder, "--at-least", "0.06").exit_code == 0
+    assert load_model(folder / "model").facts_.at_least == 0.06
+    assert (folder / "model" / "landscape.html").exists()
+    (folder / "model" / "mine.txt").write_text("mine")
+    assert "'mine.txt', which is no part of a saved model" in refusal(frontier(folder))
+    assert (folder / "model" / "mine.txt").exists()
+
+
+def test_a_store_resumes(folder):
+    first = frontier(folder, "--store", folder / "store", "--budget", "2")
+    assert first.exit_code == 0, first.output
+    fits = {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()}
+    assert len(fits) == 2
+    again = frontier(folder, "--store", folder / "store", "--budget", "2", "--at-least", "0.1")
+    assert again.exit_code == 0, again.output
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()} == fits
+    other = refusal(frontier(folder, "--store", folder / "store", "--budget", "2", "--ratio", "tpr_ratio"))
+    assert "interventions.aimed.ratios" in other
+
+
+def test_expressions_positive_labels_and_weights(folder):
+    done = frontier(folder, "--positive", "no", "--weight", "weight", "--max-fpr", "0.3", protected="age>=50")
+    assert done.exit_code == 0, done.output
+    model = load_model(folder / "model")
+    assert model.facts_.protected == ("age>=50",)
+    assert model.classes_.tolist() == ["yes", "no"]
+    assert "weight" not in model.feature_names_in_
+    assert "Among them is 'age', of which a protected attribute is made." in model.card()
+
+
+@pytest.mark.parametrize(
+    ("option", "limit", "kind"),
+    [
+        ("--max-selection-rate", "0.2", "selection_rate"),
+        ("--top-k", "60", "top_k"),
+        ("--threshold", "0.3", "threshold"),
+    ],
+)
+def test_other_budgets(folder, option, limit, kind):
+    words = ["frontier", folder / "data.csv", "--target", "hired", "--protected", "sex"]
+    done = run(*words, "--out", folder / "model", "--budget", "1", "--jobs", "1", option, limit)
+    assert done.exit_code == 0, done.output
+    budget = load_model(folder / "model").facts_.budget
+    assert (budget.kind, budget.limit) == (kind, float(limit))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--top-k", "5"], "all say what decides: give one"),
+        (["--at-least", "80"], "`--at-least` must be in (0, 1]"),
+        (["--at-least", "0"], "`--at-least` must be in (0, 1]"),
+        (["--confidence", "0.2"], "`--confidence` must be in (0.5, 1)"),
+        (["--budget", "0"], "`--budget` must be at least 1"),
+        (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),
+        (["--drop", "sexe"], "`--drop` names 'sexe'"),
+        (["--positive", "maybe"], "`--positive maybe` is not a label"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_said_in_a_sentence(folder, more, told):
+    assert told in refusal(frontier(folder, *more))
+    assert not (folder / "model").exists()
+
+
+def test_bad_columns_are_said_in_a_sentence(folder):
+    assert "no column 'hire'; did you mean 'hired'" in refusal(frontier(folder, target="hire"))
+    assert "must hold two labels" in refusal(frontier(folder, target="age"))
+    assert "'sexe'" in refusal(frontier(folder, protected="sexe"))
+    assert "There is no file" in refusal(
+        run("frontier", folder / "no.csv", "--target", "y", "--protected", "z", "--out", folder / "m")
+    )

@@ -1,0 +1,421 @@
+"""The search: its budget, its order, and that nothing but its input changes it."""
+
+import gc
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from lightgbm import LGBMClassifier
+from scipy.sparse import csr_matrix
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.aim.conftest import draw_applicants
+from tests.experiment.frontier.conftest import APPLICANTS, N, search
+
+from fado import load_model
+from fado.experiment.frontier import _find
+from fado.experiment.frontier._proposer import FrontierProposer, n_models
+from fado.experiment.search import Outcome, Trial
+from fado.experiment.store import Store
+
+NUMBERS = APPLICANTS.X[["skill", "height"]].to_numpy()
+FRESH = draw_applicants(900, seed=1)
+
+
+def same(one, other):
+    pd.testing.assert_frame_equal(one.frame, other.frame, check_exact=True)
+
+
+def known_to(model, frontier):
+    """The kept scores of the row that a model was trained from."""
+    frame = frontier.frame
+    row = np.flatnonzero(
+        (frame["validation_tpr"] == model.metrics_["tpr"])
+        & (frame["validation_threshold"] == model.metrics_["threshold"])
+    )[0]
+    return frontier.results.scores(row, "validation")
+
+
+def rows_of(frontier, part):
+    return frontier._data.parts[part]
+
+
+def test_workers_and_a_store_change_nothing(frontier, tmp_path):
+    same(search(budget=12, n_jobs=2), frontier)
+    kept = search(budget=12, n_jobs=2, store=tmp_path / "store")
+    same(kept, frontier)
+    for path in ("ledger.sqlite", "scores"):
+        assert (tmp_path / "store" / path).exists()
+    again = search(budget=12, store=tmp_path / "store")
+    same(again, frontier)
+
+
+def test_another_seed_is_another_search():
+    other = search(budget=1, random_state=1).frame
+    assert not other["validation_tpr"].equals(search(budget=1).frame["validation_tpr"])
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, monkeypatch, rounds):
+    asked = []
+    ask = FrontierProposer.ask
+
+    def ending(self, outcomes, n=None):
+        asked.append(len(outcomes))
+        if len(asked) > rounds:
+            raise StoppedError
+        return ask(self, outcomes, n)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FrontierProposer, "ask", ending)
+        with pytest.raises(StoppedError):
+            search(budget=12, store=tmp_path)
+    with Store.reading(tmp_path) as store:
+        fits = sum(kind == "fit" for kind, _ in store.records)
+    assert 0 < fits < len(frontier.frame)
+    same(search(budget=12, store=tmp_path), frontier)
+
+
+def test_a_store_that_lost_fits_is_made_whole(frontier, tmp_path):
+    search(budget=12, store=tmp_path / "a")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a" / "fits").iterdir()}
+    for path in sorted((tmp_path / "a" / "fits").iterdir())[::2]:
+        path.unlink()
+    with pytest.warns(UserWarning, match="of the store are missing or damaged"):
+        same(search(budget=12, store=tmp_path / "a"), frontier)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "a" / "fits").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"ratio": "tpr_ratio"}, {"targets": (0.9,)}, {"budget": 4}, {"max_fpr": 0.2}, {"random_state": 1}],
+    ids=str,
+)
+def test_a_store_of_another_search_is_refused(tmp_path_factory, other):
+    place = tmp_path_factory.getbasetemp() / "three fits"
+    estimator = {"estimator": GaussianNB(), "space": None, "X": NUMBERS}
+    search(budget=3, store=place, **estimator)
+    with pytest.raises(ValueError, match="The store was made with"):
+        search(**({"budget": 3} | estimator | other), store=place)
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 5])
+def test_a_budget_is_kept(budget):
+    found = search(budget=budget)
+    cost = found.frame["cost"]
+    assert budget - 1 < cost.sum() <= budget + 1e-9
+    assert (found.frame["status"] == "done").all()
+    assert found.frame["intervention"][0] == "none"
+    assert repr(found).endswith(f"in {budget} fit{'s' * (budget > 1)}, aimed at fpr_ratio")
+
+
+def test_few_trees_first_and_the_best_wholly(frontier):
+    frame = frontier.frame
+    n = n_models(12, 0.25)
+    first, rest = frame[:n], frame[n:]
+    assert (first["intervention"] == "none").all()
+    assert first["model"].tolist() == list(range(n))
+    assert first["cost"].between(0.15, 0.35).all()
+    whole = rest[rest["intervention"] == "none"]
+    best = first.sort_values(["validation_tpr", "model"], ascending=[False, True])["model"]
+    assert whole["model"].tolist() == best.tolist()[: math.ceil(n / 3)]
+    assert (whole["cost"] == 1).all()
+    aimed = rest[rest["intervention"] == "aimed"]
+    assert aimed.index[0] == n + len(whole)
+    assert set(aimed["model"]) <= set(whole["model"])
+    assert (aimed["ratio"] == "fpr_ratio").all()
+    assert frame["cost"].sum() <= 12
+
+
+def done(trial, tpr):
+    return Outcome(trial, "done", {"validation_tpr": tpr}, lambda: np.zeros(0))
+
+
+class NoDial:
+    def next(self, outcomes):
+        assert {len({one.trial.model for one in outcomes})} == {1}
+
+
+def test_what_is_proposed_by_hand():
+    models = tuple({"num_leaves": leaves} for leaves in range(2, 6))
+    proposer = FrontierProposer(models, (100, 40, 100, 2), 0.25, NoDial(), 10)
+    first = proposer.ask([])
+    assert [trial.parameters["n_estimators"] for trial in first] == [25, 10, 25, 1]
+    assert [proposer.cost(trial) for trial in first] == [0.25, 0.25, 0.25, 0.5]
+    outcomes = list(map(done, first, [0.5, 0.6, float("nan"), 0.6]))
+    whole = proposer.ask(outcomes)
+    assert [(trial.model, trial.parameters["n_estimators"]) for trial in whole] == [(1, 40), (3, 2)]
+    outcomes += [Outcome(whole[0], "failed"), done(whole[1], 0.7)]
+    assert proposer.ask(outcomes) == []
+    none = [Outcome(trial, "failed") for trial in first]
+    assert proposer.ask(none) == []
+    poor = FrontierProposer(models, (100, 40, 100, 2), 0.25, NoDial(), 2)
+    assert [trial.model for trial in poor.ask(list(map(done, first, [0.5, 0.6, 0.1, 0.2])))] == []
+    assert first[0] == Trial("none", {}, 0, {"num_leaves": 2, "n_estimators": 25})
+
+
+def test_equal_draws_are_one_model():
+    frame = search(budget=5, space={"n_estimators": 10, "num_leaves": [4, 6]}).frame
+    assert len(frame[["model", "n_estimators", "num_leaves"]].drop_duplicates()) == len(
+        frame[["n_estimators", "num_leaves"]].drop_duplicates()
+    )
+    assert search(budget=5, space={"n_estimators": 10}).frame["model"].eq(0).all()
+
+
+def test_judged_rows_are_the_validation_part(frontier):
+    found = search(judge=tuple(FRESH), budget=4)
+    entries = [own for own in found.results.summary if own["part"] == "validation"]
+    assert sum(own["rows"] for own in entries) == 900
+    assert sum(own["positives"] for own in entries) == FRESH.y.sum()
+    assert len(rows_of(found, "test")) == pytest.approx(N / 5, abs=4)
+    model = found.closest(0.8)
+    np.testing.assert_array_equal(model.score_rows(FRESH.X), known_to(model, found))
+    other = search(judge=(FRESH.X[["hobby", "height", "skill"]], FRESH.y, FRESH.sex), budget=4)
+    same(other, found)
+    assert len(rows_of(frontier, "validation")) < 900
+
+
+@pytest.mark.parametrize(
+    ("judge", "match"),
+    [
+        ((FRESH.X[["skill", "height"]], FRESH.y, FRESH.sex), "`judge` has no column 'hobby'"),
+        ((FRESH.X, np.where(FRESH.y, "a", "b"), FRESH.sex), "holds numbers, and that of `judge` text"),
+        ((FRESH.X, 0 * FRESH.y, FRESH.sex), "holds only negatives"),
+        ((FRESH.X, FRESH.y, {"a": FRESH.sex, "b": FRESH.sex}), "`judge` has 2 protected attributes"),
+        ((FRESH.X, FRESH.y), "a tuple of three"),
+    ],
+)
+def test_rows_that_cannot_judge_are_refused(judge, match):
+    with pytest.raises(ValueError, match=match):
+        search(judge=judge)
+
+
+@pytest.mark.parametrize(
+    ("asked", "match"),
+    [
+        ({"ratio": "ratio"}, "`ratio` must be 'fpr_ratio'"),
+        ({"budget": 0}, "`budget` must be at least 1"),
+        ({"budget": 2.5}, "`budget` must be a whole number"),
+        ({"targets": 0.8}, "`targets` must be a list of numbers"),
+        ({"targets": ()}, "`targets` is empty"),
+        ({"targets": (0.8, 1.5)}, r"`targets` must be in \(0, 1\]"),
+        ({"decide": ("tops", 3)}, "`decide` must be of kind"),
+        ({"decide": 0.1}, "`decide` must be None, a Budget or a pair"),
+        ({"max_fpr": 2}, "`max_fpr` must be in"),
+        ({"space": {"trees": 3}}, "`models.space.trees` is not a parameter"),
+        ({"estimator": LogisticRegression}, "must be a scikit-learn estimator"),
+        ({"sex": None}, "`sensitive_features` is missing"),
+        ({"sex": np.zeros(N)}, "no two groups"),
+        ({"X": csr_matrix(NUMBERS)}, "A sparse matrix cannot be split"),
+        ({"y": np.arange(N) % 3}, "must hold two labels, got 3"),
+        ({"y": np.arange(N) / 7}, "`y` is continuous"),
+        ({"pos_label": 7}, "`pos_label` must be one of the labels 0 and 1"),
+    ],
+    ids=str,
+)
+def test_bad_input_gets_a_sentence_and_leaves_nothing(asked, match, tmp_path, monkeypatch):
+    monkeypatch.setattr(_find, "mkdtemp", lambda prefix: str(tmp_path / prefix))
+    with pytest.raises((ValueError, TypeError), match=match):
+        search(**asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_temporary_store_goes_with_the_results(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = search(budget=1)
+    (place,) = tmp_path.glob("fado-frontier-*")
+    results = found.results
+    del found
+    gc.collect()
+    assert len(results.scores(0, "validation")) == pytest.approx(N / 5, abs=4)
+    del results
+    gc.collect()
+    assert not place.exists()
+
+
+def test_an_interrupt_leaves_no_temporary_store(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FrontierProposer, "ask", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        search()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_named_store_stays(tmp_path):
+    search(budget=1, store=tmp_path / "store")
+    gc.collect()
+    assert Path(tmp_path / "store" / "ledger.sqlite").exists()
+    shutil.rmtree(tmp_path / "store")
+
+
+def test_tables_of_other_libraries_are_the_same(frontier):
+    same(search(X=pl.from_pandas(APPLICANTS.X), budget=12), frontier)
+
+
+@pytest.mark.parametrize(
+    ("y", "pos_label", "labels"),
+    [
+        (np.where(APPLICANTS.y, "yes", "no"), None, ["no", "yes"]),
+        (np.where(APPLICANTS.y, "a", "b"), "a", ["b", "a"]),
+        (APPLICANTS.y == 1, None, [False, True]),
+        (2 * APPLICANTS.y - 1, None, [-1, 1]),
+    ],
+    ids=["text", "the smaller", "booleans", "numbers"],
+)
+def test_labels_come_back(y, pos_label, labels):
+    found = search(y=y, pos_label=pos_label, budget=1)
+    plain = search(budget=1)
+    columns = [name for name in plain.frame if name.startswith(("validation_", "test_"))]
+    pd.testing.assert_frame_equal(found.frame[columns], plain.frame[columns], check_exact=True)
+    model = found.closest()
+    assert model.classes_.tolist() == labels
+    assert type(model.classes_.tolist()[1]) is type(labels[1])
+    decided = model.predict(APPLICANTS.X)
+    assert set(decided) == set(labels)
+    expected = plain.closest().predict(APPLICANTS.X) == 1
+    np.testing.assert_array_equal(decided == labels[1], expected)
+
+
+def test_arrays_without_names_are_known_by_position():
+    found = search(X=NUMBERS, budget=3)
+    model = found.closest()
+    assert not hasattr(model, "feature_names_in_")
+    assert "2 columns without names" in model.card()
+    validation = rows_of(found, "validation")
+    np.testing.assert_array_equal(model.score_rows(NUMBERS[validation]), known_to(model, found))
+
+
+def test_missing_entries_and_categories_are_scored_as_they_were():
+    rng = np.random.default_rng(3)
+    X = APPLICANTS.X.assign(
+        level=pd.Categorical(rng.integers(8, 12, N)), flag=rng.random(N) < 0.5, hobby=lambda f: f.hobby
+    )
+    X["hobby"] = X["hobby"].astype(object)
+    X.loc[::7, "hobby"] = np.nan
+    X.loc[::5, "skill"] = np.nan
+    found = search(X=X, budget=4)
+    model = found.closest()
+    validation = rows_of(found, "validation")
+    np.testing.assert_array_equal(model.score_rows(X.iloc[validation]), known_to(model, found))
+    shuffled = X.iloc[validation][["flag", "level", "height", "hobby", "skill"]]
+    np.testing.assert_array_equal(model.score_rows(shuffled), known_to(model, found))
+
+
+def test_a_pipeline_scores_the_users_own_frame_as_it_scored_the_rows(tmp_path):
+    rng = np.random.default_rng(3)
+    X = APPLICANTS.X.assign(level=pd.Categorical(rng.integers(8, 12, N)), flag=rng.random(N) < 0.5)
+    X["hobby"] = X["hobby"].astype(object)
+    X.loc[::7, "hobby"] = np.nan
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    named = make_column_transformer((encoder, ["hobby", "level", "flag"]), remainder="passthrough")
+    found = search(X=X, estimator=make_pipeline(named, LogisticRegression()), space=None, budget=2)
+    model = found.closest()
+    validation = rows_of(found, "validation")
+    np.testing.assert_array_equal(model.score_rows(X.iloc[validation]), known_to(model, found))
+    model.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    shuffled = X[["flag", "level", "height", "hobby", "skill"]]
+    np.testing.assert_array_equal(loaded.score_rows(shuffled), model.score_rows(X))
+    with pytest.raises(ValueError, match="'level' holds numbers, but the model learnt from text"):
+        loaded.score_rows(X.astype({"level": int}))
+
+
+def test_weights_count():
+    heavy = np.where(APPLICANTS.sex == "f", 3.0, 1.0)
+    found = search(sample_weight=heavy, budget=1)
+    assert not found.frame["validation_tpr"].equals(search(budget=1).frame["validation_tpr"])
+    plain, ones = search(budget=2).frame, search(sample_weight=np.ones(N), budget=2).frame
+    for name in ("validation_tpr", "validation_fpr_ratio", "test_tpr", "strength"):
+        np.testing.assert_array_equal(ones[name], plain[name])
+
+
+def test_rows_that_belong_together_stay_in_one_part():
+    people = np.random.default_rng(0).integers(0, 700, N)
+    found = search(groups=people, budget=3)
+    owners = [set(people[rows_of(found, part)]) for part in ("train", "validation", "test")]
+    assert sum(map(len, owners)) == len(set(people)) == len(set.union(*owners))
+    told = found._data.part("train").blocks
+    assert len(set(zip(told.tolist(), people[rows_of(found, "train")].tolist(), strict=True))) == len(
+        owners[0]
+    )
+
+
+@pytest.mark.parametrize("decide", [("selection_rate", 0.2), ("top_k", 100), ("threshold", 0.4)], ids=str)
+def test_other_budgets_of_decisions(decide):
+    found = search(decide=decide, budget=2)
+    kind, limit = decide
+    frame = found.frame
+    if kind == "threshold":
+        assert (frame["validation_threshold"] == limit).all()
+    elif kind == "top_k":
+        assert (frame["validation_selected"] <= limit).all()
+    else:
+        assert (frame["validation_selection_rate"] <= limit).all()
+    model = found.closest()
+    validation = rows_of(found, "validation")
+    decided = model.predict(APPLICANTS.X.iloc[validation]) == 1
+    assert model.metrics_["tpr"] == pytest.approx(decided[APPLICANTS.y[validation] == 1].mean())
+
+
+def test_several_groups_and_crossed_attributes():
+    rng = np.random.default_rng(1)
+    town = rng.choice(["a", "b", "c"], N)
+    X = APPLICANTS.X.assign(height=APPLICANTS.X["height"] + 2 * (town == "c"))
+    found = search(X=X, sex={"town": town}, budget=5)
+    directions = found.frame["direction"].dropna()
+    assert len(directions) > 0
+    assert all(len(direction.split()) == 3 for direction in directions)
+    crossed = search(X=X, sex={"sex": APPLICANTS.sex, "town": town}, budget=5)
+    assert all(len(direction.split()) == 6 for direction in crossed.frame["direction"].dropna())
+    groups = {own["group"] for own in crossed.results.summary}
+    assert len(groups) == 6
+    assert "'sex' and 'town'" in crossed.closest().card()
+
+
+def test_a_group_too_small_to_compare_is_left_alone():
+    sex = np.where(np.arange(N) < 9, "x", APPLICANTS.sex)
+    with pytest.warns(UserWarning, match="1 group has fewer than 30 rows"):
+        found = search(sex=sex, budget=4)
+    assert all(len(direction.split()) == 2 for direction in found.frame["direction"].dropna())
+    assert found.closest().facts_.left_out == ("z='x'",)
+
+
+def test_other_estimators_with_a_space():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    space = {"logisticregression__C": {"log_uniform": [0.001, 10.0]}}
+    found = search(X=NUMBERS, estimator=pipeline, space=space, budget=6)
+    frame = found.frame
+    assert frame["cost"].sum() <= 6
+    assert frame["logisticregression__C"].nunique() > 1
+    model = found.closest()
+    assert model.facts_.estimator == "Pipeline"
+    validation = rows_of(found, "validation")
+    np.testing.assert_array_equal(model.score_rows(NUMBERS[validation]), known_to(model, found))
+    trees = LGBMClassifier(n_estimators=12, num_leaves=5)
+    own = search(estimator=trees, space={"min_child_samples": {"log_uniform": [5, 100]}}, budget=6).frame
+    assert set(own["n_estimators"]) == {3, 12}
+    assert own.loc[own["n_estimators"] == 3, "cost"].eq(0.25).all()
+
+
+def test_an_estimator_without_a_space_is_trained_as_it_is():
+    found = search(X=NUMBERS, estimator=LogisticRegression(C=0.5), space=None, budget=4)
+    assert found.frame["cost"].eq(1).all()
+    assert found.frame["intervention"].tolist()[0] == "none"
+    assert set(found.frame["intervention"][1:]) == {"aimed"}
+    model = found.closest()
+    assert model.scorer.estimator.C == 0.5
