@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable
 from string import Template
 from typing import Any
 
-__all__ = ["render_page"]
+__all__ = ["render_page", "written_out"]
 
 DIGITS = 6
 
@@ -90,11 +90,19 @@ def _compact(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, str):
-        return "".join(map(_visible, value))
+        return written_out(value)
     return value
 
 
-def _visible(character: str) -> str:
-    if unicodedata.category(character) in _INVISIBLE:
-        return f"\\u{ord(character):04x}"
-    return character
+def written_out(text: str) -> str:
+    r"""Make characters visible that cannot be seen and change those around them.
+
+    Examples
+    --------
+    >>> print(written_out("a\u202eb"))
+    a\u202eb
+    """
+    return "".join(
+        f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
+        for character in text
+    )

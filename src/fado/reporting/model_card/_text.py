@@ -7,9 +7,10 @@ escaped, and those that cannot be seen are written out.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
+
+from fado.reporting._page import written_out
 
 __all__ = ["card_text"]
 
@@ -17,7 +18,6 @@ __all__ = ["card_text"]
 # readers turn into links; and underscores, except within words, where they mean nothing.
 _MARKS = re.compile(r"[\\`*\[\]<>|&~$@!]|(?<=[a-z]):(?=//)|(?<=www)\.|(?<!\w)_|_(?!\w)", re.IGNORECASE)
 _STARTS = re.compile(r"^(\d*)([#+=.)-])")
-_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
 def card_text(content: dict[str, Any]) -> str:
@@ -71,10 +71,4 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _MARKS.sub(lambda mark: "\\" + mark[0], "".join(map(_visible, text)))
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) in _INVISIBLE:
-        return f"\\u{ord(character):04x}"
-    return character
+    return _MARKS.sub(lambda mark: "\\" + mark[0], written_out(text))
