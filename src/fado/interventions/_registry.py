@@ -109,7 +109,7 @@ class Entry:
         --------
         >>> from fado.interventions import intervention_named
         >>> [intervention_named(key).make(random_state=1, min_group_size=50) for key in ("none", "rw")]
-        [NoIntervention(), Reweigher(min_group_size=50)]
+        [NoIntervention(random_state=1), Reweigher(min_group_size=50)]
         """
         shared: dict[str, Any] = {"random_state": random_state}
         if min_group_size is not None:
