@@ -10,12 +10,13 @@ from fado.aim._dialled import (
     move_scores,
 )
 from fado.aim._estimator import AimedEstimator
-from fado.aim._judged import JudgedRows
+from fado.aim._judged import INTERVAL, JudgedRows
 from fado.aim._memberships import Memberships, find_memberships
 from fado.aim._search import Search, Step
 from fado.aim._settings import check_confidence, check_line
 
 __all__ = [
+    "INTERVAL",
     "AimedEstimator",
     "AimedWeights",
     "GroupThresholds",

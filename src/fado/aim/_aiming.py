@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.aim._cells import cell_weights
-from fado.aim._judged import JudgedRows, compare_groups, groups_of_judge, positives_of_judge
+from fado.aim._judged import INTERVAL, JudgedRows, compare_groups, groups_of_judge, positives_of_judge
 from fado.aim._memberships import Memberships, find_memberships
 from fado.aim._path import Path, walk
 from fado.aim._search import Search
@@ -23,8 +23,6 @@ __all__ = ["Aim", "Aimed"]
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
-
-INTERVAL = 0.975  # of each end, where no confidence is asked for
 
 
 @dataclass(frozen=True)

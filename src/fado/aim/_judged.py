@@ -13,13 +13,14 @@ from fado.aim._search import Step
 from fado.metrics import Budget, measure
 from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
 
-__all__ = ["JudgedRows", "compare_groups", "groups_of_judge", "positives_of_judge"]
+__all__ = ["INTERVAL", "JudgedRows", "compare_groups", "groups_of_judge", "positives_of_judge"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
 
 DRAWS = 200
+INTERVAL = 0.975  # how sure each end of an interval is, where no confidence is asked for
 # Of each ratio: the label of the rows that a group's rate is counted among (None for all), and whether it
 # counts those that are predicted positive.
 _RATES: dict[str, tuple[bool | None, bool]] = {

@@ -48,6 +48,8 @@ _BEFORE: dict[str, dict[str, Any]] = {
 # What is tried of one intervention: per key of its table a list, or a setting that has one value.
 Grid = dict[str, Any]
 
+_LATER_INTERVENTIONS = ("fairlearn_grid",)  # beside dials: stores that were there before say nothing of them
+
 
 @dataclass(frozen=True)
 class DataConfig:
@@ -180,8 +182,9 @@ class Config:
         settings.pop("source")
         settings["data"].pop("path")
         for entry in intervention_entries():
-            later = entry.dial or entry.key == "fairlearn_grid"
-            if later and settings["interventions"].get(entry.key) is None:
+            if (entry.dial or entry.key in _LATER_INTERVENTIONS) and settings["interventions"].get(
+                entry.key
+            ) is None:
                 settings["interventions"].pop(entry.key, None)
         for section, before in _BEFORE.items():
             for name, value in before.items():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.aim import GroupThresholds, check_confidence, check_line
+from fado.aim import INTERVAL, GroupThresholds, check_confidence, check_line
 from fado.engine import detach
 from fado.experiment.config import Config, Given, describe_object, is_object
 from fado.experiment.results import Results, same_data
@@ -183,7 +183,7 @@ def train_choice(
     model = bench.fitted(trial.recipe, trial.parameters)
     scores = model.scores if model.scores.ndim == 1 else model.scores[:, 1]
     cut = len(data.parts["validation"])
-    level = 0.975 if choice.confidence is None else choice.confidence
+    level = INTERVAL if choice.confidence is None else choice.confidence
     first, second = ("validation", "test") if cut else ("test", None)
     measured = {first: _measured(config, data, first, scores[:cut] if cut else scores, level)}
     threshold = measured[first]["threshold"]

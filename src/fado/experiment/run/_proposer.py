@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fado.aim import JudgedRows
+from fado.aim import INTERVAL, JudgedRows
 from fado.experiment.config import Config
 from fado.experiment.run._data import Data
 from fado.experiment.search import Dial, DialProposer, GridProposer, Proposer
 from fado.interventions import intervention_entries
 
 __all__ = ["dial_of", "proposer_of"]
-
-INTERVAL = 0.975  # of each end
 
 
 def proposer_of(config: Config, data: Data) -> Proposer:

@@ -1,6 +1,6 @@
 """What to try next: trials, and who proposes them."""
 
-from fado.experiment.search._dial import UNTOUCHED, Dial, DialProposer, turn_dials
+from fado.experiment.search._dial import UNTOUCHED, Dial, DialProposer
 from fado.experiment.search._grid import GridProposer
 from fado.experiment.search._shared import shared_recipe
 from fado.experiment.search._trial import PENDING, Outcome, Proposer, Recipe, Trial, key_of
@@ -17,5 +17,4 @@ __all__ = [
     "Trial",
     "key_of",
     "shared_recipe",
-    "turn_dials",
 ]

@@ -13,7 +13,7 @@ from fado.aim import JudgedRows, Search, Step, dial_settings, log_factors_of
 from fado.experiment.search._grid import GridProposer
 from fado.experiment.search._trial import Outcome, Trial
 
-__all__ = ["UNTOUCHED", "Dial", "DialProposer", "turn_dials"]
+__all__ = ["UNTOUCHED", "Dial", "DialProposer"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -114,11 +114,11 @@ class DialProposer:
         new = self.grid.ask(outcomes)
         new += [trial for trial in first if trial.key not in {one.key for one in new}]
         if not new:
-            new = turn_dials(self.dials, outcomes)
+            new = _turn(self.dials, outcomes)
         return new[:n]
 
 
-def turn_dials(dials: Sequence[Dial], outcomes: Sequence[Outcome]) -> list[Trial]:
+def _turn(dials: Sequence[Dial], outcomes: Sequence[Outcome]) -> list[Trial]:
     """Give the next turn of every dial for every model whose untouched fit is done."""
     by_model: dict[tuple[int, str], list[Outcome]] = {}
     for outcome in outcomes:
