@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from lightgbm import LGBMClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -183,14 +183,124 @@ def test_an_estimators_own_error_is_a_sentence():
         scorer.score(Table.from_input(np.full((1, 4), np.nan)))
 
 
+CODES = ((NUMBERS[:, 0] > 0.5).astype(np.int32) + FRAME["flag"]).to_numpy(dtype=np.int32)
+THREE = Variable("three", "classes", CODES, ("a", "b", "c"))
+AMOUNT = Variable("amount", "continuous", NUMBERS[:, 1] + NUMBERS[:, 0])
+VARIABLES = {
+    "two, seeing the target": replace(TARGET, name="z", labels=THREE.labels % 2, sees_target=True),
+    "three": THREE,
+    "three, seeing the target": replace(THREE, sees_target=True, excluded=frozenset({0})),
+    "numbers": AMOUNT,
+    "numbers, seeing the target": replace(AMOUNT, sees_target=True),
+}
+TARGETS = {"two": TARGET, "three": replace(THREE, name="y"), "numbers": replace(AMOUNT, name="y")}
+
+
+@pytest.mark.parametrize("X", [NUMBERS, FRAME, SPARSE], ids=["numbers", "frame", "sparse"])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("variable", VARIABLES.values(), ids=VARIABLES)
+def test_boosters_of_any_variable_score_alike(X, target, variable):
+    kind = LGBMRegressor if variable.kind == "continuous" else LGBMClassifier
+    estimator = kind(n_estimators=5, num_leaves=7, min_child_samples=5)
+    model, table = fit(X, estimator, variable=variable, target=target, by_content=True)
+    scorer = detach(model)
+    assert scorer.n_classes == len(variable.classes)
+    assert scorer.sees_target is variable.sees_target
+    labels = target.labels if variable.sees_target else None
+    expected = model.score(table, labels)
+    assert expected.shape == ((N, 3) if len(variable.classes) == 3 else (N,))
+    for own in (scorer, pickle.loads(pickle.dumps(scorer)), through_json(scorer)):
+        np.testing.assert_array_equal(own.score(table, labels), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("variable", VARIABLES.values(), ids=VARIABLES)
+def test_estimators_of_any_variable_score_alike(target, variable):
+    linear = LinearRegression() if variable.kind == "continuous" else LogisticRegression()
+    for estimator, X in (
+        (linear, NUMBERS),
+        (make_pipeline(StandardScaler(), linear), NUMBERS),
+        (linear, SPARSE),
+    ):
+        model, table = fit(X, estimator, SklearnEngine, variable=variable, target=target)
+        scorer = through_json(detach(model))
+        labels = target.labels if variable.sees_target else None
+        expected = model.score(table, labels)
+        expected = expected[:, 1] if len(variable.classes) == 2 else expected
+        np.testing.assert_array_equal(scorer.score(table, labels), expected)
+
+
 @pytest.mark.parametrize("engine", [LightGBMEngine, SklearnEngine])
-def test_models_of_anything_but_two_classes_are_refused(engine):
-    three = Variable("y", "classes", (np.arange(N) % 3).astype(np.int32), ("a", "b", "c"))
-    with pytest.raises(ValueError, match="Only a model of two classes"):
-        detach(fit(NUMBERS, trees(), engine, variable=three)[0])
-    only = replace(three, labels=np.zeros(N, dtype=np.int32))
-    with pytest.raises(ValueError, match="Only a model of two classes can be detached, and this one has 3"):
-        detach(fit(NUMBERS, trees(), engine, variable=only)[0])
+def test_a_model_that_sees_the_target_asks_for_it(engine):
+    scorer = detach(fit(NUMBERS, trees(), engine, VARIABLES["three, seeing the target"], target=TARGET)[0])
+    table = Table.from_input(NUMBERS)
+    with pytest.raises(ValueError, match="The model sees the target: pass its labels"):
+        scorer.score(table)
+    with pytest.raises(ValueError, match="one label per row, got 3 for 400 rows"):
+        scorer.score(table, np.zeros(3))
+
+
+@pytest.mark.parametrize("present", [(0, 2), (1, 2)])
+def test_classes_that_the_rows_lacked_have_no_probability(present):
+    labels = np.array(present, dtype=np.int32)[TARGET.labels]
+    model, table = fit(NUMBERS, trees(), variable=replace(THREE, labels=labels))
+    scores = through_json(detach(model)).score(table)
+    np.testing.assert_array_equal(scores, model.score(table))
+    (absent,) = {0, 1, 2} - set(present)
+    assert not scores[:, absent].any()
+    only, _ = fit(NUMBERS, trees(), variable=replace(THREE, labels=np.full(N, 2, dtype=np.int32)))
+    assert through_json(detach(only)).score(table)[0].tolist() == [0.0, 0.0, 1.0]
+
+
+def test_scorers_that_were_written_before_more_was_told_are_read():
+    old = {"lightgbm": ("n_classes", "present", "sees_target"), "sklearn": ("n_classes", "target")}
+    for engine in (LightGBMEngine, SklearnEngine):
+        model, table = fit(NUMBERS, trees(), engine)
+        plain, content = detach(model).parts()
+        plain = {name: own for name, own in plain.items() if name not in old[plain["kind"]]}
+        np.testing.assert_array_equal(scorer_from(plain, content).score(table), class_one(model.score(table)))
+
+
+def test_a_booster_must_be_what_it_is_said_to_be():
+    parts = {
+        "two classes": detach(fit(NUMBERS, trees())[0]).parts(),
+        "3 classes": detach(fit(NUMBERS, trees(), variable=THREE)[0]).parts(),
+        "numbers": detach(fit(NUMBERS, LGBMRegressor(n_estimators=3), variable=AMOUNT)[0]).parts(),
+    }
+    for name, (plain, _) in parts.items():
+        for other, (_, content) in parts.items():
+            if other != name:
+                with pytest.raises(ValueError, match=f"of no LightGBM model of {name}"):
+                    scorer_from(plain, content)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_classes": 1},
+        {"n_classes": 0},
+        {"n_classes": "3"},
+        {"present": [0, 0, 1]},
+        {"present": [2]},
+        {"present": []},
+        {"sees_target": 1},
+        {"sees_target": True},  # and there is no place for it
+    ],
+    ids=str,
+)
+def test_classes_and_target_that_do_not_fit_a_booster_are_refused(changes):
+    plain, content = detach(fit(NUMBERS, trees(), variable=THREE)[0]).parts()
+    with pytest.raises(ValueError, match="not told as they should be"):
+        scorer_from(plain | changes, content)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"n_classes": -1}, {"target": []}, {"target": {"name": "y", "classes": 2}}]
+)
+def test_classes_and_target_that_do_not_fit_an_estimator_are_refused(changes):
+    plain, content = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
+    with pytest.raises(ValueError, match="not told as"):
+        scorer_from(plain | changes, content)
 
 
 def test_the_same_estimator_gives_the_same_bytes():
@@ -281,6 +391,11 @@ def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
         scorer_from(plain | changes, content)
 
 
-def test_a_scorer_that_says_the_same_of_every_row_says_0_or_1():
+@pytest.mark.parametrize(
+    "plain",
+    [{"probability": 2.0}, {"probability": 0.5}, {"code": 3, "n_classes": 3}, {"code": "a"}, {}],
+    ids=str,
+)
+def test_a_scorer_that_says_the_same_of_every_row_is_certain(plain):
     with pytest.raises(ValueError, match="must be certain"):
-        scorer_from({"kind": "constant", "probability": 2.0}, b"")
+        scorer_from({"kind": "constant", **plain}, b"")

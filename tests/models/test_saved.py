@@ -20,7 +20,7 @@ from tests.models.made import LATE, N, X, chosen, fitted
 import fado
 from fado.engine import detach
 from fado.models import Facts, load_model
-from fado.models._saved import _manifest
+from fado.models._saved import SAVED
 
 NUMBERS = X[["debts", "flag"]].fillna(0.0).astype(float)
 PIPELINE = make_pipeline(
@@ -59,7 +59,7 @@ def vouch_for(folder, **changes):
     told = json.loads((folder / "model.json").read_bytes())
     del told["digest"]
     told |= changes
-    (folder / "model.json").write_bytes(_manifest(told))
+    (folder / "model.json").write_bytes(SAVED.dump(told))
 
 
 def digest_of(path):

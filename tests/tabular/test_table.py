@@ -277,3 +277,21 @@ def test_read_only_memory_maps_are_not_written_to(tmp_path):
     assert codes.tolist() == [1, 0, 1]
     assert list(entries) == [1, 2]
     assert not mapped.flags.writeable
+
+
+@pytest.mark.parametrize("library", list(tables()))
+def test_a_slice_is_read_when_it_is_asked_for(library):
+    whole = Table.from_input(tables()[library])
+    for table in (whole, Table.of_columns(whole.columns)):
+        part = table.slice(1, 3)
+        assert (part.n_rows, part.names, part.is_named) == (2, whole.names, True)
+        np.testing.assert_array_equal(part.column(0).numbers(), [np.nan, 3.0])
+        assert list(part.column(3).to_pandas())[1] == "a"
+
+
+def test_slices_of_arrays_and_sparse_matrices():
+    numbers = np.arange(12.0).reshape(4, 3)
+    for X in (numbers, scipy.sparse.csr_matrix(numbers)):
+        part = Table.from_input(X).slice(1, 3)
+        assert (part.is_named, part.is_sparse) == (False, scipy.sparse.issparse(X))
+        np.testing.assert_array_equal(part.column(2).numbers(), [5.0, 8.0])

@@ -27,7 +27,6 @@ __all__ = [
     "Scorer",
     "Task",
     "Watch",
-    "check_two_classes",
     "count_rows",
 ]
 
@@ -134,12 +133,12 @@ class Model(Protocol):
         ...
 
     def detach(self) -> Scorer:
-        """Give what is left of a model of two classes without the rows that it learnt from."""
+        """Give what is left of a model without the rows that it learnt from."""
         ...
 
 
 class Scorer(Protocol):
-    """A model of two classes without the rows that it learnt from: small, and it may be pickled.
+    """A model without the rows that it learnt from: small, and it may be pickled.
 
     `fado.engine.detach` makes it of a model, `fado.engine.scorer_from` of its parts.
     """
@@ -154,19 +153,36 @@ class Scorer(Protocol):
         """The columns of the table that the model learnt from; None if it looks at none."""
         ...
 
-    def score(self, table: Table) -> FloatArray:
-        """Give every row's probability of class 1, bit for bit as the model gives it.
+    @property
+    def n_classes(self) -> int:
+        """Of how many classes it gives probabilities; 0 for a model of numbers."""
+        ...
+
+    @property
+    def sees_target(self) -> bool:
+        """Whether it looks at the target beside the features."""
+        ...
+
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows, bit for bit as the model does.
 
         Parameters
         ----------
         table : Table
             Its columns are found by name, in any order; where either table has no names, by position.
             Entries of levels that were not there are missing.
+        target : ndarray, optional
+            The target's labels of the rows, coded as they were, for models that see the target.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            The probability of class 1 of two; the probabilities of three or more classes; or numbers.
 
         Raises
         ------
         ValueError
-            If a column that the model sees is not there or holds something else.
+            If a column that the model sees is not there or holds something else, or the target is needed.
         """
         ...
 
@@ -208,15 +224,6 @@ class Engine(Protocol):
             Asked every so many trees whether to grow on; engines that cannot, ignore it.
         """
         ...
-
-
-def check_two_classes(variable: Variable) -> None:
-    """Refuse to detach a model that gives more, or less, than one probability for each row."""
-    if variable.kind != "classes" or len(variable.classes) != 2 or variable.sees_target:
-        raise ValueError(
-            f"Only a model of two classes that sees features alone can be detached, and {variable.name!r} is "
-            "none such."
-        )
 
 
 def count_rows(rows: Rows | Table) -> int:

@@ -40,43 +40,52 @@ class ConstantModel:
         return np.repeat(self._said, count_rows(rows), axis=0)
 
     def detach(self) -> ConstantScorer:
-        """Give what it says of class 1, the last of two."""
-        if self._said.shape not in ((1,), (1, 2)):
-            raise ValueError(
-                f"Only a model of two classes can be detached, and this one has {self._said.shape[1]}."
-            )
-        return ConstantScorer(float(self._said.flat[-1]))
+        """Give the class that it is certain of."""
+        if self._said.ndim == 1:
+            return ConstantScorer(int(self._said[0]), 2)
+        return ConstantScorer(int(np.argmax(self._said[0])), self._said.shape[1])
 
 
 @dataclass(frozen=True)
 class ConstantScorer:
-    """Gives every row the same probability; see `fado.engine.Scorer`.
+    """Is certain of every row's class; see `fado.engine.Scorer`.
 
     Parameters
     ----------
-    probability : float
-        Of class 1.
+    code : int
+        The class.
+    n_classes : int
+        How many there are.
     """
 
-    probability: float
+    code: int
+    n_classes: int
 
     kind: ClassVar[str] = "constant"
     schema: ClassVar[None] = None
+    sees_target: ClassVar[bool] = False
 
-    def score(self, table: Table) -> FloatArray:
-        """Give every row the same probability."""
-        return np.full(table.n_rows, self.probability)
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Give every row the same probabilities."""
+        if self.n_classes == 2:
+            return np.full(table.n_rows, float(self.code))
+        said = np.zeros((table.n_rows, self.n_classes))
+        said[:, self.code] = 1.0
+        return said
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the probability; there is nothing else."""
-        return {"kind": self.kind, "probability": self.probability}, b""
+        """Give the probability of class 1 of two, or the class of more; there is nothing else."""
+        if self.n_classes == 2:
+            return {"kind": self.kind, "probability": float(self.code)}, b""
+        return {"kind": self.kind, "code": self.code, "n_classes": self.n_classes}, b""
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> ConstantScorer:
         """Read what `parts` gave."""
-        if plain.get("probability") not in (0.0, 1.0):
+        code, n_classes = plain.get("code", plain.get("probability")), plain.get("n_classes", 2)
+        if type(n_classes) is not int or type(code) not in (int, float) or code not in range(n_classes):
             raise ValueError("A model that says the same of every row must be certain of it.")
-        return cls(float(plain["probability"]))
+        return cls(int(code), n_classes)
 
 
 def fit_constant(task: Task, *, first_class_left_out: bool) -> ConstantModel | None:

@@ -18,12 +18,12 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], bytes], Scorer]] = {
 
 
 def detach(model: Model) -> Scorer:
-    """Take from a model of two classes all that scoring rows needs, without the rows that it learnt from.
+    """Take from a model all that scoring rows needs, without the rows that it learnt from.
 
     Parameters
     ----------
     model : Model
-        What `Engine.fit` gave, of a variable of two classes.
+        What `Engine.fit` gave.
 
     Examples
     --------

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-
-from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch, check_two_classes
+from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch
 from fado.engine._constant import fit_constant
 from fado.engine._layout import Form, Layout, form_for, is_lightgbm
-from fado.engine._sklearn_scorer import SklearnScorer, probabilities
+from fado.engine._sklearn_scorer import SklearnScorer, predict_rows
 from fado.engine._target import check_target, replace_target
 from fado.tabular import Table, Variable
 
@@ -136,14 +135,13 @@ class SklearnModel:
         else:
             features = _take(self._layout.features, rows)
         with threadpool_limits(1):
-            if self._variable.kind == "continuous":
-                return np.asarray(self.estimator.predict(features), dtype=np.float64)
-            return probabilities(self.estimator, features, len(self._variable.classes))
+            return predict_rows(self.estimator, features, len(self._variable.classes))
 
     def detach(self) -> SklearnScorer:
         """Give the estimator, and how to lay out rows for it."""
-        check_two_classes(self._variable)
-        return SklearnScorer(self.estimator, self._layout.plan)
+        seen = self._target if self._variable.sees_target else None
+        target = None if seen is None else replace(seen, labels=seen.labels[:0])
+        return SklearnScorer(self.estimator, self._layout.plan, len(self._variable.classes), target)
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeGuard, get_args
 
 import numpy as np
 
-from fado.engine._base import FloatArray
+from fado.engine._base import FloatArray, LabelArray
 from fado.engine._layout import Form, Plan
 from fado.engine._schema import Schema
 from fado.engine._skops import read_estimator, write_estimator
-from fado.tabular import Table
+from fado.engine._target import check_labels
+from fado.tabular import Table, Variable
 
-__all__ = ["SklearnScorer", "probabilities"]
+__all__ = ["SklearnScorer", "predict_rows"]
 
 _ROUNDING = 1e-4  # of probabilities in single precision, and to spare
 
 
-def probabilities(estimator: Any, features: Any, n_classes: int) -> FloatArray:
-    """Give the probabilities of all classes, also of those that the estimator never saw.
+def predict_rows(estimator: Any, features: Any, n_classes: int) -> FloatArray:
+    """Give the probabilities of all classes, also of those that the estimator never saw; or numbers.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted to codes of classes.
+        Fitted to codes of classes, or to numbers.
     features : array, sparse matrix or DataFrame
         As it takes them.
     n_classes : int
-        How many classes there are.
+        How many classes there are; 0 for numbers.
     """
+    if n_classes == 0:
+        return np.asarray(estimator.predict(features), dtype=np.float64)
     predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
     classes = np.asarray(estimator.classes_, dtype=np.intp)
     if predicted.shape != (len(predicted), len(classes)):
@@ -53,29 +56,44 @@ class SklearnScorer:
     Parameters
     ----------
     estimator : estimator
-        Fitted to 0 and 1.
+        Fitted to codes of classes, or to numbers.
     plan : Plan
         How to lay out rows.
+    n_classes : int
+        How many classes there are; 0 for numbers.
+    target : Variable or None
+        The target without its rows, if the estimator sees it.
     """
 
     estimator: Any
     plan: Plan
+    n_classes: int = 2
+    target: Variable | None = None
 
     kind: ClassVar[str] = "sklearn"
+
+    @property
+    def sees_target(self) -> bool:
+        """Whether the estimator sees the target."""
+        return self.target is not None
 
     @property
     def schema(self) -> Schema:
         """The columns of the table that the estimator learnt from."""
         return self.plan.schema
 
-    def score(self, table: Table) -> FloatArray:
-        """Give every row's probability of class 1."""
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows; of two classes, give the probability of class 1."""
         from threadpoolctl import threadpool_limits
 
-        features = self.plan.lay_out(table, None)
+        theirs = None
+        if self.target is not None:
+            theirs = replace(self.target, labels=check_labels(target, table.n_rows))
+        features = self.plan.lay_out(table, theirs)
         try:
             with threadpool_limits(1):
-                return probabilities(self.estimator, features, 2)[:, 1]
+                scores = predict_rows(self.estimator, features, self.n_classes)
+            return scores[:, 1] if self.n_classes == 2 else scores
         except Exception as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
@@ -96,6 +114,10 @@ class SklearnScorer:
             "schema": self.schema.to_plain(),
             "names": names,
             "types": types,
+            "n_classes": self.n_classes,
+            "target": None
+            if self.target is None
+            else {"name": self.target.name, "classes": [str(label) for label in self.target.classes]},
         }
         return plain, content
 
@@ -105,6 +127,7 @@ class SklearnScorer:
         schema = Schema.from_plain(plain.get("schema", {}))
         form: Any = plain.get("form")
         kept, names, types = (plain.get(key) for key in ("kept", "names", "types"))
+        n_classes = plain.get("n_classes", 2)  # as all had before it was told
         if not (
             form in get_args(Form)
             and isinstance(kept, list)
@@ -112,12 +135,26 @@ class SklearnScorer:
             and ((form in ("frame", "columns")) is (names is not None))
             and (names is None or (_are_names(names) and len(names) == len(kept)))
             and isinstance(types, list)
+            and type(n_classes) is int
+            and n_classes >= 0
         ):
             raise ValueError("The columns that the estimator takes are not told as they should be.")
-        return cls(read_estimator(content, types), Plan(form, tuple(kept), schema, _index(names)))
+        target = _target_of(plain.get("target"))
+        plan = Plan(form, tuple(kept), schema, _index(names))
+        return cls(read_estimator(content, types), plan, n_classes, target)
 
 
-def _are_names(given: Any) -> bool:
+def _target_of(told: Any) -> Variable | None:
+    """Make the target that an estimator sees, without rows, of what is told of it."""
+    if told is None:
+        return None
+    name, classes = (told.get(key) if isinstance(told, Mapping) else None for key in ("name", "classes"))
+    if not isinstance(name, str) or not _are_names(classes):
+        raise ValueError("The target that the estimator sees is not told as it should be.")
+    return Variable(name, "classes" if classes else "continuous", np.zeros(0), tuple(classes))
+
+
+def _are_names(given: Any) -> TypeGuard[list[str | int]]:
     return isinstance(given, list) and all(
         isinstance(own, str | int) and not isinstance(own, bool) for own in given
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fado.engine._base import LabelArray
 from fado.tabular import Variable
 
-__all__ = ["check_target", "replace_target"]
+__all__ = ["check_labels", "check_target", "replace_target"]
 
 
 def check_target(variable: Variable, target: Variable | None) -> None:
@@ -36,10 +36,13 @@ def replace_target(
     """
     if target is None or not variable.sees_target:
         return None
+    return replace(target, labels=check_labels(labels, n_rows, f"The models of {variable.name!r} see"))
+
+
+def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model sees") -> LabelArray:
+    """Give the target's labels of another table's rows, refusing none, or another number of them."""
     if labels is None:
-        raise ValueError(
-            f"The models of {variable.name!r} see the target: pass its labels for the rows of the table."
-        )
+        raise ValueError(f"{who} the target: pass its labels for the rows of the table.")
     if len(labels) != n_rows:
         raise ValueError(f"`target` must have one label per row, got {len(labels)} for {n_rows} rows.")
-    return replace(target, labels=labels)
+    return labels

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._files import replacing
+from fado._plain import label_from, label_to
 from fado._validation import check_count
 from fado.engine import Scorer
 from fado.models._card import card_content
 from fado.models._check import Check, check_line, is_positive
 from fado.models._facts import Facts
-from fado.models._plain import label_from, label_to
 from fado.reporting import card_page, card_text
 from fado.tabular import Table, read_problem
 
@@ -96,6 +96,8 @@ class ChosenModel:
         facts: Facts,
         sample_weight: npt.ArrayLike | None = None,
     ) -> None:
+        if scorer.n_classes != 2 or scorer.sees_target:
+            raise ValueError("`scorer` must be of a model of two classes that sees features alone.")
         negative, positive = (label_from(label_to(label)) for label in classes)
         if negative == positive:
             raise ValueError(f"`classes` must be two different labels, got {positive!r} twice.")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._plain import decode, encode, simplify
 from fado._validation import check_share
 from fado._versions import library_versions
 from fado.metrics import RATIO_NAMES, Budget
-from fado.models._plain import decode, encode, simplify
 from fado.tabular import MIN_GROUP_SIZE, Groups
 
 __all__ = ["FEW", "Facts", "GroupCount", "Part"]

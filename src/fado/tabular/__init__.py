@@ -10,7 +10,7 @@ from fado.tabular._comparisons import (
 )
 from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
-from fado.tabular._given import attribute_columns, one_column, weights_of
+from fado.tabular._given import attribute_columns, one_column, protected_columns, target_column, weights_of
 from fado.tabular._groups import Groups, group_rows, warn_of_missing
 from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, positive_code
@@ -55,6 +55,7 @@ __all__ = [
     "one_hot",
     "open_table",
     "positive_code",
+    "protected_columns",
     "protected_from",
     "read_problem",
     "read_table",
@@ -63,6 +64,7 @@ __all__ = [
     "source_column",
     "source_columns",
     "take_rows",
+    "target_column",
     "tell_small",
     "variable_from",
     "warn_of_missing",

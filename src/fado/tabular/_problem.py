@@ -92,16 +92,18 @@ class Problem:
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Problem:
         """Give the problem of some rows, as if the others had never been there."""
-        columns = [] if self.table.is_sparse else [column.take(rows) for column in self.table.columns]
+        table = self.table
+        columns = [] if table.is_sparse else [column.take(rows) for column in table.columns]
         sources = tuple(column.take(rows).without_unused_levels() for column in self.sources)
         variables = tuple(map(variable_from, sources))
         return replace(
             self,
             table=Table(
-                take_rows(self.table.source, rows),
-                self.table.names,
+                None if table.source is None else take_rows(table.source, rows),
+                table.names,
                 len(rows),
                 [column.without_unused_levels() for column in columns],
+                named=table.is_named,
             ),
             target=variables[0],
             protected=variables[1:],

@@ -8,6 +8,7 @@ read when it is first asked for, and only once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,18 @@ class Table:
         source = None if self.source is None else take_rows(self.source, rows)
         columns = [] if self.is_sparse else [column.take(rows) for column in self.columns]
         return Table(source, self.names, len(rows), columns, named=self.is_named)
+
+    def slice(self, start: int, stop: int) -> Table:
+        """Give the rows between two positions, as a table whose columns are read when they are asked for."""
+        n_rows = stop - start
+        if self.source is None:
+            columns = [replace(own, data=own.data.slice(start, n_rows)) for own in self.columns]
+            return Table(None, self.names, n_rows, columns, named=self.is_named)
+        if isinstance(self.source, pa.Table):
+            source = self.source.slice(start, n_rows)
+        else:
+            source = (self.source.iloc if hasattr(self.source, "iloc") else self.source)[start:stop]
+        return Table(source, self.names, n_rows, named=self.is_named)
 
     def to_pandas(self) -> pd.DataFrame:
         """Give the user's own table as a pandas frame, its values unchanged."""

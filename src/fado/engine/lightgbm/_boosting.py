@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from fado.tabular import Variable
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["Classes", "grow_trees", "read_scores"]
+__all__ = ["Classes", "grow_trees", "read_scores", "spread"]
 
 
 def grow_trees(
@@ -68,6 +68,8 @@ class Classes:
     ----------
     labels : ndarray
         Codes into the classes that occur, or the numbers.
+    present : tuple of int
+        The classes that occur.
 
     Examples
     --------
@@ -83,26 +85,32 @@ class Classes:
 
     def __init__(self, variable: Variable, labels: npt.NDArray[Any]) -> None:
         self._n_all = len(variable.classes)
-        self._present: npt.NDArray[np.intp] | None = None
+        self.present: tuple[int, ...] = ()
         self.labels = labels
         if variable.kind == "classes":
             occurs = np.bincount(labels, minlength=self._n_all) > 0
-            self._present, self.labels = np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[labels]
+            self.present = tuple(np.flatnonzero(occurs).tolist())
+            self.labels = (np.cumsum(occurs) - 1)[labels]
 
     def objective(self) -> dict[str, Any]:
         """Give the parameters that as many classes as occur ask for."""
-        if self._present is None:
+        if not self.present:
             return {}
-        if len(self._present) == 2:
+        if len(self.present) == 2:
             return {"objective": "binary"}
-        return {"objective": "multiclass", "num_class": len(self._present)}
+        return {"objective": "multiclass", "num_class": len(self.present)}
 
     def spread(self, predicted: FloatArray) -> FloatArray:
         """Place the probabilities of the classes that occur among those of all classes."""
-        if self._present is None or (predicted.ndim == 1 and self._n_all == 2):
-            return predicted
-        if predicted.ndim == 1:
-            predicted = np.column_stack([1.0 - predicted, predicted])
-        spread = np.zeros((len(predicted), self._n_all))
-        spread[:, self._present] = predicted
-        return spread
+        return spread(predicted, self.present, self._n_all)
+
+
+def spread(predicted: FloatArray, present: Sequence[int], n_classes: int) -> FloatArray:
+    """Place the probabilities of some classes among those of all; numbers, of no class, stay as they are."""
+    if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
+        return predicted
+    if predicted.ndim == 1:
+        predicted = np.column_stack([1.0 - predicted, predicted])
+    placed = np.zeros((len(predicted), n_classes))
+    placed[:, list(present)] = predicted
+    return placed

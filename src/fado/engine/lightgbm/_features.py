@@ -13,7 +13,7 @@ from fado.engine._target import check_target, replace_target
 from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, levelled
 from fado.tabular import Column, Table, Variable
 
-__all__ = ["Features", "columns_of"]
+__all__ = ["Features", "columns_of", "with_target"]
 
 
 class Features:
@@ -44,7 +44,7 @@ class Features:
         self.schema = Schema.of(table)
         self._target = target
         self.n_columns = table.n_columns
-        self.columns = _with_target(
+        self.columns = with_target(
             SparseColumns(table.source) if table.is_sparse else table.columns,
             None if target is None else _as_column(target),
         )
@@ -94,7 +94,7 @@ class Features:
             return columns
         theirs = replace_target(self._target, target, table.n_rows, variable)
         unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
-        return _with_target(columns, _as_column(unseen if theirs is None else theirs))
+        return with_target(columns, _as_column(unseen if theirs is None else theirs))
 
     def of_rows(self, rows: Rows) -> Columns:
         """Give the columns at some row positions."""
@@ -122,7 +122,8 @@ def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sp
     return [schema.column(table, j, place) for j, place in enumerate(places)]
 
 
-def _with_target(columns: Columns, target: Column | None) -> Columns:
+def with_target(columns: Columns, target: Column | None) -> Columns:
+    """Give a table's columns and, last, the target, if there is one."""
     if target is None:
         return columns
     return columns.with_column(target) if isinstance(columns, SparseColumns) else [*columns, target]

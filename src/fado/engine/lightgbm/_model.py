@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fado.engine._base import FloatArray, LabelArray, Rows, check_two_classes
+from fado.engine._base import FloatArray, LabelArray, Rows
 from fado.engine.lightgbm._boosting import Classes
 from fado.engine.lightgbm._features import Features
 from fado.engine.lightgbm._matrix import in_order, input_for_scores
@@ -104,7 +104,6 @@ class LightGBMModel:
 
     def detach(self) -> LightGBMScorer:
         """Give the booster alone, as text, and the columns that it takes."""
-        check_two_classes(self._variable)
         with fitting():
             text = self._booster.model_to_string(num_iteration=-1)
         return LightGBMScorer(
@@ -113,4 +112,7 @@ class LightGBMModel:
             self._layout,
             tuple(self._features.seen(self._variable)),
             sparse=self._features.is_sparse,
+            n_classes=len(self._variable.classes),
+            present=self._classes.present,
+            sees_target=self._variable.sees_target,
         )

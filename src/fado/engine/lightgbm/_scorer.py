@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 import numpy as np
 import pyarrow as pa
 
-from fado.engine._base import FloatArray
+from fado.engine._base import FloatArray, LabelArray
 from fado.engine._schema import Schema
-from fado.engine.lightgbm._features import columns_of
-from fado.engine.lightgbm._matrix import SparseColumns, in_order, input_for_scores
+from fado.engine._target import check_labels
+from fado.engine.lightgbm._boosting import spread
+from fado.engine.lightgbm._features import columns_of, with_target
+from fado.engine.lightgbm._matrix import in_order, input_for_scores
 from fado.engine.lightgbm._threads import fitting
 from fado.tabular import Column, Table
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     import lightgbm
 
 __all__ = ["LightGBMScorer"]
+
+_OBJECTIVES_OF_NUMBERS = {"regression", "huber", "fair", "poisson"}
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,17 @@ class LightGBMScorer:
     schema : Schema
         The columns of the table that it learnt from.
     layout : tuple of int
-        Which of them it takes, in its order; the number after the last is a column that it never looks at.
+        Which of them it takes, in its order; the number after the last is the target.
     seen : tuple of int
         Those that it may look at.
     sparse : bool
         Whether it learnt from a sparse matrix.
+    n_classes : int
+        How many classes there are; 0 for numbers.
+    present : tuple of int
+        Those that the rows learnt from held.
+    sees_target : bool
+        Whether it looks at the target; where it does not, zeros stand for it.
     """
 
     text: str
@@ -46,6 +56,9 @@ class LightGBMScorer:
     layout: tuple[int, ...]
     seen: tuple[int, ...]
     sparse: bool
+    n_classes: int = 2
+    present: tuple[int, ...] = (0, 1)
+    sees_target: bool = False
 
     kind: ClassVar[str] = "lightgbm"
 
@@ -59,21 +72,19 @@ class LightGBMScorer:
         with fitting():
             return lightgbm.Booster(model_str=self.text)
 
-    def score(self, table: Table) -> FloatArray:
-        """Give every row's probability of class 1."""
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows; of two classes, give the probability of class 1."""
+        labels = check_labels(target, table.n_rows) if self.sees_target else np.zeros(table.n_rows)
         found, seen = self.schema.find(table, self.seen), set(self.seen)
         places = [place if j in seen else None for j, place in enumerate(found)]
         columns = columns_of(table, self.schema, places, sparse=self.sparse)
         if len(self.schema.names) in self.layout:
-            unseen = Column("", pa.chunked_array([pa.array(np.zeros(table.n_rows))]))
-            if isinstance(columns, SparseColumns):
-                columns = columns.with_column(unseen)
-            else:
-                columns = [*columns, unseen]
+            columns = with_target(columns, Column("", pa.chunked_array([pa.array(labels)])))
         numbers = input_for_scores(in_order(columns, self.layout))
         booster = self._booster
         with fitting():
-            return np.asarray(booster.predict(numbers, num_threads=1), dtype=np.float64)
+            predicted = np.asarray(booster.predict(numbers, num_threads=1), dtype=np.float64)
+        return spread(predicted, self.present, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give the columns, and the booster's text."""
@@ -83,6 +94,9 @@ class LightGBMScorer:
             "layout": list(self.layout),
             "seen": list(self.seen),
             "sparse": self.sparse,
+            "n_classes": self.n_classes,
+            "present": list(self.present),
+            "sees_target": self.sees_target,
         }
         return plain, self.text.encode()
 
@@ -91,16 +105,26 @@ class LightGBMScorer:
         """Read what `parts` gave; the content must be known to be whole."""
         schema = Schema.from_plain(plain.get("schema", {}))
         layout, seen, sparse = plain.get("layout"), plain.get("seen"), plain.get("sparse")
+        # Two classes, by features alone, are what all had before it was told.
+        n_classes, present = plain.get("n_classes", 2), plain.get("present", [0, 1])
+        sees_target = plain.get("sees_target", False)
         n_columns = len(schema.names)
         if not (
             isinstance(sparse, bool)
             and _are_positions(layout, n_columns + 1)
             and _are_positions(seen, n_columns)
+            and type(n_classes) is int
+            and _are_positions(present, n_classes)
+            and len(set(present)) == len(present) != 1
+            and (len(present) == 0) is (n_classes == 0)
+            and isinstance(sees_target, bool)
+            and (not sees_target or n_columns in layout)
         ):
             raise ValueError("The columns that the booster takes are not told as they should be.")
         text = content.decode()
-        _check_header(text, len(layout))
-        return cls(text, schema, tuple(layout), tuple(seen), sparse)
+        _check_header(text, len(layout), len(present))
+        places = tuple(layout), tuple(seen)
+        return cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
 
 
 def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
@@ -109,11 +133,14 @@ def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
     )
 
 
-def _check_header(text: str, n_columns: int) -> None:
-    """Refuse a text that is of no booster of two classes, or of one that takes other columns."""
+def _check_header(text: str, n_columns: int, n_present: int) -> None:
+    """Refuse a text that is of no booster of so many classes, or of one that takes other columns."""
     head = text.partition("\n\n")[0].splitlines()
     told = dict(line.partition("=")[::2] for line in head[1:])
-    if head[:1] != ["tree"] or not told.get("objective", "").startswith("binary"):
-        raise ValueError("The content is of no LightGBM model of two classes.")
+    objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
+    wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _OBJECTIVES_OF_NUMBERS
+    if head[:1] != ["tree"] or objective not in wanted or n_scores != str(n_present if n_present > 2 else 1):
+        what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
+        raise ValueError(f"The content is of no LightGBM model of {what}.")
     if told.get("max_feature_idx") != str(n_columns - 1):
         raise ValueError(f"The booster does not take the {n_columns} columns that it is said to take.")
