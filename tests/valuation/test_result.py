@@ -264,3 +264,27 @@ def test_provenance_survives_plain_data():
 def test_text_of_a_file_is_escaped_in_a_notebook():
     valuation = Valuation.from_values({"y": [1.0]}).with_provenance(algorithm="<script>alert(1)</script>")
     assert "<script>" not in valuation._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["values.parquet", "values.csv"])
+def test_the_epistemic_part_is_kept_and_checked(tmp_path, name):
+    arrays = [{"y": np.array([0.5, 0.25])}, {"y": np.array([0.1, 0.2])}, {"y": np.array([2, 2])}]
+    epistemic = {"y": np.array([0.125, np.nan])}
+    valuation = Valuation(*arrays, epistemic=epistemic)
+    assert valuation.fields == ["values", "standard_error", "counts", "epistemic"]
+    assert valuation.summary()["epistemic"].tolist() == [0.125]
+    valuation.save(tmp_path / name)
+    read = Valuation.load(tmp_path / name)
+    np.testing.assert_array_equal(read.epistemic["y"], epistemic["y"])
+    np.testing.assert_array_equal(read.take([1]).field("epistemic", "y"), [np.nan])
+    wrong = Valuation(*arrays, epistemic={"y": np.array([0.5, 1.5])})
+    with pytest.raises(
+        ValueError, match=r"'y\.epistemic' holds 1\.5 in row 1 .* epistemic parts of entropies"
+    ):
+        wrong.save(tmp_path / name)
+
+
+def test_values_without_an_epistemic_part_say_nothing_of_it(valuation):
+    assert "epistemic" not in valuation.fields
+    assert valuation.epistemic.isna().all(axis=None)
+    assert "epistemic" not in repr(valuation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -25,9 +25,12 @@ __all__ = [
     "Performance",
     "Positive",
     "Protected",
+    "ProtectedIfTrained",
     "Ratio",
     "Seed",
+    "SeedIfTrained",
     "Target",
+    "TargetIfTrained",
     "Values",
     "ValuesIfUsed",
     "Weight",
@@ -55,16 +58,17 @@ def _within(least: int, most: int) -> Callable[[typer.CallbackParam, int | None]
 
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet by its ending.")]
-Target = Annotated[str, typer.Option(metavar="COL", help="The column to be predicted.")]
-Protected = Annotated[
-    list[str],
-    typer.Option(
-        metavar='COL|"COL>=50"',
-        help="A protected attribute. May be repeated. A column, or a comparison by >=, >, <=, <, ==, != or "
-        "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons: 'sex == Male & age >= 50'. Quotes go "
-        "around names and values that hold such signs: '\"a>=b\" >= 3'.",
-    ),
-]
+_TARGET = typer.Option(metavar="COL", help="The column to be predicted.")
+Target = Annotated[str, _TARGET]
+TargetIfTrained = Annotated[str | None, _TARGET]
+_PROTECTED = typer.Option(
+    metavar='COL|"COL>=50"',
+    help="A protected attribute. May be repeated. A column, or a comparison by >=, >, <=, <, ==, != or "
+    "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons: 'sex == Male & age >= 50'. Quotes go "
+    "around names and values that hold such signs: '\"a>=b\" >= 3'.",
+)
+Protected = Annotated[list[str], _PROTECTED]
+ProtectedIfTrained = Annotated[list[str] | None, _PROTECTED]
 Positive = Annotated[str | None, typer.Option(metavar="LABEL", help="The target's positive label.")]
 Exclude = Annotated[
     list[str] | None,
@@ -85,10 +89,13 @@ Weight = Annotated[
     str | None,
     typer.Option(metavar="COL", help="What each row counts, like survey weights; no model sees this column."),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(metavar="N", callback=_within(0, MOST_SEEDS), help="The same seed gives the same result."),
-]
+_SEED: dict[str, Any] = {
+    "metavar": "N",
+    "callback": _within(0, MOST_SEEDS),
+    "help": "The same seed gives the same result.",
+}
+Seed = Annotated[int, typer.Option(**_SEED)]
+SeedIfTrained = Annotated[int | None, typer.Option(**_SEED, show_default="0")]
 Jobs = Annotated[
     int | None,
     typer.Option(

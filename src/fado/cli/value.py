@@ -17,6 +17,7 @@ from fado.cli._effects import print_effects, print_lines, print_meanings
 from fado.cli._elsewhere import read_elsewhere
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, columns_named, read_inputs
+from fado.cli._new_rows import check_room_for_models, models_stand_in, print_kept_models, value_new_rows
 from fado.cli._options import (
     Bags,
     Data,
@@ -26,17 +27,17 @@ from fado.cli._options import (
     Out,
     Performance,
     Positive,
-    Protected,
+    ProtectedIfTrained,
     Ratio,
-    Seed,
-    Target,
+    SeedIfTrained,
+    TargetIfTrained,
     Weight,
 )
 from fado.cli._summary import in_shown_order, print_settings, print_table
 from fado.cli._tables import check_output
 from fado.cli._values import save_values
 from fado.tabular import group_rows
-from fado.valuation import Valuation, make_valuator, valuator_names
+from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation, make_valuator, valuator_names
 
 __all__ = ["value"]
 
@@ -52,9 +53,9 @@ _USELESS = {  # the option of a setting, and why a valuator may not take it
 @in_sentences
 def value(
     data: Data,
-    target: Target,
-    protected: Protected,
     out: Out,
+    target: TargetIfTrained = None,
+    protected: ProtectedIfTrained = None,
     positive: Positive = None,
     method: Annotated[
         str | None,
@@ -102,22 +103,39 @@ def value(
             help="A row id in DATA and in the file of `--from`; rows are matched by position if not given.",
         ),
     ] = None,
-    seed: Seed = 0,
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Of entropy: where to keep the models. If it holds models, they value the rows, which must "
+            "be new to them; `--target` and `--protected` need not be known then.",
+        ),
+    ] = None,
+    seed: SeedIfTrained = None,
     jobs: Jobs = None,
 ) -> None:
     """Value every row: how unsure models are of the target and each protected attribute, or what it does."""
-    if from_file is not None:
-        about_metrics = {"--ratio": ratio, "--performance": performance}
-        about_models = {
-            "--exclude": exclude,
-            "--drop": drop,
-            "--bags": bags,
-            "--groups": groups,
-            "--jobs": jobs,
-        }
-        _check_nothing_is_fitted(
-            {"--method": method, "--algorithm": algorithm, **about_metrics, **about_models}
+    trained = {
+        "--method": method,
+        "--algorithm": algorithm,
+        "--ratio": ratio,
+        "--performance": performance,
+        "--exclude": exclude,
+        "--drop": drop,
+        "--bags": bags,
+        "--groups": groups,
+    }
+    if models is not None and from_file is None and models_stand_in(models):
+        others = {"--positive": positive, "--weight": weight, "--from-id": from_id, "--seed": seed}
+        value_new_rows(
+            data, models, out, target=target, protected=protected or [], jobs=jobs, training=trained | others
         )
+        return
+    if target is None or not protected:
+        lacking = "--target" if target is None else "--protected"
+        raise ValueError(f"Missing option '{lacking}': only models that were kept go without it.")
+    if from_file is not None:
+        _check_nothing_is_fitted(trained | {"--models": models, "--jobs": jobs})
         check_output(out, [data, from_file])
         inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
         valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
@@ -132,14 +150,18 @@ def value(
         metrics = {"fairness": ratio, "performance": performance}
         taken = _check_taken(name, method, {**metrics, "n_bags": bags, "z_exclude": exclude})
         check_output(out, [data])
+        if models is not None:
+            _check_keeps_models(name)
+            check_room_for_models(models, out)
         inputs = read_inputs(
             data, target, protected, positive=positive, drop=drop or [], weight=weight, groups=groups
         )
         valuator = make_valuator(
             name,
             **{setting: own for setting, own in {**metrics, "n_bags": bags}.items() if own is not None},
+            **({} if models is None else {"keep_models": True}),
             z_exclude=_kept_from_models(inputs, exclude or []),
-            random_state=seed,
+            random_state=seed or 0,
             n_jobs=jobs,
             progress=True,
         )
@@ -151,6 +173,8 @@ def value(
             groups=inputs.groups,
         )
         valuation = valuator.valuation_
+        if models is not None:
+            valuator.models_.save(models)
         save_values(_writable(valuation, out), out, target, inputs.target)
         if all(scale.is_unit for scale in valuation.scales.values()):
             _print_summary(inputs, valuation, getattr(valuator, "excluded_columns_", {}))
@@ -159,6 +183,8 @@ def value(
             print_meanings(valuation, weighted=weight is not None)
         if inputs.unseen:
             print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
+        if models is not None:
+            print_kept_models(valuator.models_, models)
         settings = {
             "algorithm" if method in (None, ENTROPY) else "method": name,
             "ratio": getattr(valuator, "fairness", None),
@@ -168,7 +194,7 @@ def value(
             "positive": inputs.positive,
             "weight": weight,
             "groups": groups,
-            "seed": seed,
+            "seed": seed or 0,
         }
     print_settings(settings)
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
@@ -207,6 +233,11 @@ def _check_taken(name: str, method: str | None, given: Mapping[str, Any]) -> Seq
         if given[setting] not in (None, []) and setting not in taken and not ignored:
             raise ValueError(f"`{option}` is not for `--method {shown}`, which {why}: leave it out.")
     return taken
+
+
+def _check_keeps_models(name: str) -> None:
+    if not isinstance(make_valuator(name), OutOfBagEntropy | InBagEntropy):
+        raise ValueError(f"`--models` is for `--method {ENTROPY}`, not for {name!r}: leave it out.")
 
 
 def _binary_target(inputs: Inputs) -> pa.ChunkedArray | npt.NDArray[np.bool_]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fado._messages import list_names, warn_user
 from fado.tabular import Problem
 
-__all__ = ["check_alignment", "target_pattern"]
+__all__ = ["are_made_up", "check_alignment", "target_pattern"]
 
 
 def target_pattern(codes: npt.NDArray[np.int32]) -> str:
@@ -58,7 +58,7 @@ def check_alignment(valuation: Any, problem: Problem) -> None:
 
 
 def _check_names(valued: list[str], asked: list[str]) -> None:
-    if _are_made_up(valued) or _are_made_up(asked):
+    if are_made_up(valued) or are_made_up(asked):
         return
     lacking = [name for name in asked if name not in valued]
     if lacking:
@@ -69,7 +69,7 @@ def _check_names(valued: list[str], asked: list[str]) -> None:
         )
 
 
-def _are_made_up(names: list[str]) -> bool:
+def are_made_up(names: list[str]) -> bool:
     """Tell names that attributes have for want of others, as all of none are."""
     return names in (["z"], [f"z{number}" for number in range(len(names))])
 

@@ -13,12 +13,18 @@ from fado.valuation._scale import Scale
 
 __all__ = ["FIELDS", "check_fields"]
 
-FIELDS = ("values", "standard_error", "counts", "agreement")
+FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
 
 Numbers = npt.NDArray[Any]
 
 _SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
 _MOST_FITS = 2**31 - 1
+_ENDS = {"standard_error": (0.0, None), "agreement": (0.0, 1.0), "epistemic": (0.0, 1.0)}
+_CALLED = {
+    "standard_error": "standard errors",
+    "agreement": "agreements",
+    "epistemic": "epistemic parts of entropies",
+}
 
 
 def check_fields(
@@ -64,8 +70,8 @@ def _judge(field: str, numbers: Numbers, scale: Scale) -> tuple[npt.NDArray[np.b
     if field == "counts":
         whole = (numbers >= 0) & (numbers <= _MOST_FITS) & (numbers == np.floor(numbers))
         return ~whole, "counts are whole numbers from 0 on"
-    low, high = {"standard_error": (0.0, None), "agreement": (0.0, 1.0)}.get(field, (scale.low, scale.high))
-    what = {"standard_error": "standard errors", "agreement": "agreements"}.get(field, "these values")
+    low, high = _ENDS.get(field, (scale.low, scale.high))
+    what = _CALLED.get(field, "these values")
     wrong = np.isinf(numbers)
     if low is not None:
         wrong |= numbers < low - _SLACK

@@ -42,7 +42,8 @@ class Provenance:
     Parameters
     ----------
     algorithm : str
-        "out-of-bag", "in-bag", "probabilities", "given", or what another valuator calls itself.
+        "out-of-bag", "in-bag", "probabilities", "given", or what another valuator calls itself; ", new rows"
+        follows where the rows are others than those that the models learnt from.
     settings : mapping
         The valuator's settings that decide a value, such as ``n_bags``: plain data by name.
     seed : int, optional

@@ -38,7 +38,7 @@ class Valuation:
     ----------
     values : mapping of str to ndarray
         One array per variable: ``"y"`` first, then the protected attributes.
-    standard_error, counts, agreement : mapping of str to ndarray, optional
+    standard_error, counts, agreement, epistemic : mapping of str to ndarray, optional
         The same, as far as it is known.
     scales : mapping of str to Scale, optional
         What each variable's values mean, and their ends; entropies if nothing is said.
@@ -65,12 +65,13 @@ class Valuation:
         standard_error: Mapping[str, FloatArray] | None = None,
         counts: Mapping[str, npt.NDArray[np.integer]] | None = None,
         agreement: Mapping[str, FloatArray] | None = None,
+        epistemic: Mapping[str, FloatArray] | None = None,
         *,
         scales: Mapping[str, Scale] | None = None,
         provenance: Provenance | None = None,
         index: Any = None,
     ) -> None:
-        fields = zip(FIELDS, (values, standard_error, counts, agreement), strict=True)
+        fields = zip(FIELDS, (values, standard_error, counts, agreement, epistemic), strict=True)
         self._arrays: dict[str, dict[str, npt.NDArray[Any]]] = {
             field: dict(arrays) for field, arrays in fields if arrays is not None
         }
@@ -117,6 +118,11 @@ class Valuation:
     def agreement(self) -> pd.DataFrame:
         """Mean probability that the fits gave to the row's own label; for numbers 1 - |error| / max."""
         return self._frame("agreement")
+
+    @property
+    def epistemic(self) -> pd.DataFrame:
+        """Of new rows, the part of the entropy that comes of models that disagree; NaN where not known."""
+        return self._frame("epistemic")
 
     def field(self, name: str, variable: str) -> npt.NDArray[Any]:
         """Give one field of one variable as an array; NaN, or 0 fits, where it is not known."""
@@ -206,6 +212,8 @@ class Valuation:
     def summary(self) -> pd.DataFrame:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement.
 
+        Of new rows, the mean epistemic part of the entropies follows.
+
         Numbers have three decimals; those of values without ends, such as effects, three digits that count.
         """
         import pandas as pd
@@ -225,6 +233,8 @@ class Valuation:
                 numbers = {what: round(float(number), 3) for what, number in numbers.items()}
             agreement = round(_mean(self.field("agreement", name)), 3)
             rows[name] = {"kind": self.provenance.kind_of(name), **numbers, "agreement": agreement}
+            if "epistemic" in self._arrays:
+                rows[name]["epistemic"] = round(_mean(self.field("epistemic", name)), 3)
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @classmethod

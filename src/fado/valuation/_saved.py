@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 FORMAT = 2
-READABLE = (1, FORMAT)  # format 1 holds entropies, and always all fields
+READABLE = (1, FORMAT)  # format 1 holds entropies, and always the first four fields
 _METADATA_KEY = b"fado.valuation"
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 
@@ -212,7 +212,8 @@ def _described(told: bytes | None) -> _About:
         raise ValueError(
             f"it is in format {shorten(layout)}, and this release reads {' and '.join(map(str, READABLE))}."
         )
-    variables, fields = content.get("variables"), content.get("fields", list(FIELDS) if layout == 1 else None)
+    variables = content.get("variables")
+    fields = content.get("fields", list(FIELDS[:4]) if layout == 1 else None)
     if not _are_names(variables) or variables[0] != "y":
         raise ValueError("its `variables` must be distinct names, 'y' first.")
     if not _are_names(fields) or fields != [field for field in FIELDS if field in fields]:

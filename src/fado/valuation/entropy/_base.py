@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fado._progress import tracked
 from fado._validation import check_count
@@ -22,6 +23,7 @@ from fado.valuation.entropy._exclusions import variables_to_learn
 from fado.valuation.entropy._fits import Bag, plan_fits, run_fits
 from fado.valuation.entropy._giveaways import is_given_away, warn_of_giveaways
 from fado.valuation.entropy._learnt import Learnt, largest_errors, shared_gains
+from fado.valuation.entropy._models import ValuationModels, keep_models
 from fado.valuation.entropy._moments import Moments
 from fado.valuation.entropy._statistics import finish
 
@@ -38,7 +40,9 @@ class EntropyValuator(BaseValuator):
         variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
         table = problem.table
         bags = self._bags(variables, problem.blocks, np.random.default_rng([seed, 0]))
-        learnt = self._learn(problem, variables, bags, seed, show=self.progress)
+        learnt = self._learn(
+            problem, variables, bags, seed, show=self.progress, keep_models=bool(self.keep_models)
+        )
         for variable in self._given_away(problem, variables, learnt, seed):
             mean_value = float(np.nanmean(learnt.moments[variable.name].mean))
             warn_of_giveaways(variable, mean_value, table.names, learnt.gains[variable.name])
@@ -59,7 +63,37 @@ class EntropyValuator(BaseValuator):
             trees=learnt.of_defaults("n_estimators"),
             learning_rates=learnt.of_defaults("learning_rate"),
         )
+        if self.keep_models:
+            self.models_ = keep_models(problem, variables, learnt, provenance)
+        elif hasattr(self, "models_"):
+            del self.models_
         return _valuation(variables, learnt.moments, provenance)
+
+    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+        """Value rows that were not there when the models learnt; `keep_models` must have been set.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features of the new rows, as `ValuationModels.value` takes them.
+        y : array-like of shape (n_rows,), optional
+            Their labels, if they are known.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            Their protected attributes, if they are known: they serve `agreement` alone.
+
+        Returns
+        -------
+        Valuation
+            Of the new rows, with the epistemic part of the entropies.
+        """
+        check_is_fitted(self, "valuation_")
+        models: ValuationModels | None = getattr(self, "models_", None)
+        if models is None:
+            raise ValueError(
+                f"`{type(self).__name__}` has kept no models to value new rows by: set `keep_models=True` "
+                "and call `fit` again."
+            )
+        return models.value(X, y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress)
 
     def _check(self, problem: Problem) -> None:
         """Refuse settings that cannot work with these rows, before anything else is done."""
@@ -71,7 +105,14 @@ class EntropyValuator(BaseValuator):
         """Say which rows every bag holds."""
 
     def _learn(
-        self, problem: Problem, variables: Sequence[Variable], bags: Sequence[Bag], seed: int, *, show: bool
+        self,
+        problem: Problem,
+        variables: Sequence[Variable],
+        bags: Sequence[Bag],
+        seed: int,
+        *,
+        show: bool,
+        keep_models: bool = False,
     ) -> Learnt:
         """Have every estimator learn every variable in every bag."""
         table = problem.table
@@ -84,6 +125,7 @@ class EntropyValuator(BaseValuator):
             problem.sample_weight,
             n_workers(self.n_jobs),
             defaults=self.estimators is None,
+            keep_models=keep_models,
         )
         learnt = Learnt(variables, table.n_rows, table.n_columns)
         for outcome in tracked(outcomes, len(fits), what="fits", show=show):

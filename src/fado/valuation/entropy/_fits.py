@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier, is_regressor
 
-from fado.engine import Engine, LightGBMEngine, SklearnEngine, Task, Watch
+from fado.engine import Engine, LightGBMEngine, Scorer, SklearnEngine, Task, Watch, detach
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Table, Variable
 from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses
 from fado.valuation.entropy._statistics import row_statistics, what_is_wrong
 
-__all__ = ["Bag", "Outcome", "plan_fits", "run_fits"]
+__all__ = ["Bag", "KeptModel", "Outcome", "plan_fits", "run_fits"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -68,6 +68,25 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class KeptModel:
+    """A fitted model without its rows, and what its values rest on.
+
+    Parameters
+    ----------
+    bag : int
+        The number of the bag that it learnt from.
+    scorer : Scorer
+        The model.
+    training_mean : float
+        Of a continuous variable, over the rows learnt from; else NaN.
+    """
+
+    bag: int
+    scorer: Scorer
+    training_mean: float
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a fit says of the rows it scored."""
 
@@ -77,6 +96,7 @@ class Outcome:
     agreement: FloatArray
     gains: FloatArray | None = None
     estimator: Any = None  # what a default model came to
+    kept: KeptModel | None = None  # if it is wanted
 
 
 def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
@@ -118,10 +138,12 @@ def run_fits(
     workers: int,
     *,
     defaults: bool,
+    keep_models: bool = False,
 ) -> Iterator[Outcome]:
     """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order.
 
-    The default models are paced first: a stage of its own, whose result the fits are handed.
+    The default models are paced first: a stage of its own, whose result the fits are handed. Models that are
+    to be kept leave their rows behind where they were fitted.
     """
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
     honoured = {key for key, own in estimators.items() if LightGBMEngine.supports(own, table)}
@@ -131,7 +153,7 @@ def run_fits(
         native.sort(key=lambda fit: fit.bag.number)
         seen = target if any(fit.variable.sees_target for fit in native) else None
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
-        place = _Workplace(engine, sample_weight)
+        place = _Workplace(engine, sample_weight, keep_models)
         engine.prepare([fit.task(None) for fit in native])
         executor = ThreadExecutor(workers)
         if defaults and native[0].bag.out_of_bag is not None:
@@ -139,7 +161,7 @@ def run_fits(
             yield from done
         yield from executor.run(_run_fit, native, place)
     if generic:
-        place = _Workplace(SklearnEngine(table, target), sample_weight)
+        place = _Workplace(SklearnEngine(table, target), sample_weight, keep_models)
         place.engine.prepare([fit.task(None) for fit in generic])
         yield from JoblibExecutor(workers).run(_run_fit, generic, place)
 
@@ -150,6 +172,7 @@ class _Workplace:
 
     engine: Engine
     sample_weight: FloatArray | None
+    keep_models: bool
 
 
 def _run_fit(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
@@ -177,7 +200,8 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Wat
         weights = None if place.sample_weight is None else place.sample_weight[rows]
         training_mean = float(np.average(variable.labels[rows], weights=weights))
     values, agreement = row_statistics(variable, scored, model.scores, training_mean)
-    return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced)
+    kept = KeptModel(fit.bag.number, detach(model), training_mean) if place.keep_models else None
+    return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced, kept)
 
 
 def _pace(

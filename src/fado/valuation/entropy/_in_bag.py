@@ -47,6 +47,8 @@ class InBagEntropy(EntropyValuator):
         How many fits run side by side; None uses every core. It never changes a value.
     progress : bool, default=False
         Whether to show a progress bar.
+    keep_models : bool, default=False
+        Whether to keep the models, without their rows: `value` then values rows that were not there.
 
     Attributes
     ----------
@@ -56,6 +58,8 @@ class InBagEntropy(EntropyValuator):
         Per protected attribute, the features kept from its models.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
+    models_ : ValuationModels
+        The models, with `keep_models`.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class InBagEntropy(EntropyValuator):
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        keep_models: bool = False,
     ) -> None:
         self.estimators = estimators
         self.z_sees_target = z_sees_target
@@ -85,6 +90,7 @@ class InBagEntropy(EntropyValuator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+        self.keep_models = keep_models
 
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fado.tabular import Variable
 from fado.valuation._provenance import SplitGains
-from fado.valuation.entropy._fits import Outcome
+from fado.valuation.entropy._fits import KeptModel, Outcome
 from fado.valuation.entropy._moments import Moments
 from fado.valuation.entropy._statistics import largest_known
 
@@ -35,12 +35,15 @@ class Learnt:
         The summed gain of the splits on each column and, last, on the target.
     paced : dict of str to estimator
         What the default models came to.
+    kept : dict of str to list of KeptModel
+        The models, if they are kept.
     """
 
     def __init__(self, variables: Sequence[Variable], n_rows: int, n_columns: int) -> None:
         self.moments = {variable.name: Moments(n_rows) for variable in variables}
         self.gains = {variable.name: np.zeros(n_columns + 1) for variable in variables}
         self.paced: dict[str, Any] = {}
+        self.kept: dict[str, list[KeptModel]] = {variable.name: [] for variable in variables}
 
     def add(self, outcome: Outcome) -> None:
         """Add what one fit says; the order decides the last bits."""
@@ -49,6 +52,8 @@ class Learnt:
             self.gains[outcome.variable] += outcome.gains
         if outcome.estimator is not None:
             self.paced[outcome.variable] = outcome.estimator
+        if outcome.kept is not None:
+            self.kept[outcome.variable].append(outcome.kept)
 
     def of_defaults(self, parameter: str) -> dict[str, Any] | None:
         """Give a parameter of the default models, per variable; None for other models."""

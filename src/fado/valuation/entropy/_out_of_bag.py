@@ -50,6 +50,8 @@ class OutOfBagEntropy(EntropyValuator):
         How many fits run side by side; None uses every core. It never changes a value.
     progress : bool, default=False
         Whether to show a progress bar.
+    keep_models : bool, default=False
+        Whether to keep the models, without their rows: `value` then values rows that were not there.
 
     Attributes
     ----------
@@ -61,6 +63,8 @@ class OutOfBagEntropy(EntropyValuator):
         Per protected attribute, the features kept from its models.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
+    models_ : ValuationModels
+        The models, with `keep_models`.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class OutOfBagEntropy(EntropyValuator):
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        keep_models: bool = False,
     ) -> None:
         self.estimators = estimators
         self.n_bags = n_bags
@@ -97,6 +102,7 @@ class OutOfBagEntropy(EntropyValuator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+        self.keep_models = keep_models
 
     def _check(self, problem: Problem) -> None:
         super()._check(problem)

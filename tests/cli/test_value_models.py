@@ -1,0 +1,189 @@
+"""`fado value --models`: models are kept, and value rows that were not there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fado import OutOfBagEntropy, Valuation
+from fado.cli._app import build_app
+from fado.datasets import protected_from
+from fado.valuation import load_models
+
+N = 400
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "age": RNG.integers(18, 90, N),
+        "income": RNG.lognormal(size=N),
+        "town": RNG.choice(["Ulm", "Bonn"], N),
+        "sex": RNG.choice(["f", "m"], N),
+    }
+)
+FRAME["default"] = (FRAME["income"] + RNG.normal(size=N) < 0.6).map({True: "yes", False: "no"})
+OLD, NEW = FRAME.iloc[:300], FRAME.iloc[300:].reset_index(drop=True)
+ATTRIBUTES = ("--protected", "sex", "--protected", "age >= 50")
+
+
+def run(*arguments):
+    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
+
+
+def train(folder, *more):
+    return run(
+        "value", folder / "old.parquet", "--target", "default", *ATTRIBUTES, "--drop", "id", "--bags", 5,
+        "--out", folder / "values.parquet", "--models", folder / "models", *more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    OLD.to_parquet(folder / "old.parquet")
+    NEW.to_parquet(folder / "new.parquet")
+    NEW.drop(columns=["default", "id"]).to_csv(folder / "unlabelled.csv", index=False)
+    result = train(folder)
+    assert result.exit_code == 0, result.stderr
+    (folder / "said.txt").write_text(result.stdout)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def valuator():
+    z = {"sex": OLD["sex"], "age>=50": protected_from(OLD, "age>=50")}
+    exclude = {"sex": ["sex"], "age>=50": ["age"]}
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude=exclude, keep_models=True)
+    return valuator.fit(OLD.drop(columns=["default", "id"]), OLD["default"], sensitive_features=z)
+
+
+def value(folder, *more, data="new.parquet", out="new_values.parquet", models="models"):
+    return run("value", folder / data, "--models", folder / models, "--out", folder / out, *more)
+
+
+def test_models_are_kept_beside_the_same_values(folder, valuator):
+    said = (folder / "said.txt").read_text()
+    assert f"Models kept in {folder / 'models'}: 5 of y, 5 of sex, 5 of age>=50" in said
+    pd.testing.assert_frame_equal(
+        Valuation.load(folder / "values.parquet").values, valuator.valuation_.values, check_exact=True
+    )
+    assert load_models(folder / "models").variables == ["y", "sex", "age>=50"]
+
+
+@pytest.mark.parametrize("data", ["new.parquet", "unlabelled.csv"])
+def test_rows_without_labels_are_valued(folder, valuator, data):
+    result = value(folder, data=data)
+    assert result.exit_code == 0, result.stderr
+    found, expected = Valuation.load(folder / "new_values.parquet"), valuator.value(NEW)
+    for field in ("values", "epistemic", "counts"):
+        pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
+    assert found.provenance.algorithm == "out-of-bag, new rows"
+    assert (
+        "Values by models that learnt from 300 other rows: 5 of y, 5 of sex, 5 of age>=50." in result.stdout
+    )
+    assert "averaged over what is predicted for it" in result.stdout
+    assert f"{expected.epistemic['sex'].mean():.3f}" in result.stdout
+    assert "Values of 100 rows written to" in result.stdout
+
+
+def test_labels_and_attributes_that_are_known_are_used(folder, valuator):
+    result = value(folder, "--target", "default", *ATTRIBUTES, "--jobs", 1)
+    assert result.exit_code == 0, result.stderr
+    z = {"sex": NEW["sex"], "age>=50": protected_from(NEW, "age>=50")}
+    found, expected = Valuation.load(folder / "new_values.parquet"), valuator.value(NEW, NEW["default"], z)
+    for field in ("values", "agreement"):
+        pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
+    assert found.provenance.made_for.target == "default"
+    assert "averaged over" not in result.stdout
+
+
+def test_values_of_new_rows_go_on_to_other_commands(folder):
+    out = folder / "labelled.parquet"
+    assert value(folder, "--target", "default", out=out.name).exit_code == 0
+    result = run(
+        "sample", folder / "new.parquet", "--target", "default", "--protected", "sex", "--method", "uaps",
+        "--values", out, "--alpha", 0.5, "--out", folder / "sampled.parquet",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_table_that_the_models_learnt_from_is_refused(folder):
+    result = value(folder, "--target", "default", data="old.parquet")
+    assert result.exit_code == 2
+    assert "learnt from this very table" in result.stderr
+    assert "name another with `--models`" in result.stderr
+    again = train(folder)
+    assert again.exit_code == 2
+    assert "holds models, so that nothing is trained: leave out `--drop`, `--bags`" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--bags", 5], "leave out `--bags`"),
+        (["--seed", 0], "leave out `--seed`"),
+        (["--method", "entropy"], "leave out `--method`"),
+        (["--exclude", "town"], "leave out `--exclude`"),
+        (["--target", "defaults"], "no column 'defaults'; did you mean 'default'?"),
+        (["--target", "town"], "label 'Bonn', which the models have not learnt"),
+        (["--protected", "town"], "`--protected` names 'town', a protected attribute"),
+        (["--protected", "colour"], "colour"),
+        (["--out", "values.txt"], "`--out` must end in"),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_fit_are_refused(folder, more, message):
+    result = value(folder, *more)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_column_that_models_see_must_be_there(folder):
+    NEW.drop(columns="town").to_parquet(folder / "narrow.parquet")
+    result = value(folder, data="narrow.parquet")
+    assert result.exit_code == 2
+    assert "no column 'town', which the model learnt from" in result.stderr
+
+
+def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "notes.txt").write_text("mine")
+    NEW.to_parquet(tmp_path / "new.parquet")
+    result = value(tmp_path)
+    assert result.exit_code == 2
+    assert "There is no saved set of models" in result.stderr
+    result = value(tmp_path, models="new.parquet")
+    assert result.exit_code == 2
+    assert "it is no directory" in result.stderr
+    assert (tmp_path / "models" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--method", "influence"], "`--models` is for `--method entropy`, not for 'influence'"),
+        (["--models", "none/models"], "does not exist: create it first"),
+        (["--from", "values.parquet"], "fits nothing: leave out"),
+    ],
+    ids=str,
+)
+def test_models_are_kept_only_where_there_are_any(folder, tmp_path, more, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    result = run(
+        "value", "old.parquet", "--target", "default", "--protected", "sex", "--out", tmp_path / "v.parquet",
+        "--models", tmp_path / "fresh", *more,
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "fresh").exists()
+
+
+def test_labels_are_needed_where_models_are_to_be_trained(folder, tmp_path):
+    result = run("value", folder / "new.parquet", "--out", tmp_path / "v.parquet", "--models", tmp_path / "m")
+    assert result.exit_code == 2
+    assert "Missing option '--target'" in result.stderr
+    result = run("value", folder / "new.parquet", "--target", "default", "--out", tmp_path / "v.parquet")
+    assert result.exit_code == 2
+    assert "Missing option '--protected'" in result.stderr

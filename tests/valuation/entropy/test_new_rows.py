@@ -1,0 +1,386 @@
+"""Rows that were not there: values worked by hand, and models asked one by one as an oracle."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LogisticRegression
+
+from fado import InBagEntropy, OutOfBagEntropy
+from fado.tabular import Table
+from fado.valuation import Valuation
+from fado.valuation._probabilities import normalised_entropy
+from fado.valuation.entropy import _models
+
+N = 600
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N)})
+X["town"] = RNG.choice(["Ulm", "Bonn", "Köln"], N)
+X["age"] = RNG.integers(18, 80, N)
+Y = np.where(X["a"] + RNG.normal(size=N) > 0, "yes", "no")
+SEX = np.where(X["b"] + (Y == "yes") + RNG.normal(size=N) > 0.5, "f", "m")
+RACE = RNG.choice(["p", "q", "r"], N)
+Z = {"sex": SEX, "race": RACE}
+X_NEW = X.iloc[::7].reset_index(drop=True).assign(a=lambda frame: frame["a"] + 0.1)
+
+
+@pytest.fixture(scope="module")
+def valuator():
+    return OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True).fit(X, Y, sensitive_features=Z)
+
+
+def assert_same(first, second):
+    assert first.fields == second.fields
+    for field in first.fields:
+        for name in first.variables:
+            np.testing.assert_array_equal(first.field(field, name), second.field(field, name))
+
+
+class Certain(ClassifierMixin, BaseEstimator):
+    """Gives class 1 a probability that is written in a column, whatever it learns."""
+
+    def __init__(self, column=0, low=0.0, high=1.0):
+        self.column, self.low, self.high = column, low, high
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = self.low + (self.high - self.low) * np.asarray(X)[:, self.column]
+        return np.column_stack([1 - p, p])
+
+
+class Read(RegressorMixin, BaseEstimator):
+    """Predicts what is written in a column."""
+
+    def __init__(self, column=0):
+        self.column = column
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.asarray(X, dtype=float)[:, self.column]
+
+
+COINS = np.tile([0.0, 1.0], 20)[:, None]
+HALVES = np.repeat([0.0, 1.0], 20)
+
+
+def in_bag(estimators, X, y, z=None, **settings):
+    return InBagEntropy(estimators, keep_models=True, n_jobs=1, **settings).fit(X, y, sensitive_features=z)
+
+
+def test_two_models_that_contradict_each_other_know_nothing_together():
+    valuator = in_bag([Certain(), Certain(low=1.0, high=0.0)], COINS, HALVES)
+    valuation = valuator.value(np.array([[1.0], [0.5]]))
+    assert valuation["y"].tolist() == [0.0, 1.0]  # each is sure of the first row, neither of the second
+    assert valuation.epistemic["y"].tolist() == [1.0, 0.0]
+    assert valuation.counts["y"].tolist() == [2, 2]
+    assert valuation.field("standard_error", "y").tolist() == [0.0, 0.0]
+
+
+def test_one_model_alone_has_no_epistemic_part():
+    valuation = in_bag(Certain(), COINS, HALVES).value(np.array([[0.5]]))
+    assert valuation["y"].tolist() == [1.0]
+    assert np.isnan(valuation.epistemic["y"]).all()
+    assert np.isnan(valuation.standard_error["y"]).all()
+
+
+def test_models_that_saw_the_target_are_averaged_over_what_is_predicted():
+    # p(y = 1) is the first column; given y, p(z = 1) is .1 + .8 y: the target follows the features.
+    models = [Certain(column=0)]
+    valuator = in_bag(models, COINS, HALVES, {"z": np.roll(HALVES, 5)}, z_exclude=["x0"])
+    z_model = valuator.models_.kept[1].models[0].scorer
+    z_model.estimator.low, z_model.estimator.high = 0.1, 0.9  # its only column is the target
+    new = np.array([[0.25]])
+    p = 0.75 * 0.1 + 0.25 * 0.9
+    valuation = valuator.value(new)
+    np.testing.assert_allclose(valuation["z"], normalised_entropy([p]), rtol=1e-15)
+    np.testing.assert_allclose(valuator.models_.probabilities(new, "z"), [[1 - p, p]], rtol=1e-15)
+    given = valuator.value(new, y=[1.0])
+    np.testing.assert_allclose(given["z"], normalised_entropy([0.9]), rtol=1e-15)
+    np.testing.assert_allclose(valuator.models_.probabilities(new, "z", y=[0.0]), [[0.9, 0.1]])
+    assert given.agreement["y"].tolist() == [0.25]
+
+
+def test_a_continuous_target_is_taken_where_it_is_predicted():
+    x = np.arange(40.0)[:, None] / 40
+    models = [Read(), Certain(low=0.2, high=0.3)]
+    valuator = in_bag(models, x, np.roll(x[:, 0], 20), {"z": COINS[:, 0]}, z_exclude=["x0"])
+    valuation = valuator.value(np.array([[0.5]]))  # where y is said to be .5, so that z is said to be .25
+    np.testing.assert_allclose(valuation["z"], normalised_entropy([0.25]), rtol=1e-14)
+    np.testing.assert_allclose(valuator.models_.probabilities([[0.5]], "z", y=[1.0]), [[0.7, 0.3]])
+
+
+def test_numbers_are_measured_as_when_the_models_were_fitted_and_clipped():
+    x = np.arange(41.0)[:, None]
+    valuator = in_bag(Read(), x, np.roll(x[:, 0], 20))  # the mean is 20; predictions are 20 from it at most
+    valuation = valuator.value(np.array([[20.0], [25.0], [-20.0]]), y=[20.0, 25.0, np.float64(-19)])
+    assert valuation["y"].tolist() == [1.0, 0.75, 0.0]
+    assert np.isnan(valuation.epistemic["y"]).all()
+    assert valuation.agreement["y"].tolist() == [1.0, 1.0, 1 - 1 / 21]  # none was off by more than 21
+    assert valuation.scales["y"].meaning.startswith("closeness")
+
+
+def by_hand(valuator, X, y_codes=None):
+    """The mean entropies and epistemic parts, model by model."""
+    table = Table.from_input(X)
+    kept = {own.variable.name: own for own in valuator.models_.kept}
+    found = {}
+    for name, own in kept.items():
+        all_p = []
+        for model in own.models:
+            if not model.scorer.sees_target:
+                p = model.scorer.score(table)
+            elif y_codes is not None:
+                p = model.scorer.score(table, y_codes)
+            else:
+                (p_y,) = [each.scorer.score(table) for each in kept["y"].models if each.bag == model.bag]
+                at = [model.scorer.score(table, np.full(table.n_rows, code)) for code in (0, 1)]
+                p_y = p_y if at[0].ndim == 1 else p_y[:, None]
+                p = (1 - p_y) * at[0] + p_y * at[1]
+            all_p.append(p)
+        mean = np.mean([normalised_entropy(p) for p in all_p], axis=0)
+        found[name] = mean, normalised_entropy(np.mean(all_p, axis=0)) - mean
+    return found
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_values_are_those_of_a_loop_over_the_models(valuator, known):
+    y = Y[::7] if known else None
+    valuation = valuator.value(X_NEW, y)
+    for name, (mean, epistemic) in by_hand(valuator, X_NEW, (Y[::7] == "yes") * 1 if known else None).items():
+        np.testing.assert_allclose(valuation[name], mean, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(valuation.field("epistemic", name), epistemic, atol=1e-12)
+    assert (valuation.epistemic >= 0).all(axis=None)
+    assert valuation.values.std().min() > 0.001
+
+
+def test_the_values_of_the_table_itself_are_the_same_bits(valuator):
+    plain = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features=Z)
+    assert_same(plain.valuation_, valuator.valuation_)
+    assert plain.valuation_.metadata == valuator.valuation_.metadata
+
+
+@pytest.mark.parametrize(
+    "labels", [{}, {"y": Y[::7], "sensitive_features": {"sex": SEX[::7]}}], ids=["", "given"]
+)
+def test_neither_workers_nor_parts_nor_orders_change_a_bit(valuator, labels, monkeypatch):
+    expected = valuator.models_.value(X_NEW, **labels, n_jobs=1)
+    monkeypatch.setattr(_models, "ROWS_AT_A_TIME", 10)
+    assert_same(valuator.models_.value(X_NEW, **labels, n_jobs=1), expected)
+    assert_same(valuator.models_.value(X_NEW, **labels, n_jobs=3), expected)
+    further = X_NEW[X_NEW.columns[::-1]].assign(when=pd.Timestamp("2020-01-01"))
+    assert_same(valuator.models_.value(further, **labels, n_jobs=2), expected)
+    order = RNG.permutation(len(X_NEW))
+    turned = {"y": Y[::7][order], "sensitive_features": {"sex": SEX[::7][order]}} if labels else {}
+    assert_same(valuator.value(X_NEW.iloc[order], **turned), expected[order])
+    np.testing.assert_array_equal(valuator.value(X_NEW.iloc[order]).values.index, order)
+
+
+def test_tables_of_any_kind_get_the_same_values(valuator):
+    import polars as pl
+
+    expected = valuator.value(X_NEW)
+    arrow = pa.Table.from_pandas(X_NEW)
+    for table in (arrow, pl.from_arrow(arrow), pl.from_arrow(arrow).lazy(), Table.from_input(X_NEW)):
+        assert_same(valuator.value(table), expected)
+    read = Table.of_columns(Table.from_input(X_NEW).columns)
+    np.testing.assert_array_equal(
+        valuator.models_.probabilities(read, "race"), valuator.models_.probabilities(X_NEW, "race")
+    )
+
+
+def test_sparse_matrices_and_plain_arrays_are_taken_by_position():
+    sparse = scipy.sparse.csr_matrix(np.where(RNG.random((300, 6)) < 0.6, 0.0, RNG.normal(size=(300, 6))))
+    y = np.asarray(sparse[:, 0].todense())[:, 0] + RNG.normal(size=300) > 0.3
+    z = {"z": RNG.integers(0, 2, 300)}
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True)
+    valuator.fit(sparse, y, sensitive_features=z)
+    assert_same(valuator.value(sparse[:20]), valuator.value(sparse[:20].toarray()))
+    with pytest.raises(ValueError, match="must have the 6 columns that the model learnt from, got 4"):
+        valuator.value(sparse[:, :4])
+
+
+def test_categories_that_were_not_there_are_missing_entries(valuator):
+    assert_same(valuator.value(X_NEW.assign(town="Rome")), valuator.value(X_NEW.assign(town=None)))
+
+
+def test_agreement_is_that_of_the_labels_that_are_given(valuator):
+    sex, y = SEX[::7].astype(object), Y[::7]
+    valuation = valuator.value(X_NEW, y, {"sex": sex})
+    p = valuator.models_.probabilities(X_NEW, "sex", y)
+    assert valuator.models_.classes("sex") == ("f", "m")
+    np.testing.assert_allclose(
+        valuation.agreement["sex"], p[np.arange(len(sex)), (sex == "m") * 1], rtol=1e-12
+    )
+    assert np.isnan(valuation.agreement["race"]).all()
+    sex[0], sex[1] = "x", None
+    strange = valuator.value(X_NEW, sensitive_features={"sex": sex}).agreement["sex"]
+    assert strange[0] == 0.0  # a group that no model has learnt
+    assert np.isnan(strange[1])
+    assert strange[2] > 0.0
+    assert np.isnan(valuator.value(X_NEW).agreement).all(axis=None)
+
+
+def test_missing_entries_are_a_group_where_the_models_learnt_one():
+    sex = SEX.astype(object)
+    sex[::3] = None
+    with pytest.warns(UserWarning, match="is missing in 200 of 600 rows"):
+        valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features={"sex": sex})
+    found = valuator.value(X_NEW, sensitive_features={"sex": [None] * len(X_NEW)}).agreement["sex"]
+    np.testing.assert_allclose(found, valuator.models_.probabilities(X_NEW, "sex")[:, 2], rtol=1e-12)
+
+
+def test_attributes_without_names_are_matched_by_place():
+    valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features=SEX)
+    named = valuator.value(X_NEW, sensitive_features={"sex": SEX[::7]})
+    assert_same(named, valuator.value(X_NEW, sensitive_features=SEX[::7]))
+    assert named.agreement["z"].notna().all()
+
+
+def test_labels_of_another_type_are_the_same_labels():
+    valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y == "yes")
+    given = Y[::7] == "yes"
+    assert_same(valuator.value(X_NEW, given), valuator.value(X_NEW, given.astype(int)))
+
+
+def test_many_classes_and_classes_that_a_bag_lacks():
+    y = np.array(["a", "b", "c"])[np.digitize(X["a"], [-0.5, 0.5])]
+    y[0] = "rare"
+    with pytest.warns(UserWarning, match="a class with one member"):
+        valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_models=True).fit(
+            X, y, sensitive_features={"sex": SEX}
+        )
+    models = valuator.models_
+    p = models.probabilities(X_NEW, "y")
+    assert p.shape == (len(X_NEW), 4)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    lacking = [own for own in models.kept[0].models if own.scorer.present == (0, 1, 2)]
+    assert len(lacking) == 1  # the bag that left the only such row out
+    table = Table.from_input(X_NEW)
+    p_z = []
+    for own in models.kept[1].models:
+        (p_y,) = [each.scorer.score(table) for each in models.kept[0].models if each.bag == own.bag]
+        p_z.append(sum(p_y[:, c] * own.scorer.score(table, np.full(len(X_NEW), c)) for c in range(4)))
+    np.testing.assert_allclose(models.probabilities(X_NEW, "sex")[:, 1], np.mean(p_z, axis=0), rtol=1e-12)
+
+
+def test_several_estimators_of_both_engines_are_all_asked():
+    numbers = X[["a", "b", "age"]]
+    estimators = [LGBMClassifier(n_estimators=5), LogisticRegression(), LGBMRegressor(n_estimators=5)]
+    valuator = OutOfBagEntropy(
+        estimators, n_bags=5, random_state=0, keep_models=True, n_jobs=1, z_exclude={"age": ["age"]}
+    )
+    valuator.fit(numbers, Y, sensitive_features={"sex": SEX, "age": X["age"]})
+    new = X_NEW[["a", "b", "age"]]
+    valuation = valuator.value(new)
+    assert valuator.models_.n_models == {"y": 10, "sex": 10, "age": 5}
+    assert valuation.counts.iloc[0].tolist() == [10, 10, 5]
+    table, models = Table.from_input(new), valuator.models_
+    assert [own.bag for own in models.kept[0].models] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    p_y = [own.scorer.score(table) for own in models.kept[0].models]
+    everything = []
+    for model in models.kept[1].models:
+        likely = np.mean(
+            [p for p, each in zip(p_y, models.kept[0].models, strict=True) if each.bag == model.bag], 0
+        )
+        at = [model.scorer.score(table, np.full(len(new), code)) for code in (0, 1)]
+        everything.append(normalised_entropy((1 - likely) * at[0] + likely * at[1]))
+    np.testing.assert_allclose(valuation["sex"], np.mean(everything, axis=0), rtol=1e-12)
+    assert valuation["age"].min() >= 0.0
+    np.testing.assert_array_equal(models.value(new, n_jobs=2)["sex"], valuation["sex"])
+
+
+def test_the_result_says_what_it_is(valuator, tmp_path):
+    valuation = valuator.value(X_NEW.set_axis(range(5, 5 + len(X_NEW))), Y[::7])
+    assert valuation.provenance.algorithm == "out-of-bag, new rows"
+    assert valuation.metadata["y_given"] is True
+    assert valuation.values.index[0] == 5
+    assert all(scale.is_unit for scale in valuation.scales.values())
+    assert "epistemic" in valuation.summary().columns
+    assert "epistemic" not in valuator.valuation_.summary().columns
+    valuation.save(tmp_path / "new.parquet")
+    assert_same(Valuation.load(tmp_path / "new.parquet"), valuation)
+    valuation.save(tmp_path / "new.csv")
+    np.testing.assert_allclose(
+        Valuation.load(tmp_path / "new.csv").epistemic, valuation.epistemic, rtol=1e-12
+    )
+
+
+def test_models_hold_no_rows_and_may_be_pickled(valuator):
+    import pickle
+
+    content = pickle.dumps(valuator.models_)
+    assert_same(pickle.loads(content).value(X_NEW), valuator.value(X_NEW))
+    assert all(len(own.variable.labels) == 0 for own in valuator.models_.kept)
+    assert (
+        repr(valuator.models_) == "ValuationModels(y: 5 models, sex: 5 models, race: 5 models, of 600 rows)"
+    )
+
+
+def test_models_go_when_they_are_no_longer_wanted(valuator):
+    from sklearn.base import clone
+
+    own = clone(valuator).fit(X, Y)
+    assert own.models_.variables == ["y"]
+    own.set_params(keep_models=False).fit(X, Y)
+    assert not hasattr(own, "models_")
+    with pytest.raises(ValueError, match="has kept no models to value new rows by: set `keep_models=True`"):
+        own.value(X_NEW)
+
+
+def test_an_unfitted_valuator_says_so():
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        OutOfBagEntropy(keep_models=True).value(X_NEW)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"X": X_NEW.drop(columns="town")}, "no column 'town', which the model learnt from"),
+        ({"X": X_NEW.rename(columns={"age": "aage"})}, "no column 'age'.*did you mean 'aage'"),
+        ({"X": X_NEW.assign(age="old")}, "'age' holds text, but the model learnt from numbers"),
+        ({"X": X_NEW.iloc[:0]}, "has 0 row"),
+        (
+            {"X": X_NEW[["a", "b", "age"]].to_numpy()},
+            "must have the 4 columns that the model learnt from, got 3",
+        ),
+        ({"y": ["perhaps"] * len(X_NEW)}, "label 'perhaps', which the models have not learnt.*'no', 'yes'"),
+        ({"y": [1] * len(X_NEW)}, "label 1, which the models have not learnt"),
+        ({"y": Y[:3]}, "`y` has 3 entries and X has"),
+        ({"y": [None] * len(X_NEW)}, "missing or NaN"),
+        ({"sensitive_features": {"sexe": SEX[::7]}}, "'sexe', a protected attribute.*did you mean 'sex'"),
+        ({"sensitive_features": {"sex": SEX[:3]}}, "has 3 entries"),
+        ({"sensitive_features": "colour"}, "'colour', which is not a column of X"),
+    ],
+    ids=str,
+)
+def test_bad_input_ends_in_a_sentence(valuator, given, match):
+    with pytest.raises(ValueError, match=match):
+        valuator.value(**{"X": X_NEW, **given})
+
+
+def test_text_for_numbers_is_refused():
+    valuator = in_bag(Read(), np.arange(41.0)[:, None], np.roll(np.arange(41.0), 20))
+    with pytest.raises(ValueError, match="labels of 'y' hold text, and its models learnt numbers"):
+        valuator.value([[1.0]], y=["much"])
+    with pytest.raises(ValueError, match="'y' is a number, which has no probabilities"):
+        valuator.models_.probabilities([[1.0]], "y")
+    with pytest.raises(ValueError, match="learnt no variable 'z'"):
+        valuator.models_.classes("z")
+
+
+def test_predictions_that_are_none_are_refused():
+    valuator = in_bag(Certain(), COINS, HALVES)
+    with pytest.raises(
+        ValueError, match=r"A model of 'y' gave probabilities outside \[0, 1\] for 1 of 2 rows"
+    ):
+        valuator.value(np.array([[1.0], [2.0]]))
