@@ -37,9 +37,13 @@ def folder(frame, tmp_path_factory):
     folder = tmp_path_factory.mktemp("explore")
     frame.to_parquet(folder / "data.parquet")
     z = {"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")}
-    valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude={"sex": ["sex"], "age>=50": ["age"]})
+    hidden = {"sex": ["sex"], "age>=50": ["age"]}
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, z_exclude=hidden, keep_models=True)
     X = frame.drop(columns=["id", "default"])
     valuator.fit(X, frame["default"], sensitive_features=z).valuation_.save(folder / "values.parquet")
+    pool = X[["sex", "job", "age"]].iloc[::3].assign(age=lambda table: table["age"] // 2 + 45)
+    pool.to_csv(folder / "pool.csv", index=False)
+    valuator.value(pool).save(folder / "pool_values.parquet")
     return folder
 
 
@@ -96,6 +100,28 @@ def test_rows_are_shown_only_on_demand(folder):
     for flags, shown in (((), False), (("--show-rows",), True)):
         assert run(folder, *flags, out="rows.html").exit_code == 0
         assert ('"features":' in (folder / "rows.html").read_text(encoding="utf-8")) == shown
+
+
+def test_a_pool_is_shown_beside(frame, folder):
+    named = ("--pool", folder / "pool.csv", "--pool-values", folder / "pool_values.parquet")
+    result = run(folder, *named, out="pool.html", protected=("sex",))
+    assert result.exit_code == 0, result.stderr
+    pool = pd.read_csv(folder / "pool.csv"), Valuation.load(folder / "pool_values.parquet")
+    expected = explore(
+        frame.drop(columns=["id", "default"]),
+        frame["default"],
+        sensitive_features={"sex": frame["sex"]},
+        valuation=Valuation.load(folder / "values.parquet"),
+        pool=pool,
+    )
+    assert (folder / "pool.html").read_text(encoding="utf-8") == expected.html()
+    part = expected.to_dict()["pool"]
+    assert f"Pool of 100 rows without labels\n  Columns: {part['shifts']['sentence']}\n" in result.stdout
+    assert "1 of 3 columns is distributed otherwise" in result.stdout
+    told = part["attributes"][0]
+    assert f"  By sex: {told['sentence']}\n" in result.stdout
+    means = [told["v_y"][which]["mean"] for which in ("pool", "labelled")]
+    assert f"    mean v_y {means[0]:.3g}, labelled {means[1]:.3g}\n" in result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -164,10 +190,17 @@ def test_effects_are_multiplied_by_weights(effects):
         ("bad.html", (), ("default",), "`--protected` names 'default', the target: name another column."),
         ("bad.html", (), ("sexe",), "must name a column"),
         ("bad.html", ("--retrain",), ("sex",), "these were made by 'out-of-bag': value the rows with"),
+        ("bad.html", ("--pool", "pool.csv"), ("sex",), "`--pool` needs `--pool-values`: value the pool by"),
+        ("bad.html", ("--pool-values", "pool_values.parquet"), ("sex",), "are the values of `--pool`: name"),
+        ("bad.html", ("--pool", "data.parquet", "--pool-values", "pool_values.parquet"), ("sex",),
+         "The valuation of `--pool` has 100 rows and its table has 300"),
+        ("bad.html", ("--pool", "none.csv", "--pool-values", "pool_values.parquet"), ("sex",), "none.csv"),
+        ("pool.csv", ("--pool", "pool.csv", "--pool-values", "pool_values.parquet"), ("sex",), "must end in"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_sentence(folder, out, more, protected, message):
     before = sorted(folder.iterdir())
+    more = [folder / word if "." in word else word for word in more]
     result = run(folder, *more, out=out, protected=protected)
     assert result.exit_code == 2
     assert message in result.stderr

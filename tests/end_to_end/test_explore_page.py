@@ -404,3 +404,87 @@ def test_effects_need_no_sideways_scrolling_and_follow_the_window(browser, effec
 def test_a_page_of_other_values_has_no_such_part(browser, address):
     browser.open(address)
     assert browser.evaluate("document.getElementById('effects')") is None
+    assert browser.evaluate("document.getElementById('pool')") is None
+
+
+@pytest.fixture(scope="module")
+def pooled(case):
+    """The case beside a pool with names and levels that would like to be markup."""
+    rng = np.random.default_rng(1)
+    n_rows = 300
+    X = case.X.rename(columns={"job": HOSTILE[1]})
+    table = pd.DataFrame(
+        {HOSTILE[1]: rng.choice([HOSTILE[0], "b"], n_rows), "age": rng.integers(60, 80, n_rows)}
+    )
+    unsure = np.where(table[HOSTILE[1]] == "b", 0.0, 0.5)
+    pool = Valuation.from_probabilities(unsure, {name: rng.random(n_rows) for name in case.z})
+    return explore(
+        X, case.y, sensitive_features=case.z, valuation=case.valuation, pool=(table, pool), max_rows=250
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_pool_stands_beside_the_labelled_rows(browser, pooled, tmp_path, width):
+    pooled.write_html(tmp_path / "pool.html")
+    browser.open((tmp_path / "pool.html").as_uri(), width=width)
+    pool = pooled.to_dict()["pool"]
+    before = browser.evaluate("document.getElementById('pool').previousElementSibling.id")
+    assert before == "plane"
+    browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    for place, shown in enumerate(pool["attributes"]):
+        browser.evaluate(f"document.querySelector('[data-attribute=\"{place}\"]').click()")
+        text = browser.evaluate("document.getElementById('pool').innerText")
+        assert text.startswith("Rows without labels\n")
+        assert "A pool of 300 rows without labels, beside the 1,000 labelled ones." in text
+        assert shown["sentence"] in text
+        assert pool["shifts"]["sentence"] in text
+        assert "searched in 250 rows drawn at random" in text
+        for key in ("v_y", "v_z"):
+            card = browser.evaluate(f"document.querySelector('[data-pool={key}]').textContent")
+            for which in ("labelled", "pool"):
+                assert f"mean {shown[key][which]['mean']:.3f}" in card
+        rows = browser.evaluate(
+            "[...document.querySelectorAll('[data-pool=shifts] tbody tr')].map((row) => "
+            "[...row.cells].map((cell) => cell.textContent))"
+        )
+        assert [row[:3] for row in rows] == [
+            [column["column"], f"{column['distance']:.3f}", f"{column['chance']:.3f}"]
+            for column in pool["shifts"]["columns"]
+        ]
+        slices = browser.evaluate(
+            "[...document.querySelectorAll('[data-slices=pool] tbody tr')].map((row) => "
+            "[row.cells[0].textContent, row.querySelector('[data-label=\"mean utility\"]').textContent])"
+        )
+        assert slices == [
+            ["and ".join(one["conditions"]), f"{one['mean_utility']:.3f}"]
+            for one in shown["utility"]["slices"]
+        ]
+        assert slices[0][0] == f"{HOSTILE[1]} = {HOSTILE[0]}"
+    assert browser.troubles() == []
+    assert browser.evaluate("document.querySelectorAll('main img, main script').length") == 0
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    text = browser.evaluate("document.querySelector('main').innerText")
+    assert not {"NaN", "undefined", "null"} & set(re.findall(r"\w+", text))
+
+
+def test_effects_and_a_pool_stand_on_one_page(browser, case, tmp_path):
+    rng = np.random.default_rng(0)
+    labelled, pool = (
+        Valuation.from_values({name: 1e-3 * rng.normal(size=n_rows) for name in ("y", *case.z)})
+        for n_rows in (1000, 100)
+    )
+    seen = explore(case.X, case.y, sensitive_features=case.z, valuation=labelled, pool=(case.X[:100], pool))
+    seen.write_html(tmp_path / "both.html")
+    browser.open((tmp_path / "both.html").as_uri(), width=700)
+    browser.call(
+        "Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False
+    )
+    browser.until("window.innerWidth === 1000")
+    assert browser.troubles() == []
+    for box in ("effects", "pool"):
+        drawn = browser.evaluate(
+            f"[...document.querySelectorAll('#{box} svg')].map((one) => "
+            "Math.abs(one.viewBox.baseVal.width - one.getBoundingClientRect().width))"
+        )
+        assert len(drawn) >= 4
+        assert max(drawn) < 2  # drawn anew for this width

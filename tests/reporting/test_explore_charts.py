@@ -170,6 +170,26 @@ def test_removal_is_a_line_with_what_was_measured(summary):
     ]
 
 
+def test_a_pool_is_drawn_below_the_labelled_rows(summary):
+    shares = {"labelled": {"shares": [0.25, 0.75]}, "pool": {"shares": [1.0, 0.0]}}
+    summary["pool"] = {"attributes": [{"name": "other"}, {"name": "sex", "v_y": shares, "v_z": shares}]}
+    summary["attributes"][0]["values"]["scales"] = {"v_z": {"low": -2.0, "high": 6.0, "neutral": 0.0}}
+    chart = draw(summary, "pool")
+    part, rows = values_of(chart, "v_y")
+    assert [(row["group"], row["v_y"], row["share"]) for row in rows] == [
+        ("labelled", 0.25, 0.25), ("labelled", 0.75, 0.75), ("pool", 0.25, 1.0), ("pool", 0.75, 0.0),
+    ]  # fmt: skip
+    assert rules(part["spec"]["layer"]) == []
+    part, rows = values_of(chart, "v_z")
+    assert [row["v_z"] for row in rows] == [0.0, 4.0, 0.0, 4.0]
+    assert len(rules(part["spec"]["layer"])) == 1
+
+
+def test_without_a_pool_there_is_no_such_chart(summary):
+    with pytest.raises(ValueError, match="no rows without labels to draw: pass them to `explore` as `pool`"):
+        draw(summary, "pool")
+
+
 @pytest.mark.parametrize("name", ["effects", "removal"])
 def test_values_that_are_no_effects_have_no_such_chart(summary, name):
     with pytest.raises(ValueError, match="The values of 'sex' are no effects: nothing to draw"):

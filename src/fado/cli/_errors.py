@@ -26,6 +26,7 @@ _OPTIONS = {
     "sensitive_features": "--protected",
     "pos_label": "--positive",
     "valuation": "--values",
+    "pool": "--pool",
     "alpha": "--alpha",
     "z_exclude": "--exclude",
     "sample_weight": "--weight",
@@ -39,6 +40,10 @@ _OPTIONS = {
     "min_group_size": "--min-group-size",
     "data.min_group_size": "--min-group-size",
     "budget": "--budget",
+    "n": "--n",
+    "cost": "--cost",
+    "group_shares": "--shares",
+    "diversity": "--diversity",
     "confidence": "--confidence",
 }
 

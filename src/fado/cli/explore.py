@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 from fado.cli._errors import in_sentences
@@ -15,7 +16,8 @@ from fado.cli._options import Data, Drop, MinGroupSize, Positive, Protected, See
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.cli._values import load_values
-from fado.tabular import MIN_GROUP_SIZE
+from fado.tabular import MIN_GROUP_SIZE, read_table
+from fado.valuation import Valuation
 
 __all__ = ["explore"]
 
@@ -42,6 +44,16 @@ def explore(
             "and measure on rows set apart.",
         ),
     ] = False,
+    pool: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A table of rows without labels, to be shown beside; with `--pool-values`."
+        ),
+    ] = None,
+    pool_values: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Their values, as `fado value POOL --models DIR` writes them."),
+    ] = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,
     seed: Seed = 0,
@@ -49,13 +61,14 @@ def explore(
     """Write a page that shows which rows carry the bias, and what could be done about it."""
     from fado import explore as explored  # slow to import, and other commands need none
 
-    check_output(out, [data, values], (".html", ".htm"))
+    check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
     inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
     found = explored(
         inputs.features,
         inputs.target.to_pandas().rename(target),
         sensitive_features=inputs.protected,
         valuation=load_values(values, target, inputs.target),
+        pool=_read_pool(pool, pool_values),
         sample_weight=inputs.weight,
         pos_label=inputs.positive,
         min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
@@ -64,7 +77,8 @@ def explore(
         random_state=seed,
     )
     found.write_html(out)
-    for attribute in found.to_dict()["attributes"]:
+    summary = found.to_dict()
+    for attribute in summary["attributes"]:
         print(f"Protected attribute {attribute['name']}")
         if attribute["left_out"]:
             print(f"  {attribute['left_out']}")
@@ -73,8 +87,38 @@ def explore(
         print(f"  Columns: {attribute['columns']['sentence']}")
         if "effects" in attribute:
             _print_effects(attribute["name"], attribute["effects"])
+    if "pool" in summary:
+        _print_pool(summary["pool"])
     print("In brackets: 95 % intervals.")
     print(f"Page written to {out}")
+
+
+def _read_pool(pool: Path | None, values: Path | None) -> tuple[pa.Table, Valuation] | None:
+    """Read the rows without labels and their values, if they are named."""
+    if pool is None and values is None:
+        return None
+    if values is None:
+        raise ValueError(
+            "`--pool` needs `--pool-values`: value the pool by `fado value POOL --models DIR --out FILE`."
+        )
+    if pool is None:
+        raise ValueError("`--pool-values` are the values of `--pool`: name that table too.")
+    return read_table(pool), Valuation.load(values)
+
+
+def _print_pool(pool: Mapping[str, Any]) -> None:
+    """Print what there is to see in the rows without labels."""
+    print(f"Pool of {pool['rows']:,} rows without labels")
+    print(f"  Columns: {pool['shifts']['sentence']}")
+    for attribute in pool["attributes"]:
+        print(f"  By {attribute['name']}: {attribute['sentence']}")
+        for key in ("v_y", "v_z"):
+            both = attribute[key]
+            print(f"    mean {key} {both['pool']['mean']:.3g}, labelled {both['labelled']['mean']:.3g}")
+        for one in attribute["utility"]["slices"][:1]:
+            print(
+                f"    Labels are worth most where {' and '.join(one['conditions'])} ({one['rows']:,} rows)."
+            )
 
 
 def _print_effects(name: str, effects: Mapping[str, Any]) -> None:

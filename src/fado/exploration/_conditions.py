@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._material import Material
+from fado.exploration._wording import written
 from fado.tabular import MISSING, Column, Variable
 
-__all__ = ["BinnedColumn", "Condition", "binned_columns", "binned_target"]
+__all__ = ["BinnedColumn", "Condition", "binned_columns", "binned_features", "binned_target"]
 
 Rows = npt.NDArray[np.intp]
 
@@ -52,14 +53,16 @@ class BinnedColumn:
 
 def binned_columns(material: Material) -> list[BinnedColumn]:
     """Cut every feature, and every protected attribute that is not among them, into readable parts."""
-    found: list[BinnedColumn] = []
-    for position, column in enumerate(material.table.columns):
-        here = column if len(material) == material.table.n_rows else column.take(material.rows)
-        found.append(_bin(here, len(found), position, material.sample))
+    found = binned_features(material.columns, material.sample)
     for attribute in material.attributes:
         if attribute.position is None and not material.table.positions(attribute.name):
             found.append(_bin_variable(attribute.variable, len(found), material.sample))
     return found
+
+
+def binned_features(columns: Sequence[Column], sample: Rows) -> list[BinnedColumn]:
+    """Cut features into readable parts, by what some of the rows hold."""
+    return [_bin(column, position, position, sample) for position, column in enumerate(columns)]
 
 
 def binned_target(material: Material, number: int) -> BinnedColumn:
@@ -128,9 +131,8 @@ def _cuts(
     codes[np.isnan(numbers)] = ABSENT
     conditions = []
     for j, edge in enumerate(edges):
-        shown = str(int(edge)) if float(edge).is_integer() else f"{edge:.6g}"
-        conditions.append(Condition(number, 0, j, f"{name} ≤ {shown}"))
-        conditions.append(Condition(number, j + 1, len(edges), f"{name} > {shown}"))
+        conditions.append(Condition(number, 0, j, f"{name} ≤ {written(edge)}"))
+        conditions.append(Condition(number, j + 1, len(edges), f"{name} > {written(edge)}"))
     return BinnedColumn(number, name, codes, (*conditions, _missing(name, number)), feature)
 
 

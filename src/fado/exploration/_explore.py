@@ -100,7 +100,8 @@ class Exploration:
         ----------
         name : str
             "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; of values that are effects, also "effects" and "removal".
+            "suspicious"; of values that are effects, also "effects" and "removal"; beside a pool, also
+            "pool".
         attribute : str, optional
             A protected attribute; None is the first.
         utility : {"linear", "difference", "cobb-douglas"}, default="linear"
@@ -122,7 +123,9 @@ class Exploration:
         attributes = self._summary["attributes"]
         names = ", ".join(attribute["name"] for attribute in attributes)
         left_out = [f"{one['name']}: {one['left_out']}" for one in attributes if one["left_out"]]
-        return "\n".join([f"Exploration of {about['rows']:,} rows by {names}", *left_out])
+        pool = self._summary.get("pool")
+        beside = "" if pool is None else f", beside a pool of {pool['rows']:,}"
+        return "\n".join([f"Exploration of {about['rows']:,} rows by {names}{beside}", *left_out])
 
 
 def explore(
@@ -131,6 +134,7 @@ def explore(
     *,
     sensitive_features: Any,
     valuation: Valuation | None = None,
+    pool: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
     pos_label: Any = None,
@@ -153,6 +157,10 @@ def explore(
         The protected attributes.
     valuation : Valuation, optional
         The values of these rows; computed if there is none.
+    pool : table, or tuple of a table and a Valuation, optional
+        Rows without labels, to be shown beside these. Columns are found by name, and further ones ignored. A
+        table alone is valued by the models that value X; with a `valuation` the pool brings its own, of the
+        same kind: ``(table, valuator.value(table))``.
     sample_weight : array-like of shape (n_rows,), optional
         What each row counts in the models, if values are computed or models are trained again, and what
         effects are multiplied by. Otherwise the page counts rows.
@@ -161,8 +169,8 @@ def explore(
     pos_label : label, optional
         The positive label. None is the larger of two; a target of more classes has none.
     max_rows : int, default=50_000
-        Slices are searched for in so many rows at most, drawn at random. All else, and all that is said of a
-        slice that was found, is about every row.
+        Slices are searched for in so many rows at most, drawn at random, of X and of the pool. All else, and
+        all that is said of a slice that was found, is about every row.
     min_group_size : int, default=30
         From how many rows on a group is compared in any case. Groups of fewer rows and less than 1 % of the
         table are counted and listed, and left out of rates, biases and all else that compares groups; the
@@ -207,7 +215,13 @@ def explore(
     )
     name = str(getattr(y, "name", None) or "y")
     material = read_material(
-        problem, name, valuation, max_rows=max_rows, min_group_size=min_group_size, seed=random_state
+        problem,
+        name,
+        valuation,
+        max_rows=max_rows,
+        min_group_size=min_group_size,
+        seed=random_state,
+        pool=pool,
     )
     measured = measure_removals(material, estimator) if retrain else None
     return Exploration(summarise(material, show_rows=show_rows, measured=measured))

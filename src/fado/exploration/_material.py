@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._groups import ShownGroups, show_groups
+from fado.exploration._unlabelled import Unlabelled, read_pool
 from fado.exploration._wording import quoted
-from fado.tabular import Groups, Problem, Table, Variable, check_min_group_size, group_rows
+from fado.tabular import Column, Groups, Problem, Table, Variable, check_min_group_size, group_rows
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
-__all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "span_around"]
+__all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "sample_rows", "span_around"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -80,6 +82,10 @@ class Material:
         From how many rows on groups are compared in any case.
     problem : Problem
         All rows as they were read.
+    max_rows : int
+        How many rows are searched at most.
+    pool : Unlabelled or None
+        Rows without labels, to be shown beside these.
     """
 
     table: Table
@@ -93,9 +99,17 @@ class Material:
     seed: int
     min_group_size: int
     problem: Problem
+    max_rows: int
+    pool: Unlabelled | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The features of the explored rows; none of a sparse matrix."""
+        every = self.table.columns
+        return every if len(self) == self.table.n_rows else tuple(one.take(self.rows) for one in every)
 
     @property
     def weights(self) -> FloatArray | None:
@@ -181,13 +195,18 @@ def read_material(
     max_rows: int,
     min_group_size: int,
     seed: int,
+    pool: Any = None,
 ) -> Material:
     """Gather what is to be explored, and value it if that has not been done."""
     _check_max_rows(max_rows)
     check_min_group_size(min_group_size)
+    given = None if pool is None else read_pool(pool, problem.table, valued=valuation is not None)
     if valuation is None:
         _ = problem.positive  # a label that is none is refused before rows are valued
-        valuation = OutOfBagEntropy(random_state=seed).fit_problem(problem).valuation_
+        valuator = OutOfBagEntropy(random_state=seed, keep_models=given is not None).fit_problem(problem)
+        valuation = valuator.valuation_
+        if given is not None:
+            given = replace(given, valuation=valuator.value(given.source))
     if not problem.names_given and len(getattr(valuation, "protected", ())) == 1:
         problem = problem.with_attribute_named(valuation.protected[0])
     _check_valuation(valuation, [variable.name for variable in problem.protected], problem.n_rows)
@@ -198,6 +217,7 @@ def read_material(
     rows = np.flatnonzero(valuation.values.notna().all(axis=1).to_numpy())
     if not len(rows):
         raise ValueError("The valuation holds no value for any row: value the rows first.")
+    names = [variable.name for variable in problem.variables]
     return Material(
         table=problem.table,
         target=problem.target.take(rows),
@@ -206,10 +226,12 @@ def read_material(
         attributes=tuple(_attributes(problem, rows, min_group_size)),
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,
-        sample=_sample(len(rows), max_rows, seed),
+        sample=sample_rows(len(rows), max_rows, seed),
         seed=seed,
         min_group_size=min_group_size,
         problem=problem,
+        max_rows=max_rows,
+        pool=None if given is None else Unlabelled.of(given, valuation, names),
     )
 
 
@@ -243,7 +265,8 @@ def _check_max_rows(max_rows: int) -> None:
         raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
 
 
-def _sample(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
+def sample_rows(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
+    """Draw sorted positions of at most so many rows."""
     if n_rows <= max_rows:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, max_rows, replace=False))

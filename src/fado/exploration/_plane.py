@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fado.exploration._certainty import Cut, cut_of
 from fado.exploration._distributions import BINS, binned
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._material import Attribute, Material, known_mean
 from fado.exploration._wording import plain_number
+from fado.valuation import Valuation
 
-__all__ = ["plane"]
+__all__ = ["plane", "pool_plane"]
+
+Bools = npt.NDArray[np.bool_]
 
 _CORNERS = (
     # unsure of y, unsure of z, what the corner is called and means
@@ -44,28 +48,81 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
         sentence; and the four ``corners``, with their shares, overall and per group, their mean standard
         errors, and what they mean.
     """
-    v_y, v_z = material.valuation["y"], material.valuation[attribute.name]
-    x, y = material.span("y"), material.span(attribute.name)
-    cells = binned(v_z, y.low, y.high) * BINS + binned(v_y, x.low, x.high)
-    counts = np.bincount(cells, minlength=BINS * BINS).reshape(BINS, BINS)
-    unit = all(material.valuation.scales[name].is_unit for name in ("y", attribute.name))
-    corners = _CORNERS if unit else _OTHER_CORNERS
+    spans = material.span("y"), material.span(attribute.name)
+    unit = _is_unit(material, attribute)
     parted = "sure from unsure" if unit else "low from high"
-    cuts = cut_of(material, material.target), cut_of(material, attribute.variable)
+    cuts = _cuts(material, attribute)
     return {
-        "counts": counts.tolist(),
+        "counts": _counts(material, attribute, material.valuation),
         "scales": {
             key: {**span.to_dict(), "cut": cut.number}
-            for key, span, cut in zip(("v_y", "v_z"), (x, y), cuts, strict=True)
+            for key, span, cut in zip(("v_y", "v_z"), spans, cuts, strict=True)
         },
         "cuts": (
             f"The dashed lines part {parted}: v_y at {plain_number(cuts[0].number)}, {cuts[0].why}; "
             f"v_z at {plain_number(cuts[1].number)}, {cuts[1].why}."
         ),
         "titles": ["unsure of", "unsure of"] if unit else ["worth for", "worth for"],
-        "corners": [_corner(material, attribute, cuts, *corner) for corner in corners],
+        "corners": [_corner(material, attribute, cuts, *corner) for corner in _corners(unit)],
         "groups": list(attribute.groups.names),
     }
+
+
+def pool_plane(material: Material, attribute: Attribute, pool: Valuation) -> dict[str, Any]:
+    """Count the rows of a pool over the same plane.
+
+    Returns
+    -------
+    dict
+        ``counts`` as `plane` gives them, and the same ``corners``, with their rows and share of the pool, and
+        their share of the labelled rows.
+    """
+    cuts, unit = _cuts(material, attribute), _is_unit(material, attribute)
+    corners = []
+    for unsure_y, unsure_z, name, _ in _corners(unit):
+        n_rows = int(_members(pool, attribute, cuts, unsure_y, unsure_z).sum())
+        labelled = _members(material.valuation, attribute, cuts, unsure_y, unsure_z)
+        corners.append(
+            {
+                "name": name,
+                "unsure_of_target": unsure_y,
+                "unsure_of_attribute": unsure_z,
+                "rows": n_rows,
+                "share": n_rows / len(pool),
+                "labelled_share": float(labelled.mean()),
+            }
+        )
+    return {"counts": _counts(material, attribute, pool), "corners": corners}
+
+
+def _is_unit(material: Material, attribute: Attribute) -> bool:
+    return all(material.valuation.scales[name].is_unit for name in ("y", attribute.name))
+
+
+def _corners(unit: bool) -> tuple[tuple[bool, bool, str, str], ...]:
+    return _CORNERS if unit else _OTHER_CORNERS
+
+
+def _cuts(material: Material, attribute: Attribute) -> tuple[Cut, Cut]:
+    return cut_of(material, material.target), cut_of(material, attribute.variable)
+
+
+def _counts(material: Material, attribute: Attribute, valuation: Valuation) -> list[list[int]]:
+    x, y = material.span("y"), material.span(attribute.name)
+    across, up = binned(valuation["y"], x.low, x.high), binned(valuation[attribute.name], y.low, y.high)
+    counts: list[list[int]] = (
+        np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist()
+    )
+    return counts
+
+
+def _members(
+    valuation: Valuation, attribute: Attribute, cuts: tuple[Cut, Cut], unsure_y: bool, unsure_z: bool
+) -> Bools:
+    """Mark the rows of a corner."""
+    v_y, v_z = valuation["y"], valuation[attribute.name]
+    rows: Bools = ((v_y >= cuts[0].number) == unsure_y) & ((v_z >= cuts[1].number) == unsure_z)
+    return rows
 
 
 def _corner(
@@ -77,8 +134,7 @@ def _corner(
     name: str,
     meaning: str,
 ) -> dict[str, Any]:
-    v_y, v_z = material.valuation["y"], material.valuation[attribute.name]
-    rows = ((v_y >= cuts[0].number) == unsure_y) & ((v_z >= cuts[1].number) == unsure_z)
+    rows = _members(material.valuation, attribute, cuts, unsure_y, unsure_z)
     n_rows, positive, groups = int(rows.sum()), material.is_positive, attribute.groups
     known = n_rows >= FEWEST_MEMBERS
     return {

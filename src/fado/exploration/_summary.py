@@ -14,6 +14,7 @@ from fado.exploration._effects import effects_part
 from fado.exploration._groups import listed_groups, show_groups, tell_left_out
 from fado.exploration._material import Attribute, Material
 from fado.exploration._plane import plane
+from fado.exploration._pool_part import pool_part
 from fado.exploration._slices import SliceFinder
 from fado.exploration._suspicious import suspicious_part
 from fado.exploration._wording import quoted
@@ -41,8 +42,9 @@ def summarise(
     dict
         ``about`` the data and the values; one entry of ``attributes`` per protected attribute; and
         ``together``, what the slider shows when the utility weighs several attributes at once (None for one).
+        If there is one, the ``pool`` of rows without labels beside all that.
     """
-    finder = SliceFinder(material)
+    finder, pool = SliceFinder(material), material.pool
     return _known(
         {
             "about": _about(material),
@@ -51,6 +53,7 @@ def summarise(
             ],
             "together": _together(material, finder),
         }
+        | ({} if pool is None else {"pool": pool_part(material, pool)})
     )
 
 

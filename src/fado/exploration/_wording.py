@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["percent", "plain_number", "quoted"]
+__all__ = ["percent", "plain_number", "quoted", "written"]
 
 
 def percent(share: float) -> str:
@@ -36,3 +36,14 @@ def plain_number(number: float) -> str:
 def quoted(name: str) -> str:
     """Set a name off from the sentence around it."""
     return f"“{name}”"
+
+
+def written(number: float) -> str:
+    """Write a number of a column as its rows have it, to six digits.
+
+    Examples
+    --------
+    >>> written(50.0), written(1 / 3)
+    ('50', '0.333333')
+    """
+    return str(int(number)) if float(number).is_integer() else f"{number:.6g}"

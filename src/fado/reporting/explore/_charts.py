@@ -39,7 +39,7 @@ def explore_chart(
         All that the page shows, as `fado.Exploration.to_dict` gives it.
     name : str
         "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-        "suspicious"; of values that are effects, also "effects" and "removal".
+        "suspicious"; of values that are effects, also "effects" and "removal"; beside a pool, also "pool".
     attribute : str or None
         A protected attribute; None is the first.
     utility : str
@@ -64,6 +64,7 @@ def explore_chart(
         "suspicious": lambda: _suspicious(altair, entry),
         "effects": lambda: draw_effects(altair, entry),
         "removal": lambda: draw_removal(altair, entry),
+        "pool": lambda: _pool(altair, summary, entry),
     }
     if name not in drawn:
         raise ValueError(f"`name` must be one of {[*BIASES, *drawn]}, got {name!r}.")
@@ -117,6 +118,23 @@ def _values_of(altair: Any, values: dict[str, Any], variable: str) -> Any:
         for middle, number in _histogram(cell["histogram"], scale)
     ]
     return _steps(altair, rows, variable, scale, color=altair.Color("label:N"), opacity=0.35, width=280)
+
+
+def _pool(altair: Any, summary: dict[str, Any], entry: dict[str, Any]) -> Any:
+    if "pool" not in summary:
+        raise ValueError("There are no rows without labels to draw: pass them to `explore` as `pool`.")
+    part = next(one for one in summary["pool"]["attributes"] if one["name"] == entry["name"])
+    panels = []
+    for variable in ("v_y", "v_z"):
+        scale = _scale(entry["values"], variable)
+        rows = [
+            {"group": which, variable: middle, "share": share}
+            for which in ("labelled", "pool")
+            for middle, share in _histogram(part[variable][which]["shares"], scale)
+        ]
+        color = altair.Color("group:N", legend=None)
+        panels.append(_steps(altair, rows, variable, scale, color=color, opacity=0.5, width=280))
+    return altair.hconcat(*panels)
 
 
 def _plane(altair: Any, entry: dict[str, Any], target: str) -> Any:
@@ -187,8 +205,8 @@ def _domain(altair: Any, scale: _Scale) -> Any:
     return altair.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
 
 
-def _histogram(counts: list[int], scale: _Scale) -> list[tuple[float, int]]:
-    """Give the middle of every bin with its count."""
+def _histogram(counts: list[Any], scale: _Scale) -> list[tuple[float, Any]]:
+    """Give the middle of every bin with its count, or its share."""
     edges = scale.edges(len(counts))
     return [((a + b) / 2, count) for (a, b), count in zip(pairwise(edges), counts, strict=True)]
 

@@ -10,7 +10,7 @@ from fado.reporting._page import render_page
 __all__ = ["explore_page"]
 
 SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "main.js")
-EFFECTS = "effects.js"  # runs last, on pages that have something for it to draw
+EFFECTS, POOL = "effects.js", "pool.js"  # run last, on pages that have something for them to draw
 
 
 def explore_page(summary: dict[str, Any]) -> str:
@@ -27,6 +27,9 @@ def explore_page(summary: dict[str, Any]) -> str:
         One self-contained text that loads nothing.
     """
     folder = files("fado.reporting.explore") / "templates"
-    has_effects = any("effects" in attribute for attribute in summary.get("attributes", ()))
-    scripts = (*SCRIPTS, EFFECTS) if has_effects else SCRIPTS
+    scripts = list(SCRIPTS)
+    if any("effects" in attribute for attribute in summary.get("attributes", ())):
+        scripts.append(EFFECTS)
+    if "pool" in summary:
+        scripts.append(POOL)
     return render_page(folder, title="Exploration", scripts=scripts, data=summary)
