@@ -1,0 +1,37 @@
+"""Active learning: which rows without a label to label next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fado.active._query import UtilityQuery
+from fado.active._utilities import DEFAULT_ALPHA
+
+if TYPE_CHECKING:
+    from fado.active._sampling import UtilitySampling
+    from fado.active._stream import UtilityStream
+
+__all__ = ["DEFAULT_ALPHA", "UtilityQuery", "UtilitySampling", "UtilityStream"]
+
+_STRATEGIES = {"UtilitySampling": "fado.active._sampling", "UtilityStream": "fado.active._stream"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a strategy of scikit-activeml's kind when it is first asked for; not all have that package."""
+    if name not in _STRATEGIES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    try:
+        return getattr(import_module(_STRATEGIES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != "skactiveml":
+            raise
+        raise ModuleNotFoundError(
+            f"{name} needs scikit-activeml: install it with `pip install 'fado-ml[active]'`.",
+            name="skactiveml",
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_STRATEGIES})

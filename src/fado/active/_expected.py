@@ -1,0 +1,94 @@
+"""Batches of which a group is expected to have its share, where only probabilities tell who is in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["expect_quotas"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_NEAR = 0.5  # rows
+_SWEEPS = 10  # over the groups, whose bonuses depend on each other
+_HALVINGS = 40
+_TIES = 1e-6  # of the spread: rows of equal score and probability must not all come in, or out, at once
+_GOLDEN = (5**0.5 - 1) / 2  # whose multiples lie evenly between whole numbers
+_LARGEST = 2.0**20  # of a bonus, in spreads of the scores: then probabilities alone decide
+
+
+def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
+    """Give scores whose n highest rows are expected to hold each group's quota.
+
+    The batch of most utility among those whose expected numbers are the quotas is the top of ``score + sum_g
+    bonus_g * p_g``, for one bonus per group (the multipliers of the constraints). With probabilities of 0 and
+    1 that is each group's best rows.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        The rows' utilities; ``-inf`` where a row has none.
+    probabilities : ndarray of shape (n_rows, n_groups)
+        How probably each row is in each group.
+    quotas : ndarray of shape (n_groups,)
+        How many rows of each group are wanted; NaN leaves a group to its utility.
+    n : int
+        How many rows will be chosen.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The scores with the groups' bonuses, and all but equal ones apart.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
+    >>> p = np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.8, 0.2]])
+    >>> changed = expect_quotas(scores, p, np.array([1.0, np.nan]), n=2)
+    >>> chosen = np.argsort(-changed)[:2]
+    >>> sorted(chosen.tolist()), p[chosen, 0].sum().round(1)
+    ([0, 2], np.float64(1.0))
+    """
+    named = np.flatnonzero(~np.isnan(quotas))
+    if len(named) == len(quotas):  # what the others have, the last has too
+        named = named[:-1]
+    known = scores[np.isfinite(scores)]
+    spread = float(np.ptp(known)) or 1.0
+    scores = scores + _TIES * spread * ((np.arange(len(scores)) * _GOLDEN) % 1.0)
+    bonuses = np.zeros(len(quotas))
+    for _ in range(_SWEEPS):
+        for group in named:
+            others = scores + probabilities @ np.where(np.arange(len(quotas)) == group, 0.0, bonuses)
+            bonuses[group] = _bonus(others, probabilities[:, group], float(quotas[group]), n, spread)
+        chosen = _top(scores + probabilities @ bonuses, n)
+        off = np.abs(probabilities[chosen][:, named].sum(axis=0) - quotas[named])
+        if len(named) == 1 or (off <= _NEAR).all():
+            break
+    changed: FloatArray = scores + probabilities @ bonuses
+    return changed
+
+
+def _bonus(scores: FloatArray, p: FloatArray, quota: float, n: int, spread: float) -> float:
+    """Find the bonus with which the expected number of one group is nearest to its quota."""
+
+    def excess(bonus: float) -> float:
+        return float(p[_top(scores + bonus * p, n)].sum()) - quota
+
+    at_zero = excess(0.0)
+    if abs(at_zero) <= _NEAR:
+        return 0.0
+    sign = -1.0 if at_zero > 0 else 1.0
+    near, far = 0.0, spread
+    while sign * excess(sign * far) < 0 and far < _LARGEST * spread:
+        near, far = far, 2 * far
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        over = sign * excess(sign * middle)
+        if abs(over) <= _NEAR:
+            return sign * middle
+        near, far = (middle, far) if over < 0 else (near, middle)
+    return sign * far
+
+
+def _top(scores: FloatArray, n: int) -> npt.NDArray[np.intp]:
+    return np.argpartition(-scores, n - 1)[:n]

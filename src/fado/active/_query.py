@@ -1,0 +1,217 @@
+"""Which rows of a pool to label next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from fado._validation import check_share
+from fado.active._batch import Limits, best_first, pick_best
+from fado.active._costs import batch_size, read_costs, score_rows
+from fado.active._diversity import pick_diverse
+from fado.active._expected import expect_quotas
+from fado.active._groups import (
+    KnownGroups,
+    PoolGroups,
+    ProbableGroups,
+    join_groups,
+    modelled_groups,
+    told_groups,
+)
+from fado.active._limits import limit_parts, warn_if_far_off
+from fado.active._points import Ruler
+from fado.active._shares import check_shares, groups_named, names_groups_of, quotas_of
+from fado.active._utilities import pool_utilities, read_pool, value_pool
+from fado.tabular import Table, take_rows
+
+__all__ = ["UtilityQuery"]
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+
+class UtilityQuery(BaseEstimator):
+    """Choose the rows of a pool without labels that are worth most once they have one.
+
+    Parameters
+    ----------
+    valuator : valuator or ValuationModels
+        Fitted with ``keep_models=True`` on the rows that have labels, or its saved models, or anything else
+        whose ``value(X)`` gives the `Valuation` of new rows.
+    utility : utility, optional
+        How a row's values combine. None is ``LinearUtility(0.75)``, and the value for the target alone if the
+        valuator knows no protected attribute.
+    group_shares : mapping, "equal" or "pool", optional
+        How much of the batch each group is to have. Maps labels of a protected attribute (or tuples, with a
+        label of each of several) to shares, as floats, or to numbers of rows, as whole numbers; what they
+        leave goes to the groups that are not named, by utility. ``"equal"`` gives every group as much,
+        ``"pool"`` as much as it has of the pool. Where the pool's groups are not known, the numbers are
+        expected ones, by the valuator's models of the attribute.
+    diversity : float, default=0.0
+        In [0, 1]. 0 takes the rows of most utility, near-copies of each other or not. Above, near-copies are
+        left out, and each row counts by ``utility ** (1 - diversity) * distance ** diversity``, where the
+        distance is that to the nearest row chosen before.
+    epistemic : bool, default=False
+        Whether to go by the part of the entropy that more labels would take away (the models disagree), and
+        not by all of it (each of them may be unsure).
+
+    Attributes
+    ----------
+    valuation_ : Valuation
+        Of the last pool.
+    utilities_ : ndarray of shape (n_rows,)
+        Of its rows; NaN for a row without values, which is chosen last.
+    expected_groups_ : dict
+        How many rows of the batch are in each group (those that have shares, if some have), known or
+        expected; empty if nothing tells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado import LinearUtility, OutOfBagEntropy
+    >>> from fado.active import UtilityQuery
+    >>> rng = np.random.default_rng(0)
+    >>> X, pool = rng.normal(size=(1000, 3)), rng.normal(size=(5000, 3))
+    >>> y = X[:, 0] + 0.5 * rng.normal(size=1000) > 0
+    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X, y)
+    >>> rows = UtilityQuery(valuator, LinearUtility(alpha=1)).query(pool, n=100)
+    >>> bool(np.abs(pool[rows, 0]).max() < 0.6)  # where the labels are hard to tell
+    True
+    """
+
+    def __init__(
+        self,
+        valuator: Any,
+        utility: Any = None,
+        *,
+        group_shares: Any = None,
+        diversity: float = 0.0,
+        epistemic: bool = False,
+    ) -> None:
+        self.valuator = valuator
+        self.utility = utility
+        self.group_shares = group_shares
+        self.diversity = diversity
+        self.epistemic = epistemic
+
+    def query(
+        self,
+        X_pool: Any,
+        n: int | None = None,
+        *,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        budget: float | None = None,
+    ) -> Rows:
+        """Choose rows.
+
+        Parameters
+        ----------
+        X_pool : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The rows without labels, with the columns that the valuator was fitted on.
+        n : int, optional
+            How many rows to choose; all of the pool, with a warning, if it has fewer.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X_pool, optional
+            The protected attributes, if they are known, for `group_shares`: they change no utility, and may
+            be others than those that the valuator knows.
+        cost : array-like of shape (n_rows,), optional
+            What labelling each row costs. Rows are then taken by their utility per cost, one after the other.
+        budget : float, optional
+            What the rows may cost together, instead of `n`. One that does not fit any more is passed over.
+
+        Returns
+        -------
+        ndarray of int
+            The rows' positions in the pool, the best first; with `diversity`, in the order of choice. Of
+            equal utilities the first row comes first.
+        """
+        table = read_pool(X_pool, "X_pool")
+        check_shares(self.group_shares)
+        diversity = check_share("diversity", self.diversity)
+        costs = read_costs(cost, table.n_rows)
+        total = batch_size(n, budget, costs, table.n_rows)
+        ruler = Ruler(table) if diversity else None
+        valuation = value_pool(self.valuator, X_pool)
+        utilities = pool_utilities(valuation, self.utility, epistemic=self.epistemic)
+        if np.isnan(utilities).all():
+            raise ValueError("No row of the pool has a utility: have the valuator learn from labels first.")
+        groups, quotas = self._quotas(X_pool, table, sensitive_features, total)
+        if budget is not None and isinstance(groups, ProbableGroups):
+            raise ValueError(
+                "Shares of a `budget` need the groups of the pool: pass `sensitive_features`, or `n`."
+            )
+        scores = score_rows(utilities, costs)
+        spending = np.ones(table.n_rows) if costs is None or budget is None else costs
+        limits = Limits(spending, total)
+        if isinstance(groups, KnownGroups):
+            limits = limit_parts(groups, quotas, spending, total, counts_rows=budget is None)
+        elif groups is not None:
+            scores = expect_quotas(scores, groups.probabilities, quotas, int(total))
+            warn_if_far_off(groups, quotas, best_first(scores)[: int(total)])
+        if ruler is None:
+            chosen = pick_best(scores, limits)
+        else:
+            chosen = pick_diverse(scores, limits, diversity, ruler)
+        self.valuation_ = valuation
+        self.utilities_ = utilities
+        self.expected_groups_ = _expected(self.valuator, X_pool, table, sensitive_features, groups, chosen)
+        return chosen
+
+    def _quotas(
+        self, X_pool: Any, table: Table, sensitive_features: Any, total: float
+    ) -> tuple[PoolGroups | None, FloatArray]:
+        """Give the groups that have shares, if some have, and how much each of them is to have."""
+        if self.group_shares is None:
+            return None, np.empty(0)
+        models = _models(self.valuator)
+        found = told_groups(models, table, sensitive_features)
+        named = isinstance(self.group_shares, Mapping)
+        if not found or (named and not names_groups_of(self.group_shares, list(found.values()))):
+            found = _in_order(models, found | modelled_groups(models, X_pool, but=found))
+        if not found:
+            raise ValueError(
+                "`group_shares` need groups, and nothing tells the pool's: pass `sensitive_features`, or a "
+                "valuator that was fitted with some."
+            )
+        if named:
+            groups, shares = groups_named(self.group_shares, list(found.values()))
+        else:
+            groups, shares = join_groups(list(found.values())), {}
+        return groups, quotas_of(self.group_shares, shares, groups, total)
+
+
+def _models(valuator: Any) -> Any:
+    """Give what tells the probabilities of groups: models that a valuator has kept, or the models given."""
+    return getattr(valuator, "models_", valuator)
+
+
+def _in_order(models: Any, groups: dict[str, PoolGroups]) -> dict[str, PoolGroups]:
+    """Order attributes as the models have them, after those that they do not know."""
+    order = list(getattr(models, "variables", []))
+    return dict(sorted(groups.items(), key=lambda own: order.index(own[0]) if own[0] in order else -1))
+
+
+def _expected(
+    valuator: Any,
+    X_pool: Any,
+    table: Table,
+    sensitive_features: Any,
+    groups: PoolGroups | None,
+    chosen: Rows,
+) -> dict[Any, float]:
+    """Give how many of the chosen rows are in each group, as far as something tells."""
+    rows: Any = chosen
+    if groups is None:
+        models = _models(valuator)
+        found = told_groups(models, table, sensitive_features)
+        if not found:
+            found, rows = modelled_groups(models, take_rows(X_pool, chosen)), slice(None)
+        if not found:
+            return {}
+        groups = join_groups(list(found.values()))
+    counts = groups.expected(rows).tolist()
+    return {label: count for label, count in zip(groups.labels, counts, strict=True) if count > 0}

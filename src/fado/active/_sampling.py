@@ -1,0 +1,218 @@
+"""A scikit-activeml strategy: query the candidates of most utility."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sized
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from skactiveml.base import SingleAnnotatorPoolQueryStrategy
+from skactiveml.utils import (
+    MISSING_LABEL,
+    check_missing_label,
+    check_random_state,
+    is_labeled,
+)
+from sklearn.utils import column_or_1d
+
+from fado._messages import warn_user
+from fado._validation import check_count
+from fado.active._utilities import pool_utilities, read_pool, value_pool
+from fado.tabular import Problem, Table, note_features, read_problem, take_rows
+from fado.valuation import OutOfBagEntropy
+
+__all__ = ["UtilitySampling"]
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+_FEWEST = 20  # labels: the default models tell nothing apart by fewer
+_MOST_ROWS = 10**12
+
+
+class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
+    """Query the rows of most utility to a model, and to its fairness.
+
+    Every query trains the models of `OutOfBagEntropy` on the rows that have a label, values the candidates by
+    them, and gives those of most utility; of equal ones a random one. With fewer than 20 labels, or while the
+    labelled rows are all of one class or group, candidates are drawn at random. `UtilityQuery` is for models
+    of one's own choice.
+
+    Parameters
+    ----------
+    utility : utility, optional
+        How a row's values combine. None is ``LinearUtility(0.75)`` with `sensitive_features`, and the value
+        for the target alone without.
+    missing_label : scalar, str, None or nan, default=nan
+        What stands for a missing label in `y`.
+    random_state : int, RandomState or None, default=None
+        Seed of the models and of draws between equal utilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.active import UtilitySampling
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> sex = np.where(X[:, 1] + rng.normal(size=2000) > 1, "f", "m")
+    >>> labels = (X[:, 0] + 0.3 * rng.normal(size=2000) > 0).astype(float)
+    >>> y = np.where(np.arange(2000) < 500, labels, np.nan)
+    >>> rows = UtilitySampling(random_state=0).query(X, y, batch_size=50, sensitive_features=sex)
+    >>> bool(rows.min() >= 500), bool(np.abs(X[rows, 0]).mean() < 0.3)
+    (True, True)
+    """
+
+    def __init__(
+        self, utility: Any = None, missing_label: Any = MISSING_LABEL, random_state: Any = None
+    ) -> None:
+        super().__init__(missing_label=missing_label, random_state=random_state)
+        self.utility = utility
+
+    def query(
+        self,
+        X: Any,
+        y: Any,
+        candidates: Any = None,
+        batch_size: int = 1,
+        return_utilities: bool = False,
+        sensitive_features: Any = None,
+    ) -> Any:
+        """Choose the candidates whose labels to ask for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_samples, n_features)
+            The features of rows with and without labels. Strings, categories and missing values are fine.
+        y : array-like of shape (n_samples,)
+            Their labels, `missing_label` where there is none.
+        candidates : None, array of int, or table of shape (n_candidates, n_features), default=None
+            None are all rows without a label; whole numbers are rows of `X`; a table holds other rows.
+        batch_size : int, default=1
+            How many to choose.
+        return_utilities : bool, default=False
+            Whether to give the utilities as well, in a matrix that is made only then.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            The protected attributes of the rows of `X`; those of rows with a label matter.
+
+        Returns
+        -------
+        query_indices : ndarray of shape (batch_size,)
+            Rows of `X`; of `candidates`, if that is a table.
+        utilities : ndarray of shape (batch_size, n_samples) or (batch_size, n_candidates)
+            The utilities by which each row of the batch was chosen; NaN for rows that are no candidates, or
+            were chosen before.
+        """
+        table = read_pool(X, "X")
+        labels = _read_labels(y, table.n_rows)
+        check_missing_label(self.missing_label, target_type=labels.dtype)
+        labelled = is_labeled(labels, self.missing_label)
+        rows, asked = _read_candidates(candidates, table, labelled)
+        n_candidates = asked.n_rows if rows is None else len(rows)
+        batch_size = _read_batch_size(batch_size, n_candidates)
+        if not isinstance(return_utilities, bool):
+            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+        generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
+        seed = int(generator.randint(2**31 - 1))
+        problem = _labelled_problem(table, labels, labelled, sensitive_features)
+        if problem is None:
+            utilities = np.zeros(n_candidates)
+        else:
+            pool = asked.source if rows is None else take_rows(table.source, rows)
+            utilities = self._utilities(problem, pool, seed)
+        note_features(self, table)
+        self.missing_label_, self.random_state_ = self.missing_label, generator
+        chosen = np.lexsort((generator.random_sample(n_candidates), -utilities))[:batch_size]
+        if rows is None:
+            return (chosen, _by_turn(utilities, chosen)) if return_utilities else chosen
+        if not return_utilities:
+            return rows[chosen]
+        of_all = np.full(table.n_rows, np.nan)
+        of_all[rows] = utilities
+        return rows[chosen], _by_turn(of_all, rows[chosen])
+
+    def _utilities(self, problem: Problem, pool: Any, seed: int) -> FloatArray:
+        """Train models on the rows that have labels, and give the utilities of the pool's."""
+        valuator = OutOfBagEntropy(keep_models=True, random_state=seed)
+        with warnings.catch_warnings():  # of few labels, a class often has one
+            warnings.filterwarnings("ignore", message=".* has a class with one member")
+            valuator.fit_problem(problem)
+        utilities = pool_utilities(value_pool(valuator, pool), self.utility)
+        least = np.nanmin(utilities) if not np.isnan(utilities).all() else 0.0
+        return np.where(np.isnan(utilities), least, utilities)
+
+
+def _read_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
+    if isinstance(y, type | str) or not isinstance(y, Sized):
+        raise TypeError(f"`y` must hold one label per row, or `missing_label`, got {y!r}.")
+    labels: npt.NDArray[Any] = column_or_1d(np.asarray(y), warn=True)
+    if len(labels) != n_rows:
+        raise ValueError(f"`y` has {len(labels)} entries and X has {n_rows} rows: pass one entry per row.")
+    return labels
+
+
+def _read_candidates(
+    candidates: Any, table: Table, labelled: npt.NDArray[np.bool_]
+) -> tuple[Rows | None, Table]:
+    """Give the candidates' rows in the table; or, if they are none of its rows, their own table."""
+    if candidates is None:
+        rows = np.flatnonzero(~labelled)
+    elif isinstance(candidates, Real):
+        raise ValueError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
+    elif isinstance(candidates, type | str) or not (
+        isinstance(candidates, Sized) or hasattr(candidates, "shape")
+    ):
+        raise TypeError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
+    elif getattr(candidates, "ndim", np.ndim(candidates)) != 1:
+        return None, read_pool(candidates, "candidates")
+    else:
+        given = np.asarray(candidates)
+        if len(given) and given.dtype.kind not in "iu":
+            raise TypeError(f"`candidates` must be whole numbers, the rows of X, got {given.dtype}.")
+        rows = np.unique(given.astype(np.int64))
+        if len(rows) and not 0 <= rows[0] <= rows[-1] < table.n_rows:
+            raise ValueError(
+                f"`candidates` names row {rows[-1] if rows[0] >= 0 else rows[0]}, and X has rows 0 to "
+                f"{table.n_rows - 1}."
+            )
+    if not len(rows):
+        raise ValueError("There is no candidate: every row has a label, or `candidates` is empty.")
+    return rows, table
+
+
+def _read_batch_size(batch_size: Any, n_candidates: int) -> int:
+    size = check_count("batch_size", batch_size, 1, _MOST_ROWS)
+    if size > n_candidates:
+        warn_user(f"`batch_size={size}` is more than the {n_candidates} candidates: all of them are chosen.")
+    return min(size, n_candidates)
+
+
+def _labelled_problem(
+    table: Table, labels: npt.NDArray[Any], labelled: npt.NDArray[np.bool_], sensitive_features: Any
+) -> Problem | None:
+    """Give the rows that have labels; None if they are too few, or too much alike, to learn from."""
+    rows = np.flatnonzero(labelled)
+    if not len(rows):
+        return None
+    filled = np.where(labelled, labels, labels[rows[0]])
+    given = read_problem(table.source, filled, sensitive_features)
+    problem = given.take(rows)
+    for whole, own in zip(given.protected, problem.protected, strict=True):
+        if not _varies(own) and _varies(whole):
+            return None
+    return problem if len(rows) >= _FEWEST and _varies(problem.target) else None
+
+
+def _varies(variable: Any) -> bool:
+    known = variable.labels[variable.known]
+    return bool(len(known)) and bool((known != known[0]).any())
+
+
+def _by_turn(utilities: FloatArray, chosen: Rows) -> FloatArray:
+    """Give the utilities at every turn, NaN for what was chosen before."""
+    by_turn = np.tile(utilities, (len(chosen), 1))
+    for turn, row in enumerate(chosen):
+        by_turn[turn + 1 :, row] = np.nan
+    return by_turn

@@ -1,0 +1,173 @@
+"""A scikit-activeml strategy for streams: query rows as they come, within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from skactiveml.base import BudgetManager, SingleAnnotatorStreamQueryStrategy
+from skactiveml.stream.budgetmanager import BalancedIncrementalQuantileFilter
+from skactiveml.utils import call_func, check_budget_manager, check_random_state, check_type
+
+from fado.active._utilities import pool_utilities, read_pool, value_pool
+from fado.tabular import Table, note_features
+
+__all__ = ["UtilityStream"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class UtilityStream(SingleAnnotatorStreamQueryStrategy):
+    """Query rows of a stream whose utility is high among those of late.
+
+    A row's label is asked for if its utility is in the highest part, as large as the budget, of the utilities
+    of the last 100 rows; the bar is lowered while less has been spent than the budget allows, and raised
+    while more has. Rows without a utility, before anything has been learnt, are asked for at random.
+
+    Parameters
+    ----------
+    valuator : valuator
+        Fitted with ``keep_models=True``, or `OnlineEntropy`, or anything else whose ``value(X)`` gives the
+        `Valuation` of new rows. It is asked anew at every query, and may learn in between.
+    utility : utility, optional
+        How a row's values combine. None is ``LinearUtility(0.75)``, and the value for the target alone if the
+        valuator knows no protected attribute.
+    budget_manager : BudgetManager, optional
+        Of scikit-activeml; None is its `BalancedIncrementalQuantileFilter`, which does as said above.
+    budget : float, optional
+        Which share of the rows to label; None is 0.1, or the manager's own.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws before anything has been learnt.
+
+    Attributes
+    ----------
+    budget_manager_ : BudgetManager
+        What decides, with what it has seen.
+    n_seen_ : int
+        How many rows `update` was told of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado import OutOfBagEntropy
+    >>> from fado.active import UtilityStream
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 3))
+    >>> y = X[:, 0] + 0.3 * rng.normal(size=3000) > 0
+    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X[:1000], y[:1000])
+    >>> stream = UtilityStream(valuator, budget=0.1)
+    >>> asked = []
+    >>> for start in range(1000, 3000, 50):
+    ...     batch = X[start : start + 50]
+    ...     rows = stream.query(batch)
+    ...     stream = stream.update(batch, rows)
+    ...     asked.extend(start + rows)
+    >>> bool(180 < len(asked) < 220), bool(np.abs(X[asked, 0]).mean() < 0.3)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        valuator: Any,
+        utility: Any = None,
+        *,
+        budget_manager: Any = None,
+        budget: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(budget=budget, random_state=random_state)
+        self.valuator = valuator
+        self.utility = utility
+        self.budget_manager = budget_manager
+
+    def query(self, candidates: Any, return_utilities: bool = False) -> Any:
+        """Choose among the rows that have come; call `update` afterwards, which alone is remembered.
+
+        Parameters
+        ----------
+        candidates : array, sparse matrix, pandas, polars or pyarrow table of shape (n_candidates, n_features)
+            The rows, in the order in which they came.
+        return_utilities : bool, default=False
+            Whether to give the utilities as well.
+
+        Returns
+        -------
+        queried_indices : ndarray of shape (n_queried_indices,)
+            The positions of the rows whose labels to ask for.
+        utilities : ndarray of shape (n_candidates,)
+            The utilities of all.
+        """
+        table = read_pool(candidates, "candidates")
+        if not isinstance(return_utilities, bool):
+            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+        manager = self._manager()
+        utilities = self._utilities(table)
+        queried = np.asarray(manager.query_by_utility(utilities), dtype=np.int64)
+        self.budget_manager_ = manager
+        note_features(self, table)
+        return (queried, utilities) if return_utilities else queried
+
+    def update(
+        self,
+        candidates: Any,
+        queried_indices: Any,
+        budget_manager_param_dict: Mapping[str, Any] | None = None,
+    ) -> UtilityStream:
+        """Note which of the rows that have come were queried.
+
+        Parameters
+        ----------
+        candidates : array, sparse matrix, pandas, polars or pyarrow table of shape (n_candidates, n_features)
+            The rows, as `query` was given them.
+        queried_indices : array of int
+            The positions of those whose labels were asked for.
+        budget_manager_param_dict : mapping, optional
+            For the budget manager. None hands it the rows' utilities, as the default one needs them; they are
+            computed again.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(candidates, type | str) or not (
+            isinstance(candidates, Sized) or hasattr(candidates, "shape")
+        ):
+            raise TypeError(f"`candidates` must be a table of rows, got {candidates!r}.")
+        table = Table.from_input(candidates)
+        positions = _read_positions(queried_indices, table.n_rows)
+        manager = self._manager()
+        told = (
+            {"utilities": self._utilities(table)}
+            if budget_manager_param_dict is None
+            else dict(budget_manager_param_dict)
+        )
+        rows = np.arange(table.n_rows)[:, None]  # which a manager counts
+        call_func(manager.update, candidates=rows, queried_indices=positions, **told)
+        self.budget_manager_ = manager
+        self.n_seen_ = getattr(self, "n_seen_", 0) + table.n_rows
+        return self
+
+    def _manager(self) -> Any:
+        """Give the budget manager, at first a copy of the one that was set."""
+        if hasattr(self, "budget_manager_"):
+            return self.budget_manager_
+        check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
+        return check_budget_manager(self.budget, self.budget_manager, BalancedIncrementalQuantileFilter)
+
+    def _utilities(self, table: Table) -> FloatArray:
+        """Give the rows' utilities; numbers drawn at random for those that have none."""
+        generator = check_random_state(self.random_state, getattr(self, "n_seen_", 0) + 1)
+        utilities = pool_utilities(value_pool(self.valuator, table.source), self.utility)
+        return np.where(np.isnan(utilities), generator.random_sample(table.n_rows), utilities)
+
+
+def _read_positions(queried_indices: Any, n_rows: int) -> npt.NDArray[np.int64]:
+    positions = np.asarray(queried_indices)
+    if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iu"):
+        raise IndexError(f"`queried_indices` must be positions of candidates, got {queried_indices!r}.")
+    positions = positions.astype(np.int64)
+    if len(positions) and not 0 <= positions.min() <= positions.max() < n_rows:
+        raise IndexError(f"`queried_indices` must be from 0 to {n_rows - 1}, got {positions.max()}.")
+    return positions

@@ -1,0 +1,230 @@
+"""`fado query`: choose the rows of a pool to label next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import typer
+
+from fado._messages import closest_names, list_names
+from fado._validation import check_count, check_share
+from fado.active import DEFAULT_ALPHA, UtilityQuery
+from fado.cli._errors import in_sentences
+from fado.cli._inputs import Inputs, columns_named, read_inputs
+from fado.cli._options import Bags, Drop, Exclude, Jobs, Out, Protected, Seed, Target
+from fado.cli._summary import print_settings, print_table
+from fado.cli._tables import check_output, write_table
+from fado.tabular import protected_from, read_table, short_name
+from fado.utility import LinearUtility
+from fado.valuation import OutOfBagEntropy
+
+__all__ = ["query"]
+
+_MOST_ROWS = 10**12
+_WORDS = ("equal", "pool")  # that stand for shares of all groups
+
+
+@in_sentences
+def query(
+    labelled: Annotated[
+        Path, typer.Argument(metavar="LABELLED", help="The rows that have labels, CSV or Parquet.")
+    ],
+    pool: Annotated[
+        Path,
+        typer.Argument(
+            metavar="POOL",
+            help="The rows to choose from, CSV or Parquet; labels among them are not looked at.",
+        ),
+    ],
+    target: Target,
+    protected: Protected,
+    out: Out,
+    n: Annotated[
+        int | None, typer.Option("--n", metavar="N", help="How many rows to choose.", show_default=False)
+    ] = None,
+    alpha: Annotated[
+        float,
+        typer.Option(metavar="A", help="Weight of performance against fairness in the utility, 0 to 1."),
+    ] = DEFAULT_ALPHA,
+    shares: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP=SHARE|equal|pool",
+            help="What a group is to have of the chosen rows: a share ('Female=0.5') or a number of rows "
+            "('Female=250'); & joins groups of several attributes. May be repeated; the others share the "
+            "rest by utility. 'equal' is for as much of each group, 'pool' for what each has of the pool.",
+        ),
+    ] = None,
+    diversity: Annotated[
+        float,
+        typer.Option(
+            metavar="D",
+            help="How far rows that are unlike each other go before rows of more utility, 0 to 1; above 0, "
+            "near-copies are left out.",
+        ),
+    ] = 0.0,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="What labelling each row costs, a column of the pool: rows go by utility per cost.",
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="B", help="What the rows may cost together, instead of `--n`.")
+    ] = None,
+    exclude: Exclude = None,
+    drop: Drop = None,
+    bags: Bags = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Choose the rows of a pool that are worth most once they are labelled, to a model and its fairness."""
+    utility = LinearUtility(alpha)
+    check_share("diversity", diversity)
+    if (n is None) == (budget is None):
+        raise ValueError("Say how many rows to choose by `--n`, or what they may cost by `--budget`.")
+    if n is not None:
+        check_count("n", n, 1, _MOST_ROWS)
+    if budget is not None and cost is None:
+        raise ValueError(
+            "`--budget` is for rows that have a cost: name its column by `--cost`, or give `--n`."
+        )
+    group_shares = _read_shares(shares or [])
+    check_output(out, [labelled, pool])
+    inputs = read_inputs(labelled, target, protected, drop=drop or [])
+    rows = read_table(pool)
+    _check_columns(rows.column_names, inputs, cost)
+    seen = [name for name in inputs.features.column_names if name in rows.column_names and name != cost]
+    if not seen:
+        raise ValueError("The pool has none of the columns that models could learn from: check its names.")
+    by_hand = columns_named(inputs.features.column_names, exclude or [], "--exclude", target)
+    settings: dict[str, Any] = {} if bags is None else {"n_bags": bags}
+    valuator = OutOfBagEntropy(
+        z_exclude={
+            name: [column for column in dict.fromkeys([*by_hand, *sources]) if column in seen]
+            for name, sources in inputs.sources.items()
+        },
+        random_state=seed,
+        n_jobs=jobs,
+        progress=True,
+        keep_models=True,
+        **settings,
+    )
+    valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
+    attributes = _attributes(rows, inputs, protected)
+    strategy = UtilityQuery(valuator, utility, group_shares=group_shares, diversity=diversity)
+    chosen = strategy.query(
+        rows.select(seen),
+        n,
+        sensitive_features=attributes or None,
+        cost=None if cost is None else rows.column(cost),
+        budget=budget,
+    )
+    write_table(_with_values(rows, chosen, strategy), out)
+    _print_summary(strategy, chosen)
+    lacking = [name for name in inputs.features.column_names if name not in seen and name != cost]
+    if lacking:
+        print(f"Columns that the pool lacks, and that no model saw: {', '.join(lacking)}")
+    print_settings(
+        {
+            "alpha": alpha,
+            "n": n,
+            "shares": " ".join(shares) if shares else None,
+            "diversity": diversity,
+            "cost": cost,
+            "budget": budget,
+            "bags": valuator.n_bags,
+            "seed": seed,
+        }
+    )
+    print(f"{len(chosen):,} of {rows.num_rows:,} rows written to {out}, the best first")
+
+
+def _read_shares(shares: Sequence[str]) -> Any:
+    """Read what a command line says of shares: a word, or groups and numbers."""
+    if not shares:
+        return None
+    if len(shares) == 1 and shares[0] in _WORDS:
+        return shares[0]
+    read: dict[Any, float] = {}
+    for text in shares:
+        label, equals, number = text.rpartition("=")
+        parts = tuple(part.strip() for part in label.split("&"))
+        try:
+            share = float(number) if "." in number or "e" in number.lower() else int(number)
+        except ValueError:
+            equals = ""
+        if not equals or not all(parts):
+            raise ValueError(
+                f"`--shares` must be like Female=0.5 or Female=250, or 'equal' or 'pool', got {text!r}."
+            )
+        read[parts if len(parts) > 1 else parts[0]] = share
+    return read
+
+
+def _check_columns(names: Sequence[str], inputs: Inputs, cost: str | None) -> None:
+    """Refuse, before a model is trained, columns that are not there, or that the result would hold twice."""
+    if cost is not None and cost not in names:
+        raise ValueError(f"`--cost` names {cost!r}, which the pool has not{closest_names(cost, names)}")
+    twice = [name for name in _added(list(inputs.protected)) if name in names]
+    if twice:
+        raise ValueError(
+            f"The pool has a column {list_names(list(map(repr, twice)))}, which the result is to hold as "
+            "well: rename it."
+        )
+
+
+def _added(attributes: Sequence[str]) -> list[str]:
+    return ["position", "utility", "v_y", *(f"v_{name}" for name in attributes)]
+
+
+def _attributes(rows: pa.Table, inputs: Inputs, protected: Sequence[str]) -> dict[str, pd.Series]:
+    """Give the protected attributes of the pool, as far as it holds the columns that they are made from."""
+    others = inputs.table.drop_columns([inputs.name])
+    named = {short_name(others, expression): expression for expression in protected}
+    return {
+        name: protected_from(rows, expression).rename(name)
+        for name, expression in named.items()
+        if all(source in rows.column_names for source in inputs.sources[name])
+    }
+
+
+def _with_values(rows: pa.Table, chosen: npt.NDArray[np.int64], strategy: UtilityQuery) -> pa.Table:
+    """Give the chosen rows with their places in the pool, utilities and values."""
+    valuation = strategy.valuation_
+    numbers = [
+        chosen,
+        strategy.utilities_[chosen],
+        *(valuation[name][chosen] for name in valuation.variables),
+    ]
+    table = rows.take(pa.array(chosen))
+    for name, column in zip(_added(valuation.protected), numbers, strict=True):
+        table = table.append_column(name, pa.array(column))
+    return table
+
+
+def _print_summary(strategy: UtilityQuery, chosen: npt.NDArray[np.int64]) -> None:
+    counts = strategy.expected_groups_
+    known = all(count.is_integer() for count in counts.values())
+    if counts:
+        print_table(
+            "Groups of the chosen rows" if known else "Groups of the chosen rows, as models expect them",
+            ["group", "rows", "share"],
+            [
+                [_title(label), int(count) if known else f"{count:.1f}", count / len(chosen)]
+                for label, count in counts.items()
+            ],
+        )
+    of_chosen, of_pool = strategy.utilities_[chosen].mean(), np.nanmean(strategy.utilities_)
+    print(f"Mean utility of the chosen rows {of_chosen:.3f}, of the pool {of_pool:.3f}")
+
+
+def _title(label: Any) -> str:
+    return " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)

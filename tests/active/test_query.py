@@ -1,0 +1,414 @@
+"""`UtilityQuery`: which rows of a pool are chosen, worked by hand on values that are given."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from fado import DifferenceUtility, LinearUtility, OutOfBagEntropy, TreeInfluence, Valuation
+from fado.active import UtilityQuery
+from fado.valuation import load_models
+
+
+class Told:
+    """A valuator that says what it is told, and models that know the groups' probabilities."""
+
+    def __init__(self, v_y, v_z=None, epistemic=None, probabilities=None, labels=("f", "m")):
+        values = {"y": np.asarray(v_y, dtype=float)}
+        if v_z is not None:
+            values["sex"] = np.asarray(v_z, dtype=float)
+        self.valuation = Valuation(values, epistemic=epistemic)
+        if probabilities is not None:
+            self.models_ = Models({"sex": np.asarray(probabilities)}, {"sex": labels})
+
+    def value(self, X):
+        return self.valuation
+
+
+class Models:
+    def __init__(self, probabilities, labels):
+        self._probabilities, self._labels = probabilities, labels
+        self.variables = ["y", *labels]
+
+    def classes(self, name):
+        return self._labels[name]
+
+    def probabilities(self, X, name):
+        # a pool's first column numbers its rows, so that parts of it can be told
+        return self._probabilities[name][np.asarray(X)[:, 0].astype(int)]
+
+
+def pool(n):
+    return np.arange(n, dtype=float)[:, None]
+
+
+def test_the_rows_of_most_utility_come_first_and_ties_go_by_position():
+    valuator = Told([0.2, 0.9, 0.9, 0.1, 1.0])
+    assert UtilityQuery(valuator).query(pool(5), n=4).tolist() == [4, 1, 2, 0]
+
+
+def test_the_default_is_three_quarters_performance():
+    query = UtilityQuery(Told([1.0, 0.0, 0.5], [0.0, 1.0, 1.0]))
+    assert query.query(pool(3), n=2).tolist() == [0, 2]
+    assert query.utilities_.tolist() == [0.75, 0.25, 0.625]
+    assert query.valuation_.protected == ["sex"]
+
+
+def test_without_protected_attributes_performance_is_all():
+    query = UtilityQuery(Told([0.3, 0.4]))
+    query.query(pool(2), n=1)
+    assert query.utilities_.tolist() == [0.3, 0.4]
+
+
+def test_a_utility_of_choice():
+    assert UtilityQuery(Told([1.0, 0.9], [1.0, 0.0]), DifferenceUtility(0.5)).query(pool(2), 1).tolist() == [
+        1
+    ]
+    own = UtilityQuery(Told([0.1, 0.9]), lambda valuation: -valuation["y"])
+    assert own.query(pool(2), n=1).tolist() == [0]
+
+
+def test_rows_without_a_utility_come_last():
+    assert UtilityQuery(Told([np.nan, 0.1, 0.2])).query(pool(3), n=3).tolist() == [2, 1, 0]
+
+
+def test_by_the_epistemic_part():
+    valuator = Told([1.0, 0.5], epistemic={"y": np.array([0.0, 0.1])})
+    assert UtilityQuery(valuator).query(pool(2), n=1).tolist() == [0]
+    assert UtilityQuery(valuator, epistemic=True).query(pool(2), n=1).tolist() == [1]
+    with pytest.raises(ValueError, match="the valuator keeps one of each variable"):
+        UtilityQuery(Told([1.0, 0.5], epistemic={"y": np.zeros(2)}), epistemic=True).query(pool(2), n=1)
+
+
+SEX = np.array(["f", "f", "f", "m", "m", "m"])
+DOWN = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("shares", "n", "rows"),
+    [
+        (None, 4, [0, 1, 2, 3]),
+        ({"m": 0.5}, 4, [0, 1, 3, 4]),
+        ({"m": 0.5, "f": 0.5}, 4, [0, 1, 3, 4]),
+        ({"m": 3}, 4, [0, 3, 4, 5]),
+        ({"m": 3, "f": 0.25}, 4, [0, 3, 4, 5]),
+        ({"m": 0.0}, 3, [0, 1, 2]),
+        ({"m": 1}, 4, [0, 1, 2, 3]),  # one row, not all
+        ({"m": 1.0}, 3, [3, 4, 5]),
+        ({"m": 1, "f": 1}, 4, [0, 1, 2, 3]),  # what they leave goes to all
+        ("equal", 4, [0, 1, 3, 4]),
+        ("equal", 3, [0, 1, 3]),  # of equal remainders the first group's is rounded up
+        ("pool", 2, [0, 3]),
+    ],
+)
+def test_shares_and_quotas_of_known_groups(shares, n, rows):
+    query = UtilityQuery(Told(DOWN), group_shares=shares)
+    assert query.query(pool(6), n, sensitive_features={"sex": SEX}).tolist() == rows
+    counts = {label: float((SEX[rows] == label).sum()) for label in ("f", "m") if (SEX[rows] == label).any()}
+    assert query.expected_groups_ == counts
+
+
+def test_groups_that_are_not_named_share_the_rest_by_utility():
+    race = ["a", "b", "c", "a", "b", "c"]
+    query = UtilityQuery(Told(DOWN), group_shares={"c": 0.5})
+    assert query.query(pool(6), 4, sensitive_features={"race": race}).tolist() == [0, 1, 2, 5]
+
+
+def test_a_quota_that_the_pool_cannot_meet_is_told_and_filled_up():
+    query = UtilityQuery(Told(DOWN), group_shares={"m": 5})
+    with pytest.warns(UserWarning, match=r"less than `group_shares` ask for of 'm' \(3 of 5\): the rest"):
+        assert query.query(pool(6), 5, sensitive_features={"sex": SEX}).tolist() == [0, 1, 3, 4, 5]
+
+
+def test_a_group_that_only_the_models_know_is_a_quota_not_met():
+    known = Told(DOWN, probabilities=np.full((6, 3), 1 / 3), labels=("f", "m", "x"))
+    with pytest.warns(UserWarning, match=r"'x' \(0 of 2\)"):
+        rows = UtilityQuery(known, group_shares={"x": 2}).query(pool(6), 4, sensitive_features={"sex": SEX})
+    assert rows.tolist() == [0, 1, 2, 3]
+
+
+def test_several_attributes_by_one_of_them_or_by_combination():
+    told = {"sex": SEX, "old": [True, False, True, False, True, False]}
+    by_one = UtilityQuery(Told(DOWN), group_shares={"m": 2})
+    assert by_one.query(pool(6), 2, sensitive_features=told).tolist() == [3, 4]
+    by_pair = UtilityQuery(Told(DOWN), group_shares={("m", False): 2, ("f", True): 0.5})
+    assert by_pair.query(pool(6), 4, sensitive_features=told).tolist() == [0, 2, 3, 5]
+    assert by_pair.expected_groups_ == {("f", True): 2.0, ("m", False): 2.0}
+    with pytest.raises(ValueError, match="names groups of several protected attributes"):
+        UtilityQuery(Told(DOWN), group_shares={"m": 1, True: 1}).query(pool(6), 4, sensitive_features=told)
+    twins = {"a": [0, 1, 0, 1, 0, 1], "b": [1, 0, 1, 0, 0, 1]}
+    with pytest.raises(ValueError, match="which more than one protected attribute has"):
+        UtilityQuery(Told(DOWN), group_shares={1: 1}).query(pool(6), 4, sensitive_features=twins)
+
+
+def test_groups_by_probabilities_have_their_expected_number():
+    p = np.array([0.0, 0.1, 0.2, 0.8, 0.9, 1.0])
+    valuator = Told(DOWN, probabilities=np.column_stack([1 - p, p]))
+    query = UtilityQuery(valuator, group_shares={"m": 1.0})
+    rows = query.query(pool(6), 3)
+    assert rows.tolist() == [5, 4, 3]  # the expected number, 2.7, is within a half of what is asked for
+    assert query.expected_groups_ == pytest.approx({"f": 0.3, "m": 2.7})
+    assert UtilityQuery(valuator).query(pool(6), 3).tolist() == [0, 1, 2]
+
+
+def test_certain_probabilities_are_known_groups():
+    rng = np.random.default_rng(0)
+    utilities, sex = rng.random(400), rng.integers(0, 3, 400)
+    shares = {"a": 0.5, "c": 0.3}
+    expected = UtilityQuery(Told(utilities), group_shares=shares).query(
+        pool(400), 50, sensitive_features={"sex": np.array(["a", "b", "c"])[sex]}
+    )
+    valuator = Told(utilities, probabilities=np.eye(3)[sex], labels=("a", "b", "c"))
+    rows = UtilityQuery(valuator, group_shares=shares).query(pool(400), 50)
+    assert sorted(rows) == sorted(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(20, 100))
+def test_expected_numbers_are_near_what_is_asked_for(seed, n_groups, n):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(n_groups, 0.5), 1000)
+    labels = tuple("abcd"[:n_groups])
+    query = UtilityQuery(Told(rng.random(1000), probabilities=p, labels=labels), group_shares="equal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        query.query(pool(1000), n)
+    for label in labels:
+        assert abs(query.expected_groups_[label] - n / n_groups) <= max(1.0, 0.02 * n)
+
+
+def test_rows_that_are_all_alike_do_not_come_in_at_once():
+    p = np.tile([0.2, 0.8], 500)
+    valuator = Told(np.full(1000, 0.5), probabilities=np.column_stack([p, 1 - p]))
+    query = UtilityQuery(valuator, group_shares={"f": 0.4})
+    query.query(pool(1000), 100)
+    assert query.expected_groups_["f"] == pytest.approx(40, abs=1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.1, 0.9))
+def test_no_batch_with_as_much_of_the_group_has_more_utility(seed, share):
+    rng = np.random.default_rng(seed)
+    utilities, p, n = rng.random(10), rng.random(10), 4
+    valuator = Told(utilities, probabilities=np.column_stack([p, 1 - p]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = UtilityQuery(valuator, group_shares={"f": share}).query(pool(10), n)
+    plain = np.argsort(-utilities)[:n]
+    more = p[rows].sum() > p[plain].sum()
+    for other in map(list, combinations(range(10), n)):
+        if (p[other].sum() >= p[rows].sum()) if more else (p[other].sum() <= p[rows].sum()):
+            assert utilities[other].sum() <= utilities[rows].sum() + 1e-5
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_budget_is_short_of_the_best_by_one_row_at_most(seed):
+    rng = np.random.default_rng(seed)
+    utilities, cost = rng.random(8), rng.uniform(1, 5, 8)
+    rows = UtilityQuery(Told(utilities)).query(pool(8), budget=9, cost=cost)
+    batches = (list(own) for size in range(9) for own in combinations(range(8), size))
+    best = max(utilities[own].sum() for own in batches if cost[own].sum() <= 9)
+    assert best - utilities.max() <= utilities[rows].sum() <= best + 1e-12
+
+
+def test_numbers_beyond_all_batches_are_told():
+    valuator = Told(DOWN, probabilities=np.full((6, 2), 0.5))
+    with pytest.warns(UserWarning, match=r"no batch of this pool .* of 'm' \(about 2, not 4\)"):
+        UtilityQuery(valuator, group_shares={"m": 4}).query(pool(6), 4)
+
+
+def test_an_attribute_that_is_not_told_is_the_models():
+    p = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    valuator = Told(DOWN, probabilities=np.column_stack([1 - p, p]))
+    told = {"old": [True, False, True, False, True, False]}
+    query = UtilityQuery(valuator, group_shares={"m": 0.5})
+    assert query.query(pool(6), 2, sensitive_features=told).tolist() == [0, 3]
+    pairs = UtilityQuery(valuator, group_shares={(True, "m"): 1})  # those that models know come last
+    assert pairs.query(pool(6), 2, sensitive_features=told).tolist() == [0, 4]
+
+
+def test_cost_and_budget():
+    utilities, cost = [0.9, 0.8, 0.4, 0.3], [3.0, 1.0, 1.0, 1.0]
+    query = UtilityQuery(Told(utilities))
+    assert query.query(pool(4), n=2, cost=cost).tolist() == [1, 2]
+    assert query.query(pool(4), budget=2, cost=cost).tolist() == [1, 2]
+    assert query.query(pool(4), budget=5.0, cost=cost).tolist() == [1, 2, 0]
+    assert query.query(pool(4), budget=4.5, cost=cost).tolist() == [
+        1,
+        2,
+        3,
+    ]  # 0.3 a piece; row 0 does not fit
+    assert query.query(pool(4), budget=100, cost=cost).tolist() == [1, 2, 0, 3]
+
+
+def test_a_cost_counts_against_rows_of_negative_utility_too():
+    query = UtilityQuery(Told([0.1, 0.1, 0.5]), lambda valuation: valuation["y"] - 0.3)
+    assert query.query(pool(3), n=3, cost=[2.0, 1.0, 1.0]).tolist() == [2, 1, 0]
+
+
+def test_shares_of_a_budget():
+    query = UtilityQuery(Told(DOWN), group_shares={"m": 0.5})
+    rows = query.query(pool(6), budget=4, cost=[1, 1, 1, 2, 2, 2], sensitive_features={"sex": SEX})
+    assert rows.tolist() == [0, 1, 3]
+    valuator = Told(DOWN, probabilities=np.full((6, 2), 0.5))
+    with pytest.raises(ValueError, match="Shares of a `budget` need the groups of the pool"):
+        UtilityQuery(valuator, group_shares={"m": 0.5}).query(pool(6), budget=4, cost=np.ones(6))
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "error", "says"),
+    [
+        ({}, {"n": 0}, ValueError, "`n` must be at least 1, got 0"),
+        ({}, {"n": 1.5}, TypeError, "`n` must be a whole number, got 1.5"),
+        ({}, {}, ValueError, "Say how many rows to choose by `n`, or what they may cost by `budget`"),
+        ({}, {"n": 1, "budget": 1}, ValueError, "Say how many rows to choose by `n`"),
+        ({}, {"budget": 1}, ValueError, "`budget` is for rows that have a `cost`"),
+        ({}, {"budget": 0, "cost": np.ones(6)}, ValueError, "`budget` must be positive and finite, got 0"),
+        ({}, {"budget": "1", "cost": np.ones(6)}, TypeError, "`budget` must be a number, got '1'"),
+        ({}, {"budget": 0.5, "cost": np.ones(6)}, ValueError, "less than 1, what the cheapest row costs"),
+        ({}, {"n": 1, "cost": [1, 2]}, ValueError, "`cost` has 2 entries and the pool has 6 rows"),
+        ({}, {"n": 1, "cost": [1, 2, np.nan, 1, 1, 1]}, ValueError, "`cost` .* got nan in row 2, counted"),
+        ({}, {"n": 1, "cost": [1, 2, 1, 0, 1, 1]}, ValueError, "`cost` must be a positive .* got 0 in row 3"),
+        ({}, {"n": 1, "cost": list("abcdef")}, ValueError, "`cost` must hold numbers, got text"),
+        ({"diversity": 2}, {"n": 1}, ValueError, r"`diversity` must be in \[0, 1\], got 2"),
+        ({"utility": 0.5}, {"n": 1}, TypeError, "`utility` must be a utility like LinearUtility"),
+        ({"utility": lambda valuation: np.ones(3)}, {"n": 1}, ValueError, r"shape \(3,\) for 6 rows"),
+        ({"group_shares": {"m": 0.5}}, {"n": 2}, ValueError, "nothing tells the pool's"),
+        ({"group_shares": "half"}, {"n": 2}, TypeError, "or be 'equal' or 'pool', got 'half'"),
+        ({"group_shares": {}}, {"n": 2}, ValueError, "`group_shares` names no group"),
+        ({"group_shares": {"m": "0.5"}}, {"n": 2}, TypeError, r"`group_shares\['m'\]` must be a number"),
+        ({"group_shares": {"m": 1.5}}, {"n": 2}, ValueError, r"must be in \[0, 1\], or a whole number"),
+        ({"group_shares": {"m": -1}}, {"n": 2}, ValueError, "must be at least 0 rows, got -1"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_told_in_a_sentence(settings, arguments, error, says):
+    with pytest.raises(error, match=says):
+        UtilityQuery(Told(DOWN), **settings).query(pool(6), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("shares", "says"),
+    [
+        ({"M": 0.5}, "names 'M', which is no group; did you mean 'm'?"),
+        ({"male": 0.5}, "names 'male', which is no group; there are 'f', 'm'."),
+        ({"f": 0.6, "m": 0.6}, "`group_shares` sum to 1.2: they must sum to 1 at most."),
+        ({"f": 3, "m": 0.5}, "`group_shares` ask for 5 and the batch has 4"),
+    ],
+)
+def test_bad_shares_are_told_in_a_sentence(shares, says):
+    with pytest.raises(ValueError, match=says.replace("?", r"\?")):
+        UtilityQuery(Told(DOWN), group_shares=shares).query(pool(6), 4, sensitive_features={"sex": SEX})
+
+
+def test_what_is_no_pool_or_no_valuator():
+    with pytest.raises(ValueError, match="`X_pool` has no rows: there is nothing to choose from"):
+        UtilityQuery(Told([])).query(np.empty((0, 2)), n=1)
+    with pytest.raises(TypeError, match="`valuator` must have a method `value`"):
+        UtilityQuery(LinearUtility()).query(pool(2), n=1)
+    with pytest.raises(TypeError, match="`valuator` must have a method `value`"):
+        UtilityQuery(OutOfBagEntropy).query(pool(2), n=1)
+    with pytest.raises(ValueError, match="No row of the pool has a utility: have the valuator learn"):
+        UtilityQuery(Told([np.nan, np.nan]), LinearUtility(0.75)).query(pool(2), n=1)
+
+
+def test_more_rows_than_the_pool_has_are_all_of_them():
+    with pytest.warns(UserWarning, match="`n=9` is more than the 6 rows of the pool: all of them are chosen"):
+        assert UtilityQuery(Told(DOWN)).query(pool(6), n=9).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_failed_query_leaves_what_was_there():
+    query = UtilityQuery(Told(DOWN))
+    query.query(pool(6), n=1)
+    with pytest.raises(ValueError, match="`n` must be"):
+        query.query(pool(6), n=0)
+    assert query.utilities_.tolist() == DOWN
+
+
+def test_parameters_are_kept_as_scikit_learn_does():
+    query = UtilityQuery(OutOfBagEntropy(), LinearUtility(0.5), group_shares={"m": 0.5}, diversity=0.5)
+    assert clone(query).get_params(deep=False)["group_shares"] == {"m": 0.5}
+    assert query.get_params(deep=False).keys() == {
+        "valuator", "utility", "group_shares", "diversity", "epistemic",
+    }  # fmt: skip
+
+
+RNG = np.random.default_rng(0)
+N = 1200
+FRAME = pd.DataFrame(
+    {
+        "income": RNG.normal(size=N),
+        "debt": np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(size=N)),
+        "job": pd.Categorical(RNG.choice(["a", "b", "c"], N)),
+    }
+)
+Y = (FRAME["income"] + 0.5 * RNG.normal(size=N) > 0).to_numpy()
+GROUP = np.where(FRAME["debt"].fillna(0) + RNG.normal(size=N) > 0.5, "f", "m")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    valuator = OutOfBagEntropy(n_bags=5, keep_models=True, random_state=0)
+    return valuator.fit(FRAME[:600], Y[:600], sensitive_features={"sex": GROUP[:600]})
+
+
+def test_with_a_valuator_its_values_decide(fitted):
+    rest = FRAME[600:]
+    rows = UtilityQuery(fitted, LinearUtility(0.75)).query(rest, n=30)
+    utilities = LinearUtility(0.75)(fitted.value(rest))
+    assert rows.tolist() == np.argsort(-utilities, kind="stable")[:30].tolist()
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "other order"])
+def test_any_kind_of_table(fitted, kind):
+    rest = FRAME[600:].reset_index(drop=True)
+    given = {"polars": pl.from_pandas, "arrow": pa.Table.from_pandas}.get(
+        kind, lambda frame: frame.iloc[:, ::-1]
+    )
+    settings = {"group_shares": {"f": 0.5}, "diversity": 0.3}
+    expected = UtilityQuery(fitted, **settings).query(rest, n=20)
+    query = UtilityQuery(fitted, **settings)
+    assert sorted(query.query(given(rest), n=20)) == sorted(expected)
+    assert query.expected_groups_["f"] == pytest.approx(10, abs=1.5)
+
+
+def test_saved_models_choose_the_same_rows(fitted, tmp_path):
+    fitted.models_.save(tmp_path / "models")
+    loaded = load_models(tmp_path / "models")
+    shares = {"group_shares": "equal"}
+    assert (
+        UtilityQuery(loaded, **shares).query(FRAME[600:], n=20).tolist()
+        == UtilityQuery(fitted, **shares).query(FRAME[600:], n=20).tolist()
+    )
+
+
+def test_a_valuator_that_kept_no_models_says_so():
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0).fit(FRAME[:100], Y[:100])
+    with pytest.raises(ValueError, match="has kept no models"):
+        UtilityQuery(valuator, group_shares="equal").query(FRAME[600:], n=5)
+
+
+def test_a_pool_without_a_column_is_refused(fitted):
+    with pytest.raises(ValueError, match="income"):
+        UtilityQuery(fitted).query(FRAME[600:].drop(columns="income"), n=5)
+
+
+@pytest.mark.filterwarnings("ignore:.*too close to tell which is the lower one")
+def test_expected_effects_of_trees():
+    valuator = TreeInfluence(random_state=0, keep_models=True)
+    judge = FRAME[300:600], Y[300:600], {"sex": GROUP[300:600]}
+    valuator.fit(FRAME[:300], Y[:300], sensitive_features={"sex": GROUP[:300]}, judge=judge)
+    query = UtilityQuery(valuator, LinearUtility(0.0), group_shares={"f": 0.5})
+    rows = query.query(FRAME[600:], n=20, sensitive_features={"sex": GROUP[600:]})
+    expected = LinearUtility(0.0)(valuator.value(FRAME[600:]))
+    for label in ("f", "m"):
+        members = np.flatnonzero(GROUP[600:] == label)
+        best = members[np.argsort(-expected[members], kind="stable")[:10]]
+        assert sorted(best) == sorted(row for row in rows if GROUP[600 + row] == label)
