@@ -12,7 +12,9 @@ from fado.cli.demo import demo
 from fado.cli.experiment import experiment
 from fado.cli.explore import explore
 from fado.cli.frontier import frontier
+from fado.cli.generate import generate
 from fado.cli.predict import predict
+from fado.cli.query import query
 from fado.cli.reweigh import reweigh
 from fado.cli.sample import sample
 from fado.cli.value import value
@@ -33,6 +35,8 @@ def build_app() -> typer.Typer:
     app.command()(value)
     app.command()(offer_methods(sample, "rows"))
     app.command()(offer_methods(reweigh, "weights"))
+    app.command()(query)
+    app.command()(generate)
     app.command()(explore)
     app.command()(frontier)
     app.command()(predict)

@@ -1,0 +1,55 @@
+"""The models that judge rows: small, the same for all that is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.engine import LightGBMEngine, Task
+from fado.tabular import Table, Variable
+
+__all__ = ["judging_estimator", "train_and_score"]
+
+Bools = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+
+
+def judging_estimator() -> Any:
+    """Give the model that rows are judged by."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=100, num_leaves=15, learning_rate=0.1, min_child_samples=20, verbose=-1
+    )
+
+
+def train_and_score(
+    table: Table,
+    positive: Bools,
+    judged: Table,
+    *,
+    weights: FloatArray | None = None,
+    seed: int = 0,
+) -> FloatArray:
+    """Train on some rows, and give the probabilities of being positive of others.
+
+    Parameters
+    ----------
+    table : Table
+        The rows to learn from.
+    positive : ndarray of bool
+        Which of them are positive.
+    judged : Table
+        The rows to score; columns are found by name.
+    weights : ndarray, optional
+        Of the rows to learn from.
+    seed : int
+        Of the model.
+    """
+    variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
+    rows = np.arange(table.n_rows, dtype=np.int32)
+    task = Task(judging_estimator(), variable, rows, seed, judged, weights)
+    return LightGBMEngine(table).fit(task).scores

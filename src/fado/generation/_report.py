@@ -1,0 +1,189 @@
+"""What made rows are like: can models learn from them, or tell them apart; how near are they to real rows."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fado.engine import LightGBMEngine, Task
+from fado.execution import ThreadExecutor, n_workers
+from fado.generation._cells import Cells
+from fado.generation._distances import as_positions, nearest_distances
+from fado.generation._making import draw_donors, row_keys
+from fado.generation._models import judging_estimator, train_and_score
+from fado.generation._parents import draw_parents
+from fado.metrics import tpr_at_fpr
+from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
+from fado.valuation import read_judge, seed_from
+
+__all__ = ["generation_report"]
+
+Bools = npt.NDArray[np.bool_]
+
+FOLDS = 5  # of the model that tells made rows from real ones
+MOST_ROWS = 2_000  # of each kind whose nearest rows are looked for
+
+
+def generation_report(
+    X: Any,
+    y: Any,
+    sensitive_features: Any = None,
+    *,
+    judge: Any,
+    pos_label: Any = None,
+    max_fpr: float = 0.05,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> dict[str, Any]:
+    """Make a whole table, with as many rows in every cell of label and group, and compare it with real rows.
+
+    Parameters
+    ----------
+    X, y, sensitive_features
+        The rows that others are made of, as for `UtilityAwareOverSampler`; parents are drawn evenly.
+    judge : tuple of (X, y, sensitive_features)
+        Real rows that have been held out.
+    pos_label : label, optional
+        The positive label; None is the larger of two.
+    max_fpr : float, default=0.05
+        The budget of false positives at which a true-positive rate is measured.
+    random_state : int, RandomState or None, default=None
+        The seed.
+    n_jobs : int, optional
+        How many trees and models grow side by side; None uses every core. It changes no figure.
+
+    Returns
+    -------
+    dict
+        ``rows`` and ``judged``, how many there are. ``trained_on_real`` and ``trained_on_made``: ``auc`` and
+        ``tpr`` on the judged rows of a model that learnt from either. ``told_apart``: the AUC, on rows that
+        it has not seen, of a model that tells made rows from judged ones of the same cells; 0.5 is a guess.
+        ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of how far ``made`` and
+        ``held_out`` rows are from the nearest row of X, and the ``ratio`` of both. ``copies``: the shares of
+        ``made`` and ``held_out`` rows that equal a row of X in every column.
+
+    Notes
+    -----
+    A distance is the mean over columns: of numbers the share of rows between the two, of levels 0 or 1, and 1
+    where one entry is missing. It tells whether made rows stick to rows of the table more than other real
+    rows do. It does not tell that nobody can be recognised: who is alone with some entries may be found.
+
+    Examples
+    --------
+    >>> from fado.datasets import make_account_fraud
+    >>> from fado.generation import generation_report
+    >>> frame = make_account_fraud(4_000, random_state=0)
+    >>> y, X = frame.pop("fraud_bool"), frame[["income", "customer_age", "payment_type", "bank_months_count"]]
+    >>> z = frame["customer_age"] >= 50
+    >>> report = generation_report(X[:3000], y[:3000], z[:3000], judge=(X[3000:], y[3000:], z[3000:]),
+    ...                            random_state=0)
+    >>> report["rows"], report["judged"], 0.4 < report["told_apart"] < 0.65
+    (3000, 1000, True)
+    """
+    problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
+    judged = replace(read_judge(judge), pos_label=pos_label)
+    for own, what in ((problem, "`y`"), (judged, "The target of `judge`")):
+        _check_two_labels(own, what)
+    seed = seed_from(random_state)
+    made = _made_again(problem, seed, n_jobs)
+    real, again = (_figures(own, judged, max_fpr, seed) for own in (problem, made))
+    return {
+        "rows": problem.n_rows,
+        "judged": judged.n_rows,
+        "trained_on_real": real,
+        "trained_on_made": again,
+        "told_apart": _told_apart(made, judged, seed, n_workers(n_jobs)),
+        **_nearness(problem, made, judged, seed),
+    }
+
+
+def _check_two_labels(problem: Problem, what: str) -> None:
+    labels = problem.labels
+    if len(labels.classes) < 2:
+        raise ValueError(f"{what} has only one label ({labels.classes[0]!r}): there is nothing to learn.")
+    if labels.positive is None:
+        raise ValueError(f"{what} has {len(labels.classes)} labels: say with `pos_label` which is positive.")
+
+
+def _made_again(problem: Problem, seed: int, n_jobs: int | None) -> Problem:
+    """Make as many rows as there are in every cell."""
+    labels, groups = problem.labels, problem.groups
+    cells = Cells.of(labels, groups, np.ones(len(groups), dtype=bool), None)
+    parents = draw_parents(cells.rows, labels, groups, None, None, np.random.default_rng([seed, 4]))
+    donors = draw_donors(problem, parents, seed=seed, n_jobs=n_jobs)
+    columns = [column.take(donors[:, j]) for j, column in enumerate(problem.table.columns)]
+    return replace(problem.take(parents), table=Table.of_columns(columns, named=problem.table.is_named))
+
+
+def _figures(problem: Problem, judged: Problem, max_fpr: float, seed: int) -> dict[str, float]:
+    """Learn from some rows, and measure on the judged ones."""
+    from sklearn.metrics import roc_auc_score
+
+    scores = train_and_score(problem.table, problem.labels.is_positive, judged.table, seed=seed)
+    truth = judged.labels.is_positive
+    tpr = tpr_at_fpr(truth, scores, max_fpr=max_fpr)
+    return {"auc": float(roc_auc_score(truth, scores)), "tpr": float(tpr)}
+
+
+def _told_apart(made: Problem, judged: Problem, seed: int, workers: int) -> float:
+    """Let a model tell made rows from judged ones, as many of each in every cell."""
+    from sklearn.metrics import roc_auc_score
+
+    joined = join_problems(judged, made)
+    is_made = np.arange(joined.n_rows) >= judged.n_rows
+    cells = joined.groups.codes * len(joined.labels.classes) + joined.labels.codes
+    generator = np.random.default_rng([seed, 5])
+    chosen = [np.zeros(0, dtype=np.intp)]
+    for cell in np.unique(cells).tolist():
+        sides = [
+            generator.permutation(np.flatnonzero((cells == cell) & (is_made == side))) for side in (0, 1)
+        ]
+        chosen += [rows[: min(map(len, sides))] for rows in sides]
+    rows = np.sort(np.concatenate(chosen))
+    known = [_codes_column("label", joined.labels.codes), _codes_column("group", joined.groups.codes)]
+    table = Table.of_columns([column.take(rows) for column in (*joined.table.columns, *known)], named=False)
+    origin = Variable("made", "classes", is_made[rows].astype(np.int32), (False, True))
+    folds = deal_rows(cells[rows] * 2 + origin.labels, [1 / FOLDS] * FOLDS, generator)
+    engine = LightGBMEngine(table, workers=workers)
+
+    def told(fold: int, engine: LightGBMEngine, stop: threading.Event) -> float:
+        inside, outside = (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
+        task = Task(judging_estimator(), origin, inside.astype(np.int32), seed, outside.astype(np.int32))
+        return float(roc_auc_score(origin.labels[outside], engine.fit(task, stop).scores))
+
+    return float(np.mean(list(ThreadExecutor(workers).run(told, range(FOLDS), engine))))
+
+
+def _codes_column(name: str, codes: npt.NDArray[Any]) -> Column:
+    levels = tuple(map(str, range(int(codes.max()) + 1)))
+    return Column(name, pa.chunked_array([pa.array(codes, pa.int32())]), levels)
+
+
+def _nearness(problem: Problem, made: Problem, judged: Problem, seed: int) -> dict[str, Any]:
+    """Measure how near made and judged rows are to those of the table, and how many are copies."""
+    columns = join_problems(join_problems(problem, made), judged).table.columns
+    n_known = problem.n_rows
+    parts = {
+        "made": np.arange(n_known, n_known + made.n_rows),
+        "held_out": np.arange(n_known + made.n_rows, len(columns[0])),
+    }
+    keys = row_keys(np.column_stack([column.encode()[0] for column in columns]))
+    copies = {name: float(np.isin(keys[rows], keys[:n_known]).mean()) for name, rows in parts.items()}
+    positions = as_positions(columns, n_known)
+    generator = np.random.default_rng([seed, 6])
+    distances: dict[str, dict[str, float]] = {}
+    for name, rows in parts.items():
+        some = generator.permutation(rows)[:MOST_ROWS]
+        found = nearest_distances(positions[some], positions[:n_known])
+        median, low = np.quantile(found, [0.5, 0.05]).tolist()
+        distances[name] = {"median": median, "lowest_twentieth": low}
+    distances["ratio"] = {
+        which: own / distances["held_out"][which] if distances["held_out"][which] > 0 else float("nan")
+        for which, own in distances["made"].items()
+    }
+    return {"distances": distances, "copies": copies}

@@ -1,0 +1,183 @@
+"""`fado generate`, as a user runs it."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fado import LinearUtility, UtilityAwareOverSampler, Valuation
+from fado.cli._app import build_app
+
+N = 400
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 90, N),
+        "debt": RNG.normal(size=N).round(3),
+        "sex": RNG.choice(["f", "m"], N),
+        "job": pd.Categorical(RNG.choice(["a", "b"], N)),
+        "when": pd.Timestamp("2020-01-01"),
+    }
+)
+FRAME["default"] = (RNG.random(N) < np.where(FRAME["sex"] == "f", 0.2, 0.5)).astype(int)
+FRAME.loc[::11, "debt"] = np.nan
+VALUATION = Valuation.from_probabilities(
+    RNG.random(N), {"sex": RNG.random(N), "age>=50": RNG.random(N), "sex==f & age>=50": RNG.random(N)}
+)
+
+
+@pytest.fixture
+def files(tmp_path):
+    FRAME.to_parquet(tmp_path / "data.parquet")
+    VALUATION.save(tmp_path / "values.parquet")
+    return tmp_path
+
+
+def generate(files, *more, protected=("sex",), values=True):
+    attributes = [word for name in protected for word in ("--protected", name)]
+    words = ["generate", files / "data.parquet", "--target", "default", *attributes, "--drop", "when"]
+    words += ["--values", files / "values.parquet"] if values else []
+    words += ["--out", files / "more.parquet", "--jobs", 1, *more]
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+@pytest.mark.parametrize("method", ["trees", "repeat"])
+def test_rows_equal_the_librarys(files, method):
+    result = generate(files, "--alpha", 0.25, "--strength", 0.5, "--seed", 3, "--method", method)
+    assert result.exit_code == 0, result.stderr
+    sampler = UtilityAwareOverSampler(
+        LinearUtility(0.25).over(["sex"]), strength=0.5, random_state=3, method=method
+    )
+    X = FRAME.drop(columns=["default", "when"])
+    X2, y2 = sampler.fit_resample(
+        X, FRAME["default"], sensitive_features={"sex": FRAME["sex"]}, valuation=VALUATION
+    )
+    more = pd.read_parquet(files / "more.parquet")
+    assert list(more) == [*FRAME, "synthetic"]
+    pd.testing.assert_frame_equal(more[:N].drop(columns="synthetic"), FRAME, check_dtype=False)
+    pd.testing.assert_frame_equal(more[list(X)], X2, check_dtype=False, check_categorical=False)
+    assert more["default"].tolist() == y2.tolist()
+    assert more["synthetic"].tolist() == sampler.synthetic_.tolist()
+    assert more["when"][N:].isna().all()
+    assert more["age"].dtype == FRAME["age"].dtype
+    n_made = int(sampler.synthetic_.sum())
+    assert f"400 rows and {n_made} made ones, marked in 'synthetic', written to" in result.stdout
+    for sex in ("f", "m"):
+        line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(sex))
+        parts = [FRAME["default"][FRAME["sex"] == sex], more["default"][more["sex"] == sex]]
+        assert line[1:3] == [str(len(parts[0])), str(len(parts[1]) - len(parts[0]))]
+        assert line[3:] == [f"{part.mean():.3f}" for part in parts]
+
+
+@pytest.mark.parametrize("expression", ["age>=50", "sex==f & age>=50"])
+def test_made_rows_stay_in_their_group(files, expression):
+    result = generate(files, protected=[expression])
+    assert result.exit_code == 0, result.stderr
+    more = pd.read_parquet(files / "more.parquet")
+    group = (more["age"] >= 50) & (True if expression == "age>=50" else more["sex"] == "f")
+    rates = more["default"].groupby(group).mean()
+    assert rates.max() - rates.min() < 0.01
+    assert more["synthetic"].any()
+
+
+def test_an_attribute_that_no_model_sees_is_the_parents(files):
+    result = generate(files, "--drop", "sex", "--drop", "job")
+    assert result.exit_code == 0, result.stderr
+    more = pd.read_parquet(files / "more.parquet")
+    assert (more["sex"][more["synthetic"]] == "f").all()
+    assert more["job"][more["synthetic"]].isna().all()
+    rates = more["default"].groupby(more["sex"]).mean()
+    assert abs(rates["f"] - rates["m"]) < 0.01
+
+
+def test_values_are_made_on_the_way(files):
+    result = generate(files, values=False)
+    assert result.exit_code == 0, result.stderr
+    assert "alpha 0.5" in result.stdout
+    assert pd.read_parquet(files / "more.parquet")["synthetic"].any()
+
+
+def test_weights_of_made_rows_are_written(files):
+    FRAME.assign(survey=RNG.integers(1, 5, N)).to_parquet(files / "data.parquet")
+    result = generate(files, "--weight", "survey")
+    assert result.exit_code == 0, result.stderr
+    more = pd.read_parquet(files / "more.parquet")
+    rates = [
+        np.average(part["default"], weights=part["survey"]) for _, part in more.groupby("sex", observed=True)
+    ]
+    assert abs(rates[0] - rates[1]) < 0.01
+    shown = [line.split()[-1] for line in result.stdout.splitlines() if re.match(r"  [fm] ", line)]
+    assert shown == [
+        f"{rates[0 if line.strip().startswith('f') else 1]:.3f}"
+        for line in result.stdout.splitlines()
+        if re.match(r"  [fm] ", line)
+    ]
+
+
+def test_the_report_compares_rows_and_models(files):
+    rng = np.random.default_rng(0)
+    n = 3_000
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=n), "t": rng.choice(["u", "v"], n), "sex": rng.choice(["f", "m"], n)}
+    )
+    frame["b"] = frame["a"] + rng.normal(size=n) / 3
+    frame.loc[::9, "b"] = np.nan
+    frame["default"] = (frame["a"] + (frame["sex"] == "m") + rng.normal(size=n) > 1).astype(int)
+    frame.to_parquet(files / "data.parquet")
+    words = ["generate", files / "data.parquet", "--target", "default", "--protected", "sex"]
+    words += ["--out", files / "more.parquet", "--report", files / "report.json"]
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    assert result.exit_code == 0, result.stderr
+    report = json.loads((files / "report.json").read_text())
+    assert report["rows"] + report["judged"] == n
+    compared = {line["intervention"]: line for line in report["interventions"]}
+    assert list(compared) == [
+        *("none", "RPS", "UAPS", "RW", "made (repeat)", "made (trees)", "SMOTENC", "aimed weights"),
+    ]
+    made = compared["made (trees)"]["rows"]
+    assert compared["made (repeat)"]["rows"] == compared["SMOTENC"]["rows"] == made > report["rows"]
+    assert compared["none"]["rows"] == compared["RW"]["rows"] == report["rows"]
+    assert compared["RPS"]["rows"] == compared["UAPS"]["rows"] < report["rows"]
+    assert compared["made (trees)"]["fpr_ratio"] > compared["none"]["fpr_ratio"]
+    assert f"{report['told_apart']:.3f}" in result.stdout
+    assert "large ones promise nothing" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--strength", 2], r"`strength` must be in \[0, 1\], got 2.0"),
+        (["--alpha", 1.5], r"`--alpha` must be in \[0, 1\], got 1.5"),
+        (["--report", "report.html"], "`--report` must end in .json"),
+        (["--protected", "sax"], "'sax'"),
+        (["--positive", "ugly"], "`--positive ugly` is not a label of the target"),
+        (["--protected", "job"], "`--values` has no values of the protected attribute 'job'"),
+    ],
+    ids=str,
+)
+def test_bad_input_ends_in_one_sentence(files, more, message):
+    result = generate(files, *more)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert re.search(message, errors[0]), errors[0]
+    assert not (files / "more.parquet").exists()
+
+
+def test_a_column_of_that_name_is_not_replaced(files):
+    FRAME.assign(synthetic=1).to_parquet(files / "data.parquet")
+    result = generate(files)
+    assert result.exit_code == 2
+    assert "error: The table has a column 'synthetic' already" in result.stderr
+
+
+def test_dates_are_to_be_dropped(files):
+    words = ["generate", files / "data.parquet", "--target", "default", "--protected", "sex"]
+    words += ["--values", files / "values.parquet", "--out", files / "more.parquet"]
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    assert result.exit_code == 2
+    assert "Column 'when' holds dates or times" in result.stderr
