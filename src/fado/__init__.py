@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fado.aim import AimedEstimator
     from fado.experiment import find_frontier
     from fado.exploration import explore
+    from fado.generation import UtilityAwareOverSampler
     from fado.interventions import (
         RandomPrevalenceSampler,
         ReweighedEstimator,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         DataShapley,
         InBagEntropy,
         KNNShapley,
+        OnlineEntropy,
         OutOfBagEntropy,
         TreeInfluence,
         Valuation,
@@ -37,11 +39,13 @@ __all__ = [
     "InBagEntropy",
     "KNNShapley",
     "LinearUtility",
+    "OnlineEntropy",
     "OutOfBagEntropy",
     "RandomPrevalenceSampler",
     "ReweighedEstimator",
     "Reweigher",
     "TreeInfluence",
+    "UtilityAwareOverSampler",
     "UtilityAwarePrevalenceSampler",
     "UtilityAwareReweigher",
     "Valuation",
@@ -60,11 +64,13 @@ _HOMES = {
     "InBagEntropy": "fado.valuation",
     "KNNShapley": "fado.valuation",
     "LinearUtility": "fado.utility",
+    "OnlineEntropy": "fado.valuation",
     "OutOfBagEntropy": "fado.valuation",
     "RandomPrevalenceSampler": "fado.interventions",
     "ReweighedEstimator": "fado.interventions",
     "Reweigher": "fado.interventions",
     "TreeInfluence": "fado.valuation",
+    "UtilityAwareOverSampler": "fado.generation",
     "UtilityAwarePrevalenceSampler": "fado.interventions",
     "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",

@@ -7,8 +7,15 @@ from fado.valuation._registry import make_valuator, register_valuator, valuator_
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._scale import Scale
-from fado.valuation.entropy import InBagEntropy, OutOfBagEntropy
+from fado.valuation.entropy import (
+    InBagEntropy,
+    OutOfBagEntropy,
+    ValuationModels,
+    digest_of_target,
+    load_models,
+)
 from fado.valuation.influence import TreeInfluence, forecast_removals
+from fado.valuation.online import OnlineEntropy
 from fado.valuation.shapley import DataShapley, KNNShapley
 
 __all__ = [
@@ -16,6 +23,7 @@ __all__ = [
     "DataShapley",
     "InBagEntropy",
     "KNNShapley",
+    "OnlineEntropy",
     "OutOfBagEntropy",
     "Provenance",
     "Scale",
@@ -23,10 +31,13 @@ __all__ = [
     "TargetNote",
     "TreeInfluence",
     "Valuation",
+    "ValuationModels",
     "VariableNote",
     "check_alignment",
     "compare_effects",
+    "digest_of_target",
     "forecast_removals",
+    "load_models",
     "make_valuator",
     "read_judge",
     "register_valuator",

@@ -1,0 +1,318 @@
+"""Values of a stream: every batch is valued before its labels are known, and learnt when they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from fado._validation import check_count, check_share
+from fado.tabular import TARGET, Table, protected_columns
+from fado.valuation._base import seed_from
+from fado.valuation._result import Valuation
+from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
+from fado.valuation.online._drift import Check
+from fado.valuation.online._state import State, after_batch, rebuilt, tell_changes
+from fado.valuation.online._window import (
+    FEWEST_ROWS,
+    add_batch,
+    as_dense,
+    last_rows,
+    read_batch,
+    what_is_lacking,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["OnlineEntropy"]
+
+ALGORITHM = "online"
+_MOST_ROWS = 10**9
+
+
+class OnlineEntropy(BaseEstimator):
+    """Value rows that come in batches: before their labels are known, by models of the batches before.
+
+    The last rows stay in a window, and the models are those of `OutOfBagEntropy` on these rows, built anew as
+    rows come: of the ways to go on from batch to batch that were tried, this alone came close to the values
+    that rows get offline. Each labelled batch is first held against the models, and drift is told.
+
+    Parameters
+    ----------
+    estimators : estimator or list of estimators, optional
+        Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
+        None stands for the small LightGBM models of `OutOfBagEntropy`.
+    window : int, default=100_000
+        How many rows to keep at most, the last ones.
+    refresh : float, default=0.1
+        Models are built anew once so many rows have come, as a share of those that they learnt from; 0 builds
+        them with every batch. A new label and drift do so at once.
+    n_bags : int, default=10
+        How many bags.
+    z_sees_target : bool, default=True
+        Whether the models of protected attributes see the target beside the features.
+    z_exclude : list of column names, or mapping of attribute to such a list, optional
+        Features to keep from the models of all, or of single, protected attributes.
+    kinds : mapping of variable to {"classes", "continuous"}, optional
+        What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
+        classes up to 20 distinct values.
+    random_state : int, RandomState or None, default=None
+        Seed of the bags, and of estimators that have none of their own.
+    n_jobs : int, optional
+        How many fits run side by side; None uses every core. It never changes a value.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    See Also
+    --------
+    OutOfBagEntropy : Values of a table that is there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado import OnlineEntropy
+    >>> rng = np.random.default_rng(0)
+    >>> online = OnlineEntropy(random_state=0)
+    >>> for _ in range(3):
+    ...     X = rng.normal(size=(400, 3))
+    ...     y, old = X[:, 0] + rng.normal(size=400) > 0, X[:, 1] + X[:, 2] > 1
+    ...     valuation = online.value(X)  # before the labels are known
+    ...     online = online.learn(X, y, sensitive_features={"old": old})
+    >>> valuation.variables, valuation.metadata["model_version"], valuation.metadata["rows_seen"]
+    (['y', 'old'], 2, 800)
+    >>> unsure, sure = online.value([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]])["y"]
+    >>> bool(sure < 0.6 < unsure)
+    True
+    """
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        window: int = 100_000,
+        refresh: float = 0.1,
+        n_bags: int = 10,
+        z_sees_target: bool = True,
+        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.estimators = estimators
+        self.window = window
+        self.refresh = refresh
+        self.n_bags = n_bags
+        self.z_sees_target = z_sees_target
+        self.z_exclude = z_exclude
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+        """Value the rows of a batch by what has been learnt so far.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features. Columns are found by name, in any order, or by position where they have none.
+        y : array-like of shape (n_rows,), optional
+            The target, if it is known: models of attributes that see it see these labels.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            Protected attributes, if they are known: they serve `agreement` alone.
+
+        Returns
+        -------
+        Valuation
+            As `OutOfBagEntropy.value` gives it. Its `metadata` tell the models' version, how many rows they
+            learnt from, and how many batches and rows have come. NaN, with counts of 0, until models could
+            learn; `waits_for_` says what for.
+        """
+        table = Table.from_input(as_dense(X))
+        state = self._state
+        if state.models is None or table.n_rows == 0:
+            valuation = _unknown(table, self._variables(table, sensitive_features))
+        else:
+            valuation = state.models.value(
+                table, y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress
+            )
+        settings = {
+            **valuation.provenance.settings,
+            "model_version": state.version,
+            "rows_learnt": 0 if state.models is None else state.models.n_rows,
+            "batches_seen": state.batches,
+            "rows_seen": state.rows,
+        }
+        return valuation.with_provenance(algorithm=ALGORITHM, settings=settings)
+
+    def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Any:
+        """Learn a batch; one that cannot be learnt changes nothing.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features, with the columns of the first batch. New categories are fine; a sparse matrix is
+            made dense; without rows, nothing happens.
+        y : array-like of shape (n_rows,)
+            The target. New labels are fine, and a batch may hold one alone.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            The protected attributes, those of the first batch.
+        sample_weight : array-like of shape (n_rows,), optional
+            What each row counts in the models' fits.
+
+        Returns
+        -------
+        self
+        """
+        most = check_count("window", self.window, FEWEST_ROWS, _MOST_ROWS)
+        refresh = check_share("refresh", self.refresh)
+        if Table.from_input(as_dense(X)).n_rows == 0:
+            return self
+        before = self._state
+        batch = read_batch(X, y, sensitive_features, sample_weight)
+        window = add_batch(before.window, batch, most, before.batches + 1)
+        state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
+        due = state.models is None or state.waiting >= refresh * state.models.n_rows
+        self._take_over(state, build=urgent or due)
+        tell_changes(before, self._state)
+        return self
+
+    def forget(self, keep: int) -> Any:
+        """Drop all but the last rows from the window and build models of these.
+
+        Parameters
+        ----------
+        keep : int
+            How many rows to keep, such as those since drift was told.
+
+        Returns
+        -------
+        self
+        """
+        keep = check_count("keep", keep, 1, _MOST_ROWS)
+        if self._state.window is not None:
+            state = replace(self._state, window=last_rows(self._state.window, keep), pools={})
+            self._take_over(state, build=True)
+        return self
+
+    @property
+    def models_(self) -> ValuationModels | None:
+        """The models; None until they could learn."""
+        return self._state.models
+
+    @property
+    def n_rows_(self) -> int:
+        """How many rows the window holds."""
+        return 0 if self._state.window is None else self._state.window.n_rows
+
+    @property
+    def waits_for_(self) -> str:
+        """What must come before the rows in the window can be learnt; empty if nothing must."""
+        window = self._state.window
+        return "a first batch" if window is None else what_is_lacking(window, self.kinds)
+
+    @property
+    def drift_(self) -> pd.DataFrame:
+        """Every look for drift, a row for each variable.
+
+        `loss` is what models doubted of labels that they had not learnt, on average over `rows`, up to
+        `batch`; `expected` is what they doubted out of bag; `statistic` is the difference in standard errors.
+        Of all looks at rows that have not changed, about 1 in 1,000 at most has `drift` in any variable.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            [vars(check) for check in self._state.checks], columns=list(Check.__dataclass_fields__)
+        )
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write the rows, the models and all else into a directory, whole or not at all.
+
+        Parameters
+        ----------
+        directory : path-like
+            A new one, an empty one, or one that holds such a state and nothing else, which is replaced.
+        """
+        from fado.valuation.online._saved import write
+
+        write(self, self._state, directory)
+
+    @classmethod
+    def load(
+        cls,
+        directory: str | os.PathLike[str],
+        *,
+        estimators: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> OnlineEntropy:
+        """Read what `save` wrote: it goes on as if it had never been away, bit for bit.
+
+        Parameters
+        ----------
+        directory : path-like
+            Where it stands. No code from it is run.
+        estimators : estimator or list of estimators, optional
+            Those that it was made with, if it was with any: they are not saved.
+        n_jobs, progress
+            As in the constructor.
+
+        Raises
+        ------
+        ValueError
+            If it is no saved state, or a file is missing, damaged or another's; the sentence names the file.
+        """
+        from fado.valuation.online._saved import read
+
+        settings, state, seed = read(directory, estimators)
+        online = cls(estimators, **settings, random_state=seed, n_jobs=n_jobs, progress=progress)
+        online._known = state
+        if seed is not None:
+            online.seed_ = seed
+        return online
+
+    @property
+    def _state(self) -> State:
+        state: State = self.__dict__.get("_known", State())
+        return state
+
+    def _take_over(self, state: State, *, build: bool) -> None:
+        """Build models, if it is time and there is enough, and only then change anything."""
+        seed = getattr(self, "seed_", None)
+        seed = seed_from(self.random_state) if seed is None else seed
+        if build and state.window is not None and not what_is_lacking(state.window, self.kinds):
+            state = rebuilt(state, state.window, self._valuator(seed))
+        self.seed_, self._known = seed, state
+
+    def _valuator(self, seed: int) -> OutOfBagEntropy:
+        return OutOfBagEntropy(
+            self.estimators,
+            n_bags=self.n_bags,
+            z_sees_target=self.z_sees_target,
+            z_exclude=self.z_exclude,
+            kinds=self.kinds,
+            random_state=seed,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            keep_models=True,
+        )
+
+    def _variables(self, table: Table, sensitive_features: Any) -> list[str]:
+        """Name the variables: those of the window or, before there is one, those of the rows at hand."""
+        window = self._state.window
+        if window is not None:
+            return [column.name for column in window.sources]
+        return [TARGET, *(column.name for column, _ in protected_columns(sensitive_features, table))]
+
+
+def _unknown(table: Table, variables: Sequence[str]) -> Valuation:
+    """Give the valuation of rows of which nothing is known."""
+    unknown = {name: np.full(table.n_rows, np.nan) for name in variables}
+    counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in variables}
+    return Valuation(unknown, unknown, counts, unknown, unknown).with_rows(table.index, None)
