@@ -96,6 +96,26 @@ class Inputs:
         """What each row counts; 1 if nobody says."""
         return np.ones(self.n_rows) if self.weight is None else self.weight
 
+    def hidden_columns(
+        self, exclude: Sequence[str], seen: Sequence[str] | None = None
+    ) -> dict[str, list[str]]:
+        """Give the columns that each attribute's models must not see: those it was made from, and `exclude`.
+
+        Parameters
+        ----------
+        exclude : sequence of str
+            Columns, or patterns of columns, that the user names by `--exclude`.
+        seen : sequence of str, optional
+            The features that models see at all; None is all of them.
+        """
+        there = self.features.column_names
+        by_hand = columns_named(there, exclude, "--exclude", self.name)
+        seen = there if seen is None else seen
+        return {
+            name: [column for column in dict.fromkeys([*by_hand, *sources]) if column in seen]
+            for name, sources in self.sources.items()
+        }
+
     @cached_property
     def attributes(self) -> tuple[Variable, ...]:
         """The protected attributes, encoded."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import typer
+from sklearn.base import clone
 
 from fado._files import replacing
 from fado.cli._errors import in_sentences
@@ -21,6 +22,7 @@ from fado.cli._options import (
     Alpha,
     Data,
     Drop,
+    Exclude,
     Jobs,
     MinGroupSize,
     Out,
@@ -81,6 +83,7 @@ def generate(
         ),
     ] = None,
     positive: Positive = None,
+    exclude: Exclude = None,
     drop: Drop = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,
@@ -104,9 +107,12 @@ def generate(
     utility = LinearUtility(chosen)
     if valuation is not None:
         utility = utility_of("linear", chosen, [*inputs.protected], valuation)
+    valuator = OutOfBagEntropy(
+        z_exclude=inputs.hidden_columns(exclude or []), random_state=seed, n_jobs=jobs, progress=True
+    )
     sampler = UtilityAwareOverSampler(
         utility,
-        _valuator(inputs, seed, jobs),
+        valuator,
         strength=strength,
         method=method,
         pos_label=inputs.positive,
@@ -127,7 +133,7 @@ def generate(
     write_table(made, out)
     _print_rates(inputs, sampler)
     if report is not None:
-        figures = _report(inputs, utility, strength, least, seed, jobs)
+        figures = _report(inputs, utility, valuator, strength, least, seed, jobs)
         with replacing(report) as temporary:
             temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
@@ -143,20 +149,6 @@ def generate(
     )
     n_made = int(sampler.synthetic_.sum())
     print(f"{inputs.n_rows:,} rows and {n_made:,} made ones, marked in {MARK!r}, written to {out}")
-
-
-def _valuator(inputs: Inputs, seed: int, jobs: int | None) -> OutOfBagEntropy:
-    """Value rows as `fado value` does: models of an attribute see no column that it was made from."""
-    there = inputs.features.column_names
-    return OutOfBagEntropy(
-        z_exclude={
-            name: [source for source in sources if source in there]
-            for name, sources in inputs.sources.items()
-        },
-        random_state=seed,
-        n_jobs=jobs,
-        progress=True,
-    )
 
 
 def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Rows, protected: Sequence[str]) -> pa.Table:
@@ -225,7 +217,13 @@ def _rate(positives: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]) ->
 
 
 def _report(
-    inputs: Inputs, utility: Any, strength: float, min_group_size: int, seed: int, jobs: int | None
+    inputs: Inputs,
+    utility: Any,
+    valuator: OutOfBagEntropy,
+    strength: float,
+    min_group_size: int,
+    seed: int,
+    jobs: int | None,
 ) -> dict[str, Any]:
     """Hold rows out, and compare: made rows with real ones, and what models learn from them."""
     from fado.cli._training_sets import METRICS, compare_interventions
@@ -246,11 +244,11 @@ def _report(
         *given[0], judge=given[1], pos_label=inputs.positive, random_state=seed, n_jobs=jobs
     )
     training, judged = (read_problem(*own, pos_label=inputs.positive) for own in given)
-    valuation = _valuator(inputs, seed, jobs).fit(given[0][0], given[0][1], sensitive_features=given[0][2])
+    valuation = clone(valuator).fit(*given[0][:2], sensitive_features=given[0][2]).valuation_
     compared = compare_interventions(
         training,
         judged,
-        valuation.valuation_,
+        valuation,
         utility=utility,
         strength=strength,
         min_group_size=min_group_size,

@@ -16,7 +16,7 @@ from fado._messages import closest_names, list_names
 from fado._validation import check_count, check_share
 from fado.active import DEFAULT_ALPHA, UtilityQuery
 from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, columns_named, read_inputs
+from fado.cli._inputs import Inputs, read_inputs
 from fado.cli._options import Bags, Drop, Exclude, Jobs, Out, Protected, Seed, Target
 from fado.cli._summary import print_settings, print_table
 from fado.cli._tables import check_output, write_table
@@ -104,13 +104,9 @@ def query(
     seen = [name for name in inputs.features.column_names if name in rows.column_names and name != cost]
     if not seen:
         raise ValueError("The pool has none of the columns that models could learn from: check its names.")
-    by_hand = columns_named(inputs.features.column_names, exclude or [], "--exclude", target)
     settings: dict[str, Any] = {} if bags is None else {"n_bags": bags}
     valuator = OutOfBagEntropy(
-        z_exclude={
-            name: [column for column in dict.fromkeys([*by_hand, *sources]) if column in seen]
-            for name, sources in inputs.sources.items()
-        },
+        z_exclude=inputs.hidden_columns(exclude or [], seen),
         random_state=seed,
         n_jobs=jobs,
         progress=True,

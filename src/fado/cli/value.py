@@ -16,7 +16,7 @@ from fado._messages import list_names
 from fado.cli._effects import print_effects, print_lines, print_meanings
 from fado.cli._elsewhere import read_elsewhere
 from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, columns_named, read_inputs
+from fado.cli._inputs import Inputs, read_inputs
 from fado.cli._new_rows import check_room_for_models, models_stand_in, print_kept_models, value_new_rows
 from fado.cli._options import (
     Bags,
@@ -160,7 +160,7 @@ def value(
             name,
             **{setting: own for setting, own in {**metrics, "n_bags": bags}.items() if own is not None},
             **({} if models is None else {"keep_models": True}),
-            z_exclude=_kept_from_models(inputs, exclude or []),
+            z_exclude=inputs.hidden_columns(exclude or []),
             random_state=seed or 0,
             n_jobs=jobs,
             progress=True,
@@ -256,16 +256,6 @@ def _writable(valuation: Valuation, out: Path) -> Valuation:
     if out.suffix.lower() != ".csv" or all(scale.is_unit for scale in valuation.scales.values()):
         return valuation
     return Valuation.from_values({name: valuation[name] for name in valuation.variables})
-
-
-def _kept_from_models(inputs: Inputs, exclude: list[str]) -> dict[str, list[str]]:
-    """Keep from each attribute's models the columns it was made from, and what the user names."""
-    there = inputs.features.column_names
-    by_hand = columns_named(there, exclude, "--exclude", inputs.name)
-    return {
-        name: list(dict.fromkeys([*by_hand, *(source for source in sources if source in there)]))
-        for name, sources in inputs.sources.items()
-    }
 
 
 def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, list[str]]) -> None:
