@@ -142,7 +142,8 @@ def test_categories_against_categories_have_a_penalty_of_their_own():
 @pytest.mark.parametrize("form", ["direct", "backward"])
 def test_effects_are_finite_differences(model, form):
     slopes = np.random.default_rng(1).normal(size=(M, 3))
-    effects = {"direct": direct_effects, "backward": backward_effects}[form](model.trees, model.rows, slopes)
+    told = {"direct": direct_effects, "backward": backward_effects}[form](model.trees, model.rows, slopes)
+    effects = told.of_rows
     assert effects.shape == (N, 3)
     for row in range(0, N, 37):
         expected = model.difference(row, fixed=form == "direct") @ slopes

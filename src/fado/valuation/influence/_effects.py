@@ -17,7 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GrownTree", "TrainingRows", "backward_effects", "direct_effects", "initial_score", "leaf_values"]
+__all__ = [
+    "GrownTree",
+    "LeafResponse",
+    "RowEffects",
+    "TrainingRows",
+    "backward_effects",
+    "direct_effects",
+    "initial_score",
+    "leaf_values",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Leaves = npt.NDArray[np.int32]
@@ -75,6 +84,54 @@ class TrainingRows:
     l1: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class LeafResponse:
+    """How metrics respond to one more unit of weight on a row in each leaf of a tree.
+
+    Parameters
+    ----------
+    pulls : ndarray of shape (n_leaves, n_metrics)
+        By how much metrics fall per unit of what the row adds to the leaf's gradient.
+    thetas : ndarray of shape (n_leaves,)
+        The leaf's value over the rate.
+    active : ndarray of bool or None
+        Where the L1 penalty lets a gradient count; None is everywhere.
+    """
+
+    pulls: FloatArray
+    thetas: FloatArray
+    active: npt.NDArray[np.bool_] | None
+
+    def moves(self, first: FloatArray, second: FloatArray, leaves: Leaves) -> FloatArray:
+        """Give what rows add to their leaves' gradients, at the leaves' values."""
+        second = second * self.thetas[leaves]
+        return second + (first if self.active is None else first * self.active[leaves])
+
+    def add(self, sums: FloatArray, moves: FloatArray, leaves: Leaves) -> None:
+        """Add to the rows' effects what comes of their moves."""
+        for k in range(sums.shape[1]):
+            sums[:, k] -= moves * self.pulls[:, k][leaves]
+
+
+@dataclass(frozen=True, eq=False)
+class RowEffects:
+    """What one model tells of its training rows, and all that tells the same of other rows.
+
+    Parameters
+    ----------
+    of_rows : ndarray of shape (n_training, n_metrics)
+        Each training row's effect, per unit of its weight.
+    responses : tuple of LeafResponse or None
+        One per tree, in the order in which they were grown; None for a tree that splits nothing.
+    of_initial : ndarray of shape (2, n_metrics)
+        What one more row of each label, the negative first, does through the initial score.
+    """
+
+    of_rows: FloatArray
+    responses: tuple[LeafResponse | None, ...]
+    of_initial: FloatArray
+
+
 def initial_score(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> float:
     """Give the log-odds of the labels' mean."""
     mean = _mean_label(positive, weights)
@@ -86,7 +143,7 @@ def _mean_label(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> 
     return float(np.clip(np.average(positive, weights=weights), _LEAST_MEAN, 1.0 - _LEAST_MEAN))
 
 
-def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> FloatArray:
+def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
     """Give each training row's effect on metrics, with the scores before each tree held fixed.
 
     Parameters
@@ -100,24 +157,26 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
 
     Returns
     -------
-    ndarray of shape (n_training, n_metrics)
-        Per unit of a row's weight.
+    RowEffects
     """
     effects = np.zeros((len(rows.positive), slopes.shape[1]))
     scores = np.full(len(rows.positive), rows.initial)
+    responses: list[LeafResponse | None] = []
     for tree in trees:
         if len(tree.values) == 1:
             scores += tree.values[0]
+            responses.append(None)
             continue
         leaves = tree.read_training()
         step = _Step(tree, rows, scores, leaves)
-        pull = _sum_by_leaf(slopes, tree.read_judged(), len(tree.values))
-        step.add_moves(effects, pull)
+        response = step.respond(_sum_by_leaf(slopes, tree.read_judged(), len(tree.values)))
+        step.add_moves(effects, response)
+        responses.append(response)
         scores += tree.values[leaves]
-    return effects
+    return RowEffects(effects, tuple(responses), np.zeros((2, slopes.shape[1])))
 
 
-def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> FloatArray:
+def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
     """Give each training row's effect on metrics, with the trees' structure alone held fixed.
 
     Parameters and result are those of `direct_effects`.
@@ -125,21 +184,27 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
     n_rows, n_metrics = len(rows.positive), slopes.shape[1]
     effects, later = np.zeros((n_rows, n_metrics)), np.zeros((n_rows, n_metrics))
     scores = np.full(n_rows, rows.initial)
+    responses: list[LeafResponse | None] = []
     for tree in trees:
         scores += tree.values[tree.read_training()]
     for tree in reversed(trees):
         leaves = tree.read_training()
         scores -= tree.values[leaves]
         if len(tree.values) == 1:
+            responses.append(None)
             continue
         step = _Step(tree, rows, scores, leaves)
         n_leaves = len(tree.values)
         pull = _sum_by_leaf(slopes, tree.read_judged(), n_leaves) + _sum_by_leaf(later, leaves, n_leaves)
-        step.add_moves(effects, pull)
-        step.add_later(later, pull)
+        response = step.respond(pull)
+        step.add_moves(effects, response)
+        step.add_later(later, response)
+        responses.append(response)
+    of_initial = np.zeros((2, n_metrics))
     if rows.from_average:
-        effects += _moves_of_average(rows)[:, np.newaxis] * (slopes.sum(axis=0) + later.sum(axis=0))
-    return effects
+        of_initial = np.multiply.outer(_moves_of_average(rows), slopes.sum(axis=0) + later.sum(axis=0))
+        effects += of_initial[rows.positive.astype(np.intp)]
+    return RowEffects(effects, tuple(reversed(responses)), of_initial)
 
 
 class _Step:
@@ -160,24 +225,19 @@ class _Step:
         self._theta = tree.values / rows.rate
         self._active = None if rows.l1 == 0 else np.abs(gradients) > rows.l1
 
-    def add_moves(self, effects: FloatArray, pull: FloatArray) -> None:
-        """Add how far one more unit of each row's weight moves its leaf, times what the leaf moves."""
-        moved = self._of_rows(self._gradient, self._hessian)
-        self._add(effects, moved, pull)
+    def respond(self, pull: FloatArray) -> LeafResponse:
+        """Say how metrics respond to rows in each leaf, by how they change with the leaf's value."""
+        return LeafResponse(pull * self._scale[:, np.newaxis], self._theta, self._active)
 
-    def add_later(self, later: FloatArray, pull: FloatArray) -> None:
+    def add_moves(self, effects: FloatArray, response: LeafResponse) -> None:
+        """Add how far one more unit of each row's weight moves its leaf, times what the leaf moves."""
+        response.add(effects, response.moves(self._gradient, self._hessian, self._leaves), self._leaves)
+
+    def add_later(self, later: FloatArray, response: LeafResponse) -> None:
         """Add how far each row's own score moves its leaf, times what the leaf moves."""
         curvature = self._hessian * (1.0 - 2.0 * self._p)
-        self._add(later, self._weighted(self._of_rows(self._hessian, curvature)), pull)
-
-    def _of_rows(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        second = second * self._theta[self._leaves]
-        return second + (first if self._active is None else first * self._active[self._leaves])
-
-    def _add(self, sums: FloatArray, moved: FloatArray, pull: FloatArray) -> None:
-        scaled = pull * self._scale[:, np.newaxis]
-        for k in range(sums.shape[1]):
-            sums[:, k] -= moved * scaled[:, k][self._leaves]
+        moves = self._weighted(response.moves(self._hessian, curvature, self._leaves))
+        response.add(later, moves, self._leaves)
 
     def _weighted(self, numbers: FloatArray) -> FloatArray:
         return numbers if self._weights is None else numbers * self._weights
@@ -216,10 +276,10 @@ def _sums(leaves: Leaves, numbers: FloatArray, n_leaves: int) -> FloatArray:
 
 
 def _moves_of_average(rows: TrainingRows) -> FloatArray:
-    """Give how far one more unit of each row's weight moves the initial score."""
+    """Give how far one more row of each label, the negative first, moves the initial score."""
     mean = _mean_label(rows.positive, rows.weights)
     total = len(rows.positive) if rows.weights is None else rows.weights.sum()
-    return (rows.positive - mean) / (total * mean * (1.0 - mean))
+    return (np.array([0.0, 1.0]) - mean) / (total * mean * (1.0 - mean))
 
 
 def _check_values(values: FloatArray, expected: FloatArray) -> None:

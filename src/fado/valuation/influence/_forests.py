@@ -22,6 +22,7 @@ from fado.valuation.influence._effects import (
     direct_effects,
     initial_score,
 )
+from fado.valuation.influence._new_rows import KeptModel
 
 __all__ = ["FORMS", "Fold", "Forests", "deal_folds", "judged_fold"]
 
@@ -124,14 +125,22 @@ class Forests:
         """Whether no tree of any model splits anything."""
         return all(tree.n_leaves == 1 for forest in self._forests for tree in forest.trees)
 
-    def read_effects(self, slopes: FloatArray, form: str) -> Iterable[FloatArray]:
-        """Give the effects of each fold's rows on metrics with such slopes, one fold after the other."""
+    def read_effects(self, slopes: FloatArray, form: str) -> Iterable[tuple[FloatArray, KeptModel]]:
+        """Give the effects of each fold's rows on metrics with such slopes, one fold after the other.
 
-        def read(task: tuple[Fold, tuple[Trees, TrainingRows]], shared: Any, stop: Any) -> FloatArray:
-            fold, (trees, rows) = task
-            return FORMS[form](trees, rows, slopes[fold.judged])
+        With them comes what is left of the fold's model without its rows.
+        """
 
-        yield from self._executor.run(read, list(zip(self._folds, self.read_trees(), strict=True)))
+        def read(
+            task: tuple[Fold, Forest, tuple[Trees, TrainingRows]], shared: Any, stop: Any
+        ) -> tuple[FloatArray, KeptModel]:
+            fold, forest, (trees, rows) = task
+            told = FORMS[form](trees, rows, slopes[fold.judged])
+            return told.of_rows, KeptModel.of(forest, rows.initial, told)
+
+        yield from self._executor.run(
+            read, list(zip(self._folds, self._forests, self.read_trees(), strict=True))
+        )
 
     def read_trees(self) -> list[tuple[Trees, TrainingRows]]:
         """Give each fold's trees, ready to tell who falls into which leaf, and the rows that they learnt."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
 from fado._messages import warn_user
 from fado._progress import tracked
@@ -22,6 +23,7 @@ from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
 from fado.valuation.influence._estimator import class_factors, readable_estimator
 from fado.valuation.influence._forests import FORMS, Forests, deal_folds, judged_fold
+from fado.valuation.influence._new_rows import EffectModels
 from fado.valuation.influence._slopes import metric_slopes
 
 __all__ = ["TreeInfluence"]
@@ -69,6 +71,9 @@ class TreeInfluence(BaseValuator):
         How many models are grown and read side by side; None uses every core. It never changes a value.
     progress : bool, default=False
         Whether to show a progress bar.
+    keep_models : bool, default=False
+        Whether to keep what `value` needs for rows that were not there: trees and sums over their leaves,
+        none of the rows.
 
     Attributes
     ----------
@@ -78,6 +83,8 @@ class TreeInfluence(BaseValuator):
         label.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
+    models_ : EffectModels
+        What `value` asks, with `keep_models`.
 
     Examples
     --------
@@ -108,6 +115,7 @@ class TreeInfluence(BaseValuator):
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        keep_models: bool = False,
     ) -> None:
         self.estimator = estimator
         self.performance = performance
@@ -118,6 +126,7 @@ class TreeInfluence(BaseValuator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+        self.keep_models = keep_models
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -147,15 +156,80 @@ class TreeInfluence(BaseValuator):
             judged, [fold.judged for fold in folds], scores, self.performance, self.fairness, self.max_fpr
         )
         sums = _Sums(problem.n_rows, slopes.shape[1])
-        read = forests.read_effects(slopes, self.form)
-        for fold, effects in zip(
-            folds, tracked(read, len(folds), what="models read", show=self.progress), strict=True
-        ):
+        read = tracked(
+            forests.read_effects(slopes, self.form), len(folds), what="models read", show=self.progress
+        )
+        kept = []
+        for fold, (effects, model) in zip(folds, read, strict=True):
             per_unit = effects if factors is None else effects * factors[fold.rows, np.newaxis]
             sums.add(fold.rows, per_unit)
+            kept.append(model)
         settings = {"judged": judged.n_rows} if judge is not None else {"n_bags": int(self.n_bags)}
         agreement = np.where(judged.positive, scores, 1.0 - scores) if judge is None else None
-        return self._valuation(problem, sums, agreement, settings, estimator, seed)
+        valuation = self._valuation(problem, sums, agreement, settings, estimator, seed)
+        if self.keep_models:
+            self.models_ = EffectModels(
+                problem,
+                kept,
+                _factors_by_label(factors, problem.labels.is_positive),
+                valuation.scales,
+                valuation.provenance,
+                n_workers(self.n_jobs),
+            )
+        elif hasattr(self, "models_"):
+            del self.models_
+        return valuation
+
+    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+        """Value rows that were not there by what adding them to the training rows would do.
+
+        A value is the effect of one more such row, of weight 1, on the same metrics and scale as the values
+        of the training rows; a copy of a training row has that row's own value. Without `judge` each training
+        row's value sums what all models but one tell, as one had not seen it; a new row's is the mean of what
+        that sum would be, over which of the models it is.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The rows. Columns are found by name, in any order; levels that were not there are missing.
+        y : array-like of shape (n_rows,), optional
+            Their labels. Without them a value is what can be expected: the effects at either label, weighed
+            by the mean probability that the models give to it.
+        sensitive_features : optional
+            Taken so that one valuator can stand for the other; effects do not depend on a row's own group.
+
+        Returns
+        -------
+        Valuation
+            `standard_error` is over the models. `agreement` is the probability of the label, if it is given,
+            with class weights taken out of it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fado import TreeInfluence
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(4000, 3))
+        >>> group = np.where(X[:, 2] > 0, "b", "a")
+        >>> y = X[:, 0] + X[:, 2] + rng.normal(size=4000) > 1
+        >>> judge = X[2000:], y[2000:], group[2000:]
+        >>> valuator = TreeInfluence(random_state=0, keep_models=True)
+        >>> fitted = valuator.fit(X[:2000], y[:2000], sensitive_features=group[:2000], judge=judge)
+        >>> again = valuator.value(X[:2000], y[:2000])
+        >>> bool(np.allclose(again["z"], valuator.valuation_["z"]))
+        True
+        >>> expected = valuator.value(X[:2000])  # without labels
+        >>> bool(np.ptp(expected["z"]) < np.ptp(again["z"]))
+        True
+        """
+        check_is_fitted(self, "valuation_")
+        models: EffectModels | None = getattr(self, "models_", None)
+        if models is None:
+            raise ValueError(
+                "`TreeInfluence` has kept no models to value new rows by: set `keep_models=True` and call "
+                "`fit` again."
+            )
+        return models.value(X, y, sensitive_features)
 
     def _valuation(
         self,
@@ -213,6 +287,13 @@ class _Sums:
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.maximum(self._squares - self.total**2 / n, 0.0) / (n - 1.0)
             return np.where(n > 1, np.sqrt(n * spread), np.nan)
+
+
+def _factors_by_label(factors: FloatArray | None, positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Give what class weights make of a row of each label, the negative first."""
+    if factors is None:
+        return 1.0, 1.0
+    return float(factors[~positive][0]), float(factors[positive][0])
 
 
 def _product(weights: FloatArray | None, factors: FloatArray | None) -> FloatArray | None:
