@@ -12,6 +12,7 @@ from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, protected_columns, target_column, weights_of
 from fado.tabular._groups import Groups, group_rows, warn_of_missing
+from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, positive_code
 from fado.tabular._open import open_table
@@ -20,6 +21,10 @@ from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
 from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
+from fado.tabular._smallest import SmallestRows
+from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, open_source
+from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector, scan_levels
+from fado.tabular._strata import SMALL_STRATUM, StrataCounter
 from fado.tabular._table import Table, one_hot
 from fado.tabular._variables import MISSING, TARGET, Kind, Variable, check_learnable, variable_from
 
@@ -27,13 +32,22 @@ __all__ = [
     "ENDINGS",
     "MIN_GROUP_SIZE",
     "MISSING",
+    "MOST_LEVELS",
     "SMALL_SHARE",
+    "SMALL_STRATUM",
     "TARGET",
     "Column",
     "Groups",
     "Kind",
     "Labels",
+    "LargestUnit",
+    "LevelsCollector",
     "Problem",
+    "SmallestRows",
+    "Source",
+    "SourceFile",
+    "SourcePart",
+    "StrataCounter",
     "Table",
     "Variable",
     "attribute_columns",
@@ -44,7 +58,9 @@ __all__ = [
     "columns_equal_to",
     "columns_that_determine",
     "deal_rows",
+    "deal_small_strata",
     "ending_of",
+    "fold_of",
     "group_rows",
     "is_pattern",
     "join_problems",
@@ -53,12 +69,15 @@ __all__ = [
     "note_features",
     "one_column",
     "one_hot",
+    "open_source",
     "open_table",
     "positive_code",
     "protected_columns",
     "protected_from",
     "read_problem",
     "read_table",
+    "row_hash",
+    "scan_levels",
     "short_name",
     "small_groups",
     "source_column",

@@ -5,13 +5,23 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-__all__ = ["read_csv", "reason_of"]
+__all__ = [
+    "in_own_decimals",
+    "parse_options",
+    "parsing",
+    "read_csv",
+    "reason_of",
+    "separator_of",
+    "with_missing_cells",
+]
 
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 _START = 1 << 16  # bytes that show what separates fields
@@ -37,23 +47,34 @@ def read_csv(path: Path) -> pa.Table:
     Fields are separated by commas; by semicolons or tabs, if the first lines are so, one like the other, and
     not by commas. Numbers of such files may have decimal commas. Only an empty cell is a missing one.
     """
+    separator = separator_of(path)
+    return in_own_decimals(path, separator, lambda decimal_point: _read(path, separator, decimal_point))[0]
+
+
+def separator_of(path: Path) -> str:
+    """Find what separates a file's fields; refuse a file that is no text."""
     size = path.stat().st_size
     if size == 0:
         raise ValueError(f"{str(path)!r} is empty.")
     with path.open("rb") as file:
         start = file.read(_START)
     _check_start(path, start)
-    separator = _separator(path, start.decode("utf-8-sig", errors="replace"), whole=size <= _START)
-    table = _read(path, separator, ".")
-    if separator != "," and _columns_of_numbers(table):
-        table = _read(path, separator, ",")
-        mixed = _columns_of_numbers(table)
-        if mixed:
-            raise ValueError(
-                f"{str(path)!r} writes numbers with decimal commas and with decimal points (column "
-                f"{mixed[0]!r}): save it with points alone."
-            )
-    return table
+    return _separator(path, start.decode("utf-8-sig", errors="replace"), whole=size <= _START)
+
+
+def in_own_decimals(path: Path, separator: str, read: Callable[[str], pa.Table]) -> tuple[pa.Table, str]:
+    """Read a table with decimal points, or commas if its numbers are so; give it, and which they are."""
+    table = read(".")
+    if separator == "," or not _columns_of_numbers(table):
+        return table, "."
+    table = read(",")
+    mixed = _columns_of_numbers(table)
+    if mixed:
+        raise ValueError(
+            f"{str(path)!r} writes numbers with decimal commas and with decimal points (column "
+            f"{mixed[0]!r}): save it with points alone."
+        )
+    return table, ","
 
 
 def reason_of(error: Exception) -> str:
@@ -102,24 +123,38 @@ def _fields(start: str, separator: str, whole: bool) -> int:
 
 def _read(path: Path, separator: str, decimal_point: str) -> pa.Table:
     block = min(path.stat().st_size + 1, _LARGEST_BLOCK)
+    parse, convert = parse_options(separator, decimal_point)
+    with parsing(path):
+        table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=block), parse, convert)
+        table.column_names  # noqa: B018 - which may be no text
+    return with_missing_cells(path, table)
+
+
+def parse_options(
+    separator: str, decimal_point: str
+) -> tuple[pyarrow.csv.ParseOptions, pyarrow.csv.ConvertOptions]:
+    """Give the rules by which lines become fields, and fields entries."""
+    # "NA" in a column of text is a category; only an empty cell is a missing one
+    entries = pyarrow.csv.ConvertOptions(strings_can_be_null=False, decimal_point=decimal_point)
+    return pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True), entries
+
+
+@contextmanager
+def parsing(path: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a file that is being read."""
     try:
-        table = pyarrow.csv.read_csv(
-            path,
-            read_options=pyarrow.csv.ReadOptions(block_size=block),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-            # "NA" in a column of text is a category; only an empty cell is a missing one
-            convert_options=pyarrow.csv.ConvertOptions(
-                strings_can_be_null=False, decimal_point=decimal_point
-            ),
-        )
-        names = table.column_names
+        yield
     except UnicodeDecodeError as error:
         raise ValueError(_encoding(path)) from error
     except (pa.ArrowException, OSError) as error:
         if "invalid UTF8" in str(error):
             raise ValueError(_encoding(path)) from error
         raise ValueError(f"{str(path)!r} cannot be read as CSV: {reason_of(error)}") from error
-    for j, name in enumerate(names):
+
+
+def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
+    """Give a table whose empty cells are missing in columns of text, too."""
+    for j, name in enumerate(table.column_names):
         column = table.column(j)
         if pa.types.is_binary(column.type):
             raise ValueError(_encoding(path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +13,10 @@ from fado._messages import list_names, warn_user
 from fado.tabular._csv import read_csv, reason_of
 from fado.tabular._index import named_index, without_index
 
-__all__ = ["ENDINGS", "ending_of", "read_table"]
+__all__ = ["ENDINGS", "check_distinct", "ending_of", "opened_parquet", "read_table", "tell_index"]
 
 ENDINGS = (".csv", ".parquet")
+_PAGES = 1 << 18  # bytes of a column that are read at once, page by page
 _MAGIC = b"PAR1"  # with which Parquet files begin and end
 
 
@@ -31,15 +34,10 @@ def read_table(path: Path) -> pa.Table:
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is not a file.")
     table = read_csv(path) if ending == ".csv" else _read_parquet(path)
-    _check_distinct(path, table.column_names)
+    check_distinct(path, table.column_names)
     if table.num_rows == 0:
         raise ValueError(f"{str(path)!r} has no rows.")
-    index = named_index(table)
-    if index:
-        warn_user(
-            f"The index {list_names([repr(name) for name in index])} of the pandas table in {str(path)!r} is "
-            "read as a column: leave it out if models must not see it."
-        )
+    tell_index(path, named_index(table))
     return without_index(table)
 
 
@@ -51,7 +49,53 @@ def ending_of(path: Path) -> str:
     return ending
 
 
+def tell_index(path: Path, index: Sequence[str]) -> None:
+    """Warn that a pandas table's index, if it has names, is read as columns."""
+    if index:
+        warn_user(
+            f"The index {list_names([repr(name) for name in index])} of the pandas table in {str(path)!r} is "
+            "read as a column: leave it out if models must not see it."
+        )
+
+
+def check_distinct(path: Path, names: list[str]) -> None:
+    """Refuse names that stand for more than one column."""
+    repeated = (
+        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    )
+    if repeated:
+        called = list_names([repr(name) for name in repeated])
+        raise ValueError(f"{str(path)!r} has more than one column called {called}: rename them.")
+
+
+@contextmanager
+def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
+    """Open a Parquet file for reading, and say in one sentence what is wrong with it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    page_by_page : bool
+        Whether to hold little more of a row group in memory than the rows that are asked for.
+    """
+    _check_magic(path)
+    buffers = {"pre_buffer": False, "buffer_size": _PAGES} if page_by_page else {}
+    try:
+        with pyarrow.parquet.ParquetFile(path, **buffers) as opened:
+            check_distinct(path, opened.schema_arrow.names)
+            yield opened
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {reason_of(error)}") from error
+
+
 def _read_parquet(path: Path) -> pa.Table:
+    with opened_parquet(path) as opened:
+        return opened.read()
+
+
+def _check_magic(path: Path) -> None:
+    """Refuse what is no Parquet file, or only the beginning of one."""
     size = path.stat().st_size
     if size == 0:
         raise ValueError(f"{str(path)!r} is empty.")
@@ -68,18 +112,3 @@ def _read_parquet(path: Path) -> pa.Table:
             f"{str(path)!r} cannot be read as Parquet: its end is missing; it is still being written, or was "
             "cut off."
         )
-    try:
-        with pyarrow.parquet.ParquetFile(path) as opened:
-            _check_distinct(path, opened.schema_arrow.names)
-            return opened.read()
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {reason_of(error)}") from error
-
-
-def _check_distinct(path: Path, names: list[str]) -> None:
-    repeated = (
-        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    )
-    if repeated:
-        called = list_names([repr(name) for name in repeated])
-        raise ValueError(f"{str(path)!r} has more than one column called {called}: rename them.")

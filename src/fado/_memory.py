@@ -1,0 +1,138 @@
+"""Memory: how much is free, how much a process has taken, and sizes as people write them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from numbers import Integral
+from pathlib import Path
+
+__all__ = ["format_memory", "free_memory", "parse_memory", "peak_resident"]
+
+_LEAST = 10**6  # fewer bytes are a slip: the unit was forgotten
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", re.IGNORECASE)
+_RECLAIMED = {"memory.max": "inactive_file", "memory.limit_in_bytes": "total_inactive_file"}
+_USED = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_in_bytes"}
+
+
+def parse_memory(size: str | int, name: str = "memory") -> int:
+    """Give a size in bytes, or say what is wrong with it; GB is 10^9 bytes, GiB 2^30.
+
+    Parameters
+    ----------
+    size : str or int
+        A number and a unit, or bytes.
+    name : str
+        What the setting is called.
+
+    Examples
+    --------
+    >>> parse_memory("4GB"), parse_memory("500 MB"), parse_memory("2GiB")
+    (4000000000, 500000000, 2147483648)
+    >>> parse_memory("4")
+    Traceback (most recent call last):
+        ...
+    ValueError: `memory` must be a size with its unit, such as '4GB' or '500MB', got '4'.
+    """
+    if isinstance(size, bool) or not isinstance(size, str | Integral):
+        raise TypeError(f"`{name}` must be a size such as '4GB', or a whole number of bytes, got {size!r}.")
+    if isinstance(size, str):
+        read = _SIZE.fullmatch(size)
+        if read is None or read[2].upper() not in _UNITS:
+            raise ValueError(
+                f"`{name}` must be a size with its unit, such as '4GB' or '500MB', got {size!r}."
+            )
+        n_bytes = round(float(read[1]) * _UNITS[read[2].upper()])
+    else:
+        n_bytes = int(size)
+    if n_bytes < _LEAST:
+        raise ValueError(f"`{name}` must be at least 1MB, got {size!r}.")
+    return n_bytes
+
+
+def format_memory(n_bytes: float) -> str:
+    """Give a number of bytes as people write it.
+
+    Examples
+    --------
+    >>> format_memory(3_450_000_000), format_memory(12_000_000), format_memory(800)
+    ('3.5 GB', '12 MB', '800 B')
+    """
+    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= _UNITS[unit]), "B")
+    number = n_bytes / _UNITS[unit]
+    return f"{number:.1f} {unit}" if number < 10 and unit != "B" else f"{number:.0f} {unit}"
+
+
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Give the bytes that this process may still take; None where the system does not tell.
+
+    The least of what the machine has left and what the control groups that the process is in leave it; pages
+    of files that nobody uses count as free.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        Where ``proc`` and ``sys`` lie.
+    """
+    available = _field(root / "proc/meminfo", "MemAvailable")
+    if available is None:
+        return None
+    return min([available * 1024, *_left_to_groups(root)])
+
+
+def peak_resident() -> int | None:
+    """Give the most bytes that this process has held at once; None where the system does not tell."""
+    peak = _field(Path("/proc/self/status"), "VmHWM")  # a child that was just started counts its own alone
+    if peak is not None:
+        return peak * 1024
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _left_to_groups(root: Path) -> list[int]:
+    """List what each control group above this process has left of its limit."""
+    left = []
+    for line in _lines(root / "proc/self/cgroup"):
+        number, controllers, own = line.split(":", 2)
+        if number == "0":
+            top, limit = root / "sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            top, limit = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        place = top / own.lstrip("/")
+        for group in [place, *place.parents]:
+            if group == top.parent:
+                break
+            bound, used = _number(group / limit), _number(group / _USED[limit])
+            if bound is not None and used is not None:
+                unused = _field(group / "memory.stat", _RECLAIMED[limit]) or 0
+                left.append(max(0, bound - max(0, used - unused)))
+    return left
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _number(path: Path) -> int | None:
+    """Read a file of one number; None if it is not there, or says "max"."""
+    lines = _lines(path)
+    return int(lines[0]) if lines and lines[0].isdigit() else None
+
+
+def _field(path: Path, name: str) -> int | None:
+    """Read the number behind a name, one of which stands on each line."""
+    for line in _lines(path):
+        words = line.replace(":", " ").split()
+        if len(words) > 1 and words[0] == name and words[1].isdigit():
+            return int(words[1])
+    return None

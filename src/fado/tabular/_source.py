@@ -1,0 +1,311 @@
+"""A table in files, read part by part: more rows than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from fado._messages import closest_names
+from fado.tabular._files import ending_of, opened_parquet, tell_index
+from fado.tabular._index import named_index, without_index
+from fado.tabular._source_csv import CsvForm, csv_blocks, open_csv
+from fado.tabular._source_paths import Paths, data_files
+from fado.tabular._source_schema import as_united, united_schema
+
+__all__ = ["LargestUnit", "Source", "SourceFile", "SourcePart", "open_source"]
+
+_SAMPLED_FILES, _SAMPLED_ROWS = 4, 5_000  # that tell how much memory a row takes
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a table.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where it lies.
+    size, modified : int
+        Its bytes, and when it was written, in nanoseconds.
+    n_rows : int or None
+        Its rows; None for a CSV file of more than one block, of which only reading tells.
+    row_groups : tuple of int
+        The rows of each row group of a Parquet file.
+    form : CsvForm or None
+        How a CSV file is written; None for Parquet files, and where there are no rows.
+    """
+
+    path: Path
+    size: int
+    modified: int
+    n_rows: int | None
+    row_groups: tuple[int, ...] = ()
+    form: CsvForm | None = None
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """Rows of one file that are worked on together.
+
+    Parameters
+    ----------
+    number : int
+        From 0 on, in the order of the rows.
+    file : SourceFile
+        Where they lie.
+    row_groups : range or None
+        Which row groups of a Parquet file; None for the whole of a CSV file.
+    first_row : int or None
+        Place of the first in the whole table; None while rows of files before it have not been counted.
+    n_rows : int or None
+        How many there are; None if only reading tells.
+    """
+
+    number: int
+    file: SourceFile
+    row_groups: range | None
+    first_row: int | None
+    n_rows: int | None
+
+
+class LargestUnit(NamedTuple):
+    """The rows that a file gives at once if `Source.blocks` is given no `most_rows`."""
+
+    path: Path
+    n_rows: int
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in files, whose rows stand in the order of the sorted paths. Made by `open_source`.
+
+    Parameters
+    ----------
+    files : tuple of SourceFile
+        All of them, those without rows too.
+    schema : pyarrow.Schema
+        The types that hold what each file has; text is `large_string`.
+    """
+
+    files: tuple[SourceFile, ...]
+    schema: pa.Schema
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are; None while those of a CSV file have not been counted."""
+        known = [file.n_rows for file in self.files if file.n_rows is not None]
+        return sum(known) if len(known) == len(self.files) else None
+
+    @property
+    def about_rows(self) -> int:
+        """How many rows there are, those of long CSV files as the length of their first rows has it."""
+        return sum(
+            round(file.size / file.form.row_bytes) if file.n_rows is None and file.form else file.n_rows or 0
+            for file in self.files
+        )
+
+    def parts(self, most_rows: int) -> tuple[SourcePart, ...]:
+        """Cut the table into parts of whole row groups; a CSV file is one part, an empty file none.
+
+        Parameters
+        ----------
+        most_rows : int
+            That a part has, unless a single row group has more.
+        """
+        parts: list[SourcePart] = []
+        first: int | None = 0
+        for file in self.files:
+            if file.form is not None:
+                parts.append(SourcePart(len(parts), file, None, first, file.n_rows))
+                first = None if first is None or file.n_rows is None else first + file.n_rows
+                continue
+            for groups in _runs(file.row_groups, most_rows):
+                n_rows = sum(file.row_groups[groups.start : groups.stop])
+                parts.append(SourcePart(len(parts), file, groups, first, n_rows))
+                first = None if first is None else first + n_rows
+        return tuple(parts)
+
+    def blocks(
+        self, part: SourcePart, columns: Sequence[str] | None = None, most_rows: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Give the rows of a part, block by block, in the types of the whole table.
+
+        One block is held in memory at a time, and of the file little more.
+
+        Parameters
+        ----------
+        part : SourcePart
+            One of `parts`.
+        columns : sequence of str, optional
+            Those to read; they come in the order of the schema. Without, all.
+        most_rows : int, optional
+            That every block has, but for the last. Without, a block is a row group, or what is read of a CSV
+            file at once.
+        """
+        schema = self._selected(columns)
+        file = part.file
+        _check_unchanged(file)
+        if file.form is not None:
+            found = csv_blocks(file.path, file.form, self.schema, None if columns is None else schema.names)
+        else:
+            found = _parquet_blocks(file, part.row_groups or range(0), schema.names, most_rows)
+        united = (as_united(file.path, table, schema) for table in found if table.num_rows)
+        yield from united if most_rows is None else _in_blocks(united, most_rows)
+
+    def with_rows_counted(self, n_rows: Sequence[int]) -> Source:
+        """Give the table once the rows of its files have been counted.
+
+        Parameters
+        ----------
+        n_rows : sequence of int
+            Of each of `files`.
+        """
+        counted = zip(self.files, n_rows, strict=True)
+        return replace(self, files=tuple(replace(file, n_rows=rows) for file, rows in counted))
+
+    @cached_property
+    def bytes_per_row(self) -> float:
+        """The memory that a row takes in Arrow, as the first rows of a few files have it."""
+        parts = self.parts(1)
+        sampled = parts[:: max(1, len(parts) // _SAMPLED_FILES)][:_SAMPLED_FILES]
+        n_bytes = n_rows = 0
+        for part in sampled:
+            block = next(self.blocks(part, most_rows=_SAMPLED_ROWS))
+            n_bytes, n_rows = n_bytes + block.nbytes, n_rows + block.num_rows
+        return n_bytes / n_rows
+
+    @cached_property
+    def largest_unit(self) -> LargestUnit:
+        """The largest row group, or block of a CSV file, and the memory that it takes, about."""
+        units = [(rows, file) for file in self.files for rows in file.row_groups]
+        units += [(file.form.block_rows, file) for file in self.files if file.form is not None]
+        n_rows, file = max(units, key=lambda unit: unit[0])
+        return LargestUnit(file.path, n_rows, round(n_rows * self.bytes_per_row))
+
+    def _selected(self, columns: Sequence[str] | None) -> pa.Schema:
+        if columns is None:
+            return self.schema
+        for name in columns:
+            if name not in self.schema.names:
+                raise ValueError(f"There is no column {name!r}" + closest_names(name, self.schema.names))
+        return pa.schema([field for field in self.schema if field.name in set(columns)])
+
+
+def open_source(paths: Paths) -> Source:
+    """Open a table in files for reading part by part, or say what is wrong with which file.
+
+    Only what tells of columns and rows is read: the footers of Parquet files, the first blocks of CSV files.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        A file, several, a directory, or a pattern as a shell has it; CSV or Parquet by the ending. Rows stand
+        in the order of the sorted paths. Names that begin with ``_`` or ``.`` are not data.
+
+    Returns
+    -------
+    Source
+        Its columns are those of every file: files that differ in a column, or in whether it holds text or
+        numbers, are refused. Files without rows are passed over. An index that pandas wrote is taken as
+        `read_table` takes it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, ages in {"b": [40.5], "a": [20, 30, 25]}.items():
+    ...         pa.parquet.write_table(pa.table({"age": ages}), f"{folder}/{name}.parquet", row_group_size=2)
+    ...     source = open_source(folder)
+    ...     parts = source.parts(most_rows=1000)
+    ...     [block["age"].to_pylist() for part in parts for block in source.blocks(part)]
+    [[20.0, 30.0], [25.0], [40.5]]
+    >>> [(part.file.path.name, part.row_groups, part.first_row) for part in parts]
+    [('a.parquet', range(0, 2), 0), ('b.parquet', range(0, 1), 3)]
+    """
+    opened = [_opened(path) for path in data_files(paths)]
+    filled = [(file.path, schema) for file, schema in opened if file.n_rows != 0]
+    if not filled:
+        named = repr(str(opened[0][0].path)) + (" and the other files" if len(opened) > 1 else "")
+        raise ValueError(f"There are no rows in {named}.")
+    tables = [(path, schema.empty_table()) for path, schema in filled]
+    index = next(((path, names) for path, table in tables if (names := named_index(table))), None)
+    if index is not None:
+        tell_index(*index)
+    schemas = [(path, without_index(table).schema) for path, table in tables]
+    return Source(tuple(file for file, _ in opened), united_schema(schemas))
+
+
+def _opened(path: Path) -> tuple[SourceFile, pa.Schema]:
+    """Read what tells of a file's columns and rows."""
+    try:
+        state = path.stat()
+        if ending_of(path) == ".csv":
+            form = open_csv(path)
+            n_rows = 0 if form is None else form.n_rows
+            schema = pa.schema([]) if form is None else form.schema
+            return SourceFile(path, state.st_size, state.st_mtime_ns, n_rows, form=form), schema
+        with opened_parquet(path) as parquet:
+            told = parquet.metadata
+            groups = tuple(told.row_group(place).num_rows for place in range(told.num_row_groups))
+            file = SourceFile(path, state.st_size, state.st_mtime_ns, sum(groups), groups)
+            return file, parquet.schema_arrow
+    except OSError as error:
+        raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+
+
+def _check_unchanged(file: SourceFile) -> None:
+    """Refuse a file that is another than when the table was opened."""
+    try:
+        state = file.path.stat()
+    except OSError as error:
+        raise ValueError(f"{str(file.path)!r} cannot be read any more: {error.strerror}.") from error
+    if (state.st_size, state.st_mtime_ns) != (file.size, file.modified):
+        raise ValueError(f"{str(file.path)!r} has changed while the table was read: begin again.")
+
+
+def _parquet_blocks(
+    file: SourceFile, groups: range, names: list[str], most_rows: int | None
+) -> Iterator[pa.Table]:
+    with opened_parquet(file.path, page_by_page=most_rows is not None) as parquet:
+        for group in groups:
+            if most_rows is None:
+                yield parquet.read_row_group(group, columns=names, use_threads=False)
+            else:
+                batches = parquet.iter_batches(most_rows, [group], names, use_threads=False)
+                yield from (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def _in_blocks(tables: Iterable[pa.Table], most_rows: int) -> Iterator[pa.Table]:
+    """Cut and join tables to blocks of so many rows; the last may have fewer."""
+    held: list[pa.Table] = []
+    free = most_rows
+    for table in tables:
+        start = 0
+        while start < table.num_rows:
+            held.append(table.slice(start, free))
+            start += held[-1].num_rows
+            free -= held[-1].num_rows
+            if not free:
+                yield pa.concat_tables(held)
+                held, free = [], most_rows
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _runs(sizes: Sequence[int], most: int) -> Iterator[range]:
+    """Cut row groups into runs of neighbours that have at most so many rows together, or are one."""
+    ends = [0, *accumulate(sizes)]
+    start = 0
+    for stop in range(1, len(sizes) + 1):
+        if stop == len(sizes) or ends[stop + 1] - ends[start] > most:
+            if ends[stop] > ends[start]:
+                yield range(start, stop)
+            start = stop

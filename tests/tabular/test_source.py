@@ -1,0 +1,244 @@
+"""A table in Parquet files, read part by part."""
+
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fado.tabular import open_source, read_table
+
+MIXED = pa.table(
+    {
+        "x": np.arange(10) / 4,
+        "n": pa.array([None if i == 3 else i for i in range(10)], pa.int32()),
+        "sex": pa.array([["f", "m", None][i % 3] for i in range(10)]).dictionary_encode(),
+        "flag": [i % 2 == 0 for i in range(10)],
+    }
+)
+
+
+def written(folder, group=1000, **tables):
+    folder.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        table = table if isinstance(table, pa.Table) else pa.table(table)
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=group)
+    return folder
+
+
+def rows_of(source, most_rows=1000, block=None, columns=None):
+    parts = source.parts(most_rows)
+    return pa.concat_tables([table for part in parts for table in source.blocks(part, columns, block)])
+
+
+@pytest.mark.parametrize("block", [None, 1, 3, 100])
+@pytest.mark.parametrize("most_rows", [1, 4, 1000])
+def test_blocks_of_any_size_hold_the_rows_in_order(block, most_rows, tmp_path):
+    folder = written(tmp_path / "d", 4, b=MIXED.slice(6), a=MIXED.slice(0, 6))
+    source = open_source(folder)
+    assert source.n_rows == source.about_rows == 10
+    assert dict(zip(source.schema.names, map(str, source.schema.types), strict=True)) == {
+        "x": "double",
+        "n": "int32",
+        "sex": "large_string",
+        "flag": "bool",
+    }
+    found = rows_of(source, most_rows, block)
+    assert found.schema == source.schema
+    assert found.to_pydict() == MIXED.to_pydict()
+    if block is not None:
+        parts = source.parts(most_rows)
+        for part in parts:
+            sizes = [table.num_rows for table in source.blocks(part, None, block)]
+            assert sizes[:-1] == [block] * (len(sizes) - 1)
+            assert 0 < sizes[-1] <= block
+
+
+def test_parts_by_hand(tmp_path):
+    folder = written(tmp_path / "d", 3, a={"x": range(10)}, b={"x": range(5)})
+    parts = open_source(folder).parts(6)
+    assert [(p.number, p.file.path.name, p.row_groups, p.first_row, p.n_rows) for p in parts] == [
+        (0, "a.parquet", range(0, 2), 0, 6),
+        (1, "a.parquet", range(2, 4), 6, 4),
+        (2, "b.parquet", range(0, 2), 10, 5),
+    ]
+    assert [part.n_rows for part in open_source(folder).parts(2)] == [3, 3, 3, 1, 3, 2]  # no group is cut
+    assert [part.n_rows for part in open_source(folder).parts(100)] == [10, 5]  # nor files joined
+
+
+def test_any_part_can_be_read_alone(tmp_path):
+    source = open_source(written(tmp_path / "d", 3, a={"x": range(10)}, b={"x": range(10, 15)}))
+    for part in reversed(source.parts(6)):
+        blocks = list(pickle.loads(pickle.dumps(source)).blocks(part))  # as a worker elsewhere has it
+        expected = list(range(part.first_row, part.first_row + part.n_rows))
+        assert pa.concat_tables(blocks)["x"].to_pylist() == expected
+
+
+def test_columns_come_in_the_order_of_the_schema(tmp_path):
+    source = open_source(written(tmp_path / "d", a=MIXED))
+    found = rows_of(source, columns=["flag", "x"])
+    assert found.equals(MIXED.select(["x", "flag"]))
+    with pytest.raises(ValueError, match=r"There is no column 'sxe'; did you mean 'sex'\?"):
+        rows_of(source, columns=["sxe"])
+
+
+def test_one_file_is_as_read_table_reads_it(tmp_path):
+    path = written(tmp_path / "d", a=MIXED) / "a.parquet"
+    assert rows_of(open_source(path)).to_pydict() == read_table(path).to_pydict()
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        (["int32", "int64"], "int64"),
+        (["int8", "int8"], "int8"),
+        (["uint8", "uint16"], "uint16"),
+        (["uint8", "int8"], "int64"),
+        (["int64", "float32"], "double"),
+        (["float32", "float32"], "float"),
+        (["float32", "float64"], "double"),
+        (["float16", "float16"], "double"),
+        (["null", "int16"], "int16"),
+        (["string", "null"], "large_string"),
+        (["null", "null"], "null"),
+        (["bool", "null"], "bool"),
+        (["string", "large_string"], "large_string"),
+    ],
+)
+def test_types_of_files_are_united(types, expected, tmp_path):
+    entries = {"string": ["a", None], "large_string": ["a", None], "bool": [True, None], "null": [None] * 2}
+    tables = [pa.table({"v": pa.array(entries.get(own, [1, None])).cast(own)}) for own in types]
+    source = open_source(written(tmp_path / "d", a=tables[0], b=tables[1]))
+    assert str(source.schema.field("v").type) == expected
+    assert rows_of(source)["v"].to_pylist() == [v for table in tables for v in table["v"].to_pylist()]
+
+
+def test_decimals_are_numbers_and_times_take_the_finest_unit(tmp_path):
+    first = pa.table(
+        {"d": pa.array([1, 2]).cast(pa.decimal128(30, 2)), "t": pa.array([1, 2], pa.timestamp("s"))}
+    )
+    second = pa.table({"d": [0.5], "t": pa.array([1500], pa.timestamp("ms"))})
+    found = rows_of(open_source(written(tmp_path / "d", a=first, b=second)))
+    assert found["d"].to_pylist() == [1.0, 2.0, 0.5]
+    assert [time.microsecond for time in found["t"].to_pylist()] == [0, 0, 500_000]
+
+
+def test_whole_numbers_that_do_not_fit_together_are_refused(tmp_path):
+    tables = {"a": {"id": pa.array([-1], pa.int8())}, "b": {"id": pa.array([2**64 - 1], pa.uint64())}}
+    source = open_source(written(tmp_path / "d", **tables))
+    with pytest.raises(
+        ValueError, match=r"^Column 'id' of '.*b\.parquet' holds uint64 entries that do not fit"
+    ):
+        rows_of(source)
+
+
+def test_differences_are_told_by_file_and_column(tmp_path):
+    folder = written(
+        tmp_path / "d",
+        a={"x": [1], "sex": ["f"]},
+        b={"x": ["1"], "sex": ["f"]},
+        c={"x": [1], "sex": ["f"], "more": [1]},
+        d={"sex": ["f"]},
+    )
+    with pytest.raises(ValueError, match="differ") as caught:
+        open_source(folder)
+    said = str(caught.value).replace(f"{folder}{os.sep}", "")
+    assert said == (
+        "The files differ in their columns: 'c.parquet' has 'more', which 'a.parquet' has not; "
+        "'d.parquet' has no column 'x'; column 'x' holds text in 'b.parquet' and numbers in 'a.parquet'. "
+        "Give them the same columns of the same types, or name only those that belong together."
+    )
+
+
+def test_of_many_differences_the_first_are_told(tmp_path):
+    wide = {f"c{j}": [1] for j in range(20)}
+    with pytest.raises(ValueError, match=r"has no column 'c0', 'c1', 'c2', 'c3', 'c4' and 15 more\. Give"):
+        open_source(written(tmp_path / "d", a=wide | {"x": [1]}, b={"x": [1]}))
+    texts = {f"c{j}": ["a"] for j in range(20)}
+    with pytest.raises(ValueError, match=r"column 'c3' holds text in .* and 16 more\. Give"):
+        open_source(written(tmp_path / "e", a=wide, b=texts))
+
+
+def test_empty_parts_are_passed_over(tmp_path):
+    nothing = pa.table({"other": pa.array([], pa.string())})
+    source = open_source(written(tmp_path / "d", a=nothing, b={"x": [1, 2]}, c=nothing))
+    assert [file.n_rows for file in source.files] == [0, 2, 0]
+    assert [(part.number, part.first_row) for part in source.parts(10)] == [(0, 0)]
+    assert rows_of(source).to_pydict() == {"x": [1, 2]}
+    with pytest.raises(ValueError, match=r"^There are no rows in '.*a\.parquet' and the other files\.$"):
+        open_source(tmp_path / "d" / "[ac].parquet")
+
+
+@pytest.mark.parametrize("cut", [0, 20, 200])
+def test_a_part_that_is_no_parquet_is_named(cut, tmp_path):
+    folder = written(tmp_path / "d", a={"x": [1]}, b={"x": [2]})
+    content = (folder / "b.parquet").read_bytes()
+    (folder / "b.parquet").write_bytes(content[:-cut] if cut else b"x,y\n1,2\n")
+    with pytest.raises(ValueError, match=r"b\.parquet' cannot be read as Parquet: it(s end)? is"):
+        open_source(folder)
+
+
+@pytest.mark.parametrize("block", [None, 100])
+def test_broken_pages_are_told_when_they_are_read(block, tmp_path):
+    rng = np.random.default_rng(0)
+    path = written(tmp_path / "d", a={"x": rng.normal(size=5000)}) / "a.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:40] = b"\xff" * 36
+    path.write_bytes(content)
+    source = open_source(path)
+    with pytest.raises(ValueError, match=r"a\.parquet' cannot be read as Parquet: .*\.$"):
+        rows_of(source, block=block)
+
+
+def test_a_file_that_changed_since_is_refused(tmp_path):
+    source = open_source(written(tmp_path / "d", a={"x": [1]}))
+    written(tmp_path / "d", a={"x": [1, 2]})
+    with pytest.raises(ValueError, match=r"a\.parquet' has changed while the table was read: begin again\."):
+        rows_of(source)
+    (tmp_path / "d" / "a.parquet").unlink()
+    with pytest.raises(ValueError, match=r"a\.parquet' cannot be read any more: No such file"):
+        rows_of(source)
+
+
+def test_repeated_names_are_refused(tmp_path):
+    folder = written(tmp_path / "d", a=pa.table([[1], [2]], names=["x", "x"]))
+    with pytest.raises(ValueError, match=r"a\.parquet' has more than one column called 'x': rename them\."):
+        open_source(folder)
+
+
+def test_an_index_of_pandas_is_taken_as_a_file_alone_is(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index([7, 8]))
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert open_source(tmp_path).schema.names == ["x"]
+    for name in "ab":
+        frame.rename_axis("id").to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.warns(
+        UserWarning, match=r"index 'id' of the pandas table in .*a\.parquet' is read as"
+    ) as told:
+        source = open_source(tmp_path)
+    assert len(told) == 1
+    assert rows_of(source).to_pydict() == {"x": [1.0, 2.0] * 2, "id": [7, 8] * 2}
+
+
+def test_the_memory_of_a_row_and_of_the_largest_row_group(tmp_path):
+    tables = {"a": {"x": np.zeros(1000), "s": ["abcd"] * 1000}, "b": {"x": np.zeros(50), "s": ["abcd"] * 50}}
+    source = open_source(written(tmp_path / "d", 400, **tables))
+    assert source.bytes_per_row == pytest.approx(8 + 8 + 4, rel=0.05)  # number, offset, letters
+    path, n_rows, n_bytes = source.largest_unit
+    assert (path.name, n_rows) == ("a.parquet", 400)
+    assert n_bytes == pytest.approx(400 * 20, rel=0.05)
+
+
+def test_small_blocks_of_a_large_row_group_take_little_memory(tmp_path):
+    n = 2_000_000
+    rng = np.random.default_rng(0)
+    path = written(tmp_path / "d", n, a={f"x{j}": rng.normal(size=n) for j in range(2)}) / "a.parquet"
+    source = open_source(path)
+    before = pa.total_allocated_bytes()
+    most = 0
+    for _ in source.blocks(source.parts(n)[0], most_rows=10_000):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < 0.3 * n * 2 * 8
