@@ -41,6 +41,9 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+NAMES = {name_of(module) for module in MODULES}
+
+
 def imported(path, *, at_once=False):
     """The fado modules that a file imports; `at_once` leaves out what its functions import when called."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -49,7 +52,7 @@ def imported(path, *, at_once=False):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module.split(".")[0] == "fado":
             yield node.module
             below = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (name for name in below if name in {name_of(module) for module in MODULES})
+            yield from (name for name in below if name in NAMES)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "fado")
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         OutOfBagEntropy,
         TreeInfluence,
         Valuation,
+        value_files,
     )
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "explore",
     "find_frontier",
     "load_model",
+    "value_files",
 ]
 
 # Public names and the modules that hold them, imported when first asked for: `import fado` stays quick.
@@ -77,6 +79,7 @@ _HOMES = {
     "explore": "fado.exploration",
     "find_frontier": "fado.experiment",
     "load_model": "fado.models",
+    "value_files": "fado.valuation",
 }
 
 

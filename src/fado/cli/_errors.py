@@ -45,6 +45,14 @@ _OPTIONS = {
     "group_shares": "--shares",
     "diversity": "--diversity",
     "confidence": "--confidence",
+    "memory": "--memory",
+    "train_rows": "--train-rows",
+    "target": "--target",
+    "protected": "--protected",
+    "drop": "--drop",
+    "exclude": "--exclude",
+    "weight": "--weight",
+    "out": "--out",
 }
 
 

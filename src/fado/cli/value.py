@@ -20,11 +20,9 @@ from fado.cli._inputs import Inputs, read_inputs
 from fado.cli._new_rows import check_room_for_models, models_stand_in, print_kept_models, value_new_rows
 from fado.cli._options import (
     Bags,
-    Data,
     Drop,
     Exclude,
     Jobs,
-    Out,
     Performance,
     Positive,
     ProtectedIfTrained,
@@ -35,6 +33,17 @@ from fado.cli._options import (
 )
 from fado.cli._summary import in_shown_order, print_settings, print_table
 from fado.cli._tables import check_output
+from fado.cli._value_files import (
+    DaskOfParts,
+    DataOrParts,
+    DryRun,
+    Memory,
+    OutOrParts,
+    TrainRows,
+    is_beyond_memory,
+    names_several,
+    value_by_files,
+)
 from fado.cli._values import save_values
 from fado.tabular import group_rows
 from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation, make_valuator, valuator_names
@@ -52,8 +61,8 @@ _USELESS = {  # the option of a setting, and why a valuator may not take it
 
 @in_sentences
 def value(
-    data: Data,
-    out: Out,
+    data: DataOrParts,
+    out: OutOrParts,
     target: TargetIfTrained = None,
     protected: ProtectedIfTrained = None,
     positive: Positive = None,
@@ -111,6 +120,10 @@ def value(
             "be new to them; `--target` and `--protected` need not be known then.",
         ),
     ] = None,
+    memory: Memory = None,
+    train_rows: TrainRows = None,
+    dry_run: DryRun = False,
+    dask: DaskOfParts = None,
     seed: SeedIfTrained = None,
     jobs: Jobs = None,
 ) -> None:
@@ -125,7 +138,8 @@ def value(
         "--bags": bags,
         "--groups": groups,
     }
-    if models is not None and from_file is None and models_stand_in(models):
+    in_parts = names_several(data) or dry_run or any(own is not None for own in (memory, train_rows, dask))
+    if models is not None and from_file is None and models_stand_in(models) and not in_parts:
         others = {"--positive": positive, "--weight": weight, "--from-id": from_id, "--seed": seed}
         value_new_rows(
             data, models, out, target=target, protected=protected or [], jobs=jobs, training=trained | others
@@ -134,6 +148,39 @@ def value(
     if target is None or not protected:
         lacking = "--target" if target is None else "--protected"
         raise ValueError(f"Missing option '{lacking}': only models that were kept go without it.")
+    useless = {
+        "--method": None if method == ENTROPY else method,
+        "--algorithm": None if algorithm == "oob" else algorithm,
+        "--ratio": ratio,
+        "--performance": performance,
+        "--groups": groups,
+        "--from": from_file,
+        "--from-id": from_id,
+        "--models": models,
+    }
+    could_be = not any(useless.values()) and out.suffix.lower() != ".csv"
+    if in_parts or (could_be and is_beyond_memory(data)):
+        value_by_files(
+            data,
+            out,
+            target=target,
+            protected=protected,
+            positive=positive,
+            memory=memory,
+            train_rows=train_rows,
+            dry_run=dry_run,
+            dask=dask,
+            settings={
+                "drop": drop or [],
+                "exclude": exclude or [],
+                "weight": weight,
+                "n_bags": bags or 10,
+                "random_state": seed or 0,
+                "n_jobs": jobs,
+            },
+            useless=useless,
+        )
+        return
     if from_file is not None:
         _check_nothing_is_fitted(trained | {"--models": models, "--jobs": jobs})
         check_output(out, [data, from_file])

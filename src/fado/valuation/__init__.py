@@ -7,6 +7,7 @@ from fado.valuation._registry import make_valuator, register_valuator, valuator_
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._scale import Scale
+from fado.valuation.bulk import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.entropy import (
     InBagEntropy,
     OutOfBagEntropy,
@@ -21,6 +22,8 @@ from fado.valuation.shapley import DataShapley, KNNShapley
 __all__ = [
     "BaseValuator",
     "DataShapley",
+    "FilesPlan",
+    "GroupLine",
     "InBagEntropy",
     "KNNShapley",
     "OnlineEntropy",
@@ -39,10 +42,13 @@ __all__ = [
     "forecast_removals",
     "load_models",
     "make_valuator",
+    "plan_files",
     "read_judge",
     "register_valuator",
     "removal_effects",
     "retraining_check",
     "seed_from",
+    "summarise_files",
     "valuator_names",
+    "value_files",
 ]

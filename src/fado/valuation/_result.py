@@ -17,6 +17,7 @@ from fado.valuation._fields import FIELDS
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._scale import EFFECT, ENTROPY, Scale
+from fado.valuation._stored import StoredColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +73,10 @@ class Valuation:
         index: Any = None,
     ) -> None:
         fields = zip(FIELDS, (values, standard_error, counts, agreement, epistemic), strict=True)
-        self._arrays: dict[str, dict[str, npt.NDArray[Any]]] = {
-            field: dict(arrays) for field, arrays in fields if arrays is not None
+        self._arrays: dict[str, Mapping[str, npt.NDArray[Any]]] = {
+            field: arrays if isinstance(arrays, StoredColumns) else dict(arrays)
+            for field, arrays in fields
+            if arrays is not None
         }
         self.scales: dict[str, Scale] = {name: (scales or {}).get(name, ENTROPY) for name in values}
         self.provenance = Provenance() if provenance is None else provenance
@@ -193,7 +196,8 @@ class Valuation:
         return len(self), len(self.variables)
 
     def __len__(self) -> int:
-        return len(self._arrays["values"]["y"])
+        values = self._arrays["values"]
+        return values.n_rows if isinstance(values, StoredColumns) else len(values["y"])
 
     def __repr__(self) -> str:
         how = _shown(self.provenance.algorithm)
@@ -345,7 +349,7 @@ class Valuation:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Valuation:
-        """Read a valuation that `save` wrote.
+        """Read a valuation that `save` or `fado.value_files` wrote.
 
         Nothing that the file says is believed unseen: values lie on the scale that it declares, counts are
         whole, and its description holds what it must.
@@ -353,13 +357,15 @@ class Valuation:
         Parameters
         ----------
         path : path-like
-            The Parquet or CSV file.
+            The Parquet or CSV file; or the directory of values in parts, whose columns are read when they are
+            first asked for.
 
         Raises
         ------
         ValueError
             If the file is none, is damaged, or holds what no valuation does; the message names the file and
-            the column, row and number, or the entry of the description.
+            the column, row and number, or the entry of the description. Also if a directory's values are not
+            finished.
         """
         from fado.valuation._saved import read
 

@@ -22,20 +22,22 @@ from fado.valuation._plain import is_shallow, shorten
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
 from fado.valuation._scale import CLOSENESS, EFFECT, ENTROPY, Scale
+from fado.valuation._stored import StoredColumns, open_one, open_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read", "write"]
+__all__ = ["METADATA_KEY", "About", "read", "read_lazily", "write"]
 
+ENDINGS = (".parquet", ".csv")
 FORMAT = 2
 READABLE = (1, FORMAT)  # format 1 holds entropies, and always the first four fields
-_METADATA_KEY = b"fado.valuation"
+METADATA_KEY = b"fado.valuation"
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 
 
 @dataclass(frozen=True)
-class _About:
+class About:
     """What a file says of its columns."""
 
     variables: list[str]
@@ -56,6 +58,17 @@ class _About:
                 names[field, variable] = name
         return names
 
+    def describe(self) -> bytes:
+        """Give all of it as a file holds it."""
+        content = {
+            "format": FORMAT,
+            "variables": self.variables,
+            "fields": self.fields,
+            "scales": {name: scale.to_dict() for name, scale in self.scales.items()},
+            "metadata": self.provenance.to_dict(),
+        }
+        return json.dumps(content).encode()
+
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     """Write what is known, one column per field and variable."""
@@ -64,7 +77,7 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     import pyarrow.parquet
 
     ending = _ending(path)
-    about = _About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance)
+    about = About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance)
     names = about.column_names()
     if ending == ".csv":
         _check_csv(about)
@@ -75,16 +88,9 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
         check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
     except ValueError as error:
         raise ValueError(f"The valuation cannot be saved: {error}") from error
-    content = {
-        "format": FORMAT,
-        "variables": about.variables,
-        "fields": about.fields,
-        "scales": {name: scale.to_dict() for name, scale in about.scales.items()},
-        "metadata": valuation.metadata,
-    }
     columns = [pa.array(arrays[field][variable]) for field, variable in names]
     table = pa.Table.from_arrays(columns, names=list(names.values())).replace_schema_metadata(
-        {_METADATA_KEY: json.dumps(content).encode()}
+        {METADATA_KEY: about.describe()}
     )
     with replacing(path) as temporary:
         if ending == ".csv":
@@ -94,7 +100,9 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Valuation:
-    """Read what `write` wrote."""
+    """Read what `write` wrote, or the values of a directory in parts."""
+    if Path(path).is_dir() and Path(path).suffix.lower() not in ENDINGS:
+        return read_lazily(path)
     ending = _ending(path)
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
@@ -109,7 +117,25 @@ def read(path: str | os.PathLike[str]) -> Valuation:
     return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
 
 
-def _arrays_of(table: pa.Table, about: _About) -> dict[str, Any]:
+def read_lazily(path: str | os.PathLike[str]) -> Valuation:
+    """Read a Parquet file or a directory of parts, whose columns come when they are asked for."""
+    if Path(path).is_dir():
+        parts, description = open_parts(path)
+    else:
+        parts, description = open_one(path, METADATA_KEY)
+    try:
+        about = _described(description)
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} is not a valuation that FADO saved: {error}") from error
+    names = about.column_names()
+    arrays: dict[str, Any] = {}
+    for field in about.fields:
+        columns = {variable: names[field, variable] for variable in about.variables}
+        arrays[field] = StoredColumns(parts, field, columns, about.scales)
+    return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
+
+
+def _arrays_of(table: pa.Table, about: About) -> dict[str, Any]:
     names = about.column_names()
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {field: {} for field in about.fields}
     for (field, variable), column in zip(names, table.columns, strict=True):
@@ -133,7 +159,7 @@ def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     return column.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _check_csv(about: _About) -> None:
+def _check_csv(about: About) -> None:
     """Refuse to write what could not be read as what it is: a CSV file has nothing but its columns' names."""
     told = _guessed(list(about.column_names().values()))
     if (
@@ -149,12 +175,12 @@ def _check_csv(about: _About) -> None:
 
 def _ending(path: str | os.PathLike[str]) -> str:
     ending = Path(path).suffix.lower()
-    if ending not in (".parquet", ".csv"):
+    if ending not in ENDINGS:
         raise ValueError(f"A valuation's file must end in .parquet or .csv, got {str(path)!r}.")
     return ending
 
 
-def _read_parquet(path: str | os.PathLike[str]) -> tuple[pa.Table, _About]:
+def _read_parquet(path: str | os.PathLike[str]) -> tuple[pa.Table, About]:
     """Read the description and, if the columns are those that it tells of, these."""
     import pyarrow as pa
     import pyarrow.parquet
@@ -162,14 +188,14 @@ def _read_parquet(path: str | os.PathLike[str]) -> tuple[pa.Table, _About]:
     try:
         with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
-            about = _described((schema.metadata or {}).get(_METADATA_KEY))
+            about = _described((schema.metadata or {}).get(METADATA_KEY))
             _check_names(schema.names, about)
             return file.read(), about
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"it is no Parquet file, or it is damaged: {_first_line(error)}") from error
 
 
-def _read_csv(path: str | os.PathLike[str]) -> tuple[pa.Table, _About]:
+def _read_csv(path: str | os.PathLike[str]) -> tuple[pa.Table, About]:
     import pyarrow as pa
     import pyarrow.csv
 
@@ -189,14 +215,14 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
-def _check_names(names: Sequence[str], about: _About) -> None:
+def _check_names(names: Sequence[str], about: About) -> None:
     if len(names) != len(about.fields) * len(about.variables) or (
         list(names) != list(about.column_names().values())
     ):
         raise ValueError("its columns do not match its description.")
 
 
-def _described(told: bytes | None) -> _About:
+def _described(told: bytes | None) -> About:
     """Read a file's description of itself."""
     if told is None:
         raise ValueError("it carries no description of its values.")
@@ -228,7 +254,7 @@ def _described(told: bytes | None) -> _About:
         if not isinstance(given, Mapping) or set(given) != set(variables):
             raise ValueError("its `scales` must hold one scale for every variable.")
         scales = {name: Scale.from_dict(given[name]) for name in variables}
-    return _About(variables, fields, scales, provenance)
+    return About(variables, fields, scales, provenance)
 
 
 def _are_names(given: Any) -> TypeGuard[list[str]]:
@@ -245,7 +271,7 @@ def _first_scale(kind: str) -> Scale:
     return CLOSENESS if kind == "continuous" else ENTROPY
 
 
-def _guessed(names: Sequence[str]) -> _About | None:
+def _guessed(names: Sequence[str]) -> About | None:
     """Read variables and fields off the columns of a CSV file; None if they are those of no valuation.
 
     Our own valuators leave more than values behind; values alone are taken for effects.
@@ -253,6 +279,6 @@ def _guessed(names: Sequence[str]) -> _About | None:
     fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
     variables = list(names[: len(names) // len(fields)])
     scales = dict.fromkeys(variables, ENTROPY if len(fields) > 1 else EFFECT)
-    about = _About(variables, fields, scales, Provenance())
+    about = About(variables, fields, scales, Provenance())
     matches = variables[:1] == ["y"] and len(set(variables)) == len(variables)
     return about if matches and list(about.column_names().values()) == list(names) else None

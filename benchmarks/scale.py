@@ -1,0 +1,126 @@
+"""How long, and in how much memory, tables of any size are valued from files.
+
+    python benchmarks/scale.py [--folder DIR] [--rows 1000000 10000000] [--columns 30] [--memory 4GB]
+
+Tables as in fraud detection (1.5 % positives, a third of the columns coarse) are generated into Parquet files
+of 500,000 rows below `--folder`, unless they stand there. Each is valued by `fado.value_files` in a process
+of its own, which tells the most memory that it held at once; the bound is `--memory`, and 1.2 times that plus
+300 MB is what a run may take. `--train-rows` leaves out the learning curve. A run that was ended goes on when
+the benchmark is started again: its time is then that of the rest, which is said.
+
+Up to `--compare` rows the same table is valued in memory too, by `OutOfBagEntropy` with seeds 0 and 1: the
+rank correlation of values from files with those of seed 0, beside that of the two seeds, which is the ceiling
+of what any values of ten bags can reach.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.stats import spearmanr
+
+from _data import rare_positives
+
+ROWS_OF_A_FILE = 500_000
+CHILD = """
+import json, sys, time
+import fado
+from fado._memory import peak_resident
+folder, out, memory, train_rows = json.loads(sys.argv[1])
+start = time.monotonic()
+valuation = fado.value_files(
+    folder, target="y", protected="z", out=out, memory=memory, train_rows=train_rows, progress=True
+)
+told = valuation.metadata
+print(json.dumps({
+    "seconds": time.monotonic() - start,
+    "peak": peak_resident(),
+    "train_rows": told["train_rows"],
+    "agreement": told.get("learning_curve", {}).get("agreement", {}),
+}))
+"""
+
+
+def generate(folder, n_rows, n_columns):
+    """Write the table, file by file; those that stand there stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, start in enumerate(range(0, n_rows, ROWS_OF_A_FILE)):
+        path = folder / f"{number:05d}.parquet"
+        if path.exists():
+            continue
+        X, y, z = rare_positives(min(ROWS_OF_A_FILE, n_rows - start), n_columns, seed=number)
+        columns = {f"x{j}": X[:, j] for j in range(n_columns)}
+        hidden = path.with_name(f"_{path.name}")
+        pq.write_table(pa.table({**columns, "z": z, "y": y}), hidden, row_group_size=100_000)
+        hidden.rename(path)
+
+
+def value(folder, out, memory, train_rows):
+    """Value the table in a process of its own."""
+    resumed = (out / "_plan.json").exists()
+    asked = json.dumps([str(folder), str(out), memory, train_rows])
+    done = subprocess.run([sys.executable, "-c", CHILD, asked], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1]) | {"resumed": resumed}
+
+
+def in_memory(folder, out):
+    """Compare ranks with values in memory; say how far two seeds agree, and how long one takes."""
+    from fado import OutOfBagEntropy, Valuation
+
+    table = pq.read_table(folder).to_pandas()
+    X, y, z = table.drop(columns=["y", "z"]), table["y"], table["z"]
+    start = time.monotonic()
+    by_seed = [
+        OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features={"z": z}).valuation_
+        for seed in (0, 1)
+    ]
+    seconds = (time.monotonic() - start) / 2
+    found = Valuation.load(out)
+    for name in ("y", "z"):
+        ours = spearmanr(found[name], by_seed[0][name]).statistic
+        ceiling = spearmanr(by_seed[1][name], by_seed[0][name]).statistic
+        print(f"  ranks of {name}: {ours:.3f} with values in memory, {ceiling:.3f} of two seeds in memory")
+    print(f"  in memory: {seconds:.0f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, default=Path("scale-data"))
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--columns", type=int, default=30)
+    parser.add_argument("--memory", default="4GB")
+    parser.add_argument("--train-rows", type=int, default=None)
+    parser.add_argument("--compare", type=int, default=1_000_000)
+    parser.add_argument("--keep", action="store_true", help="keep the tables and the values")
+    arguments = parser.parse_args()
+    print(f"{'rows':>13}{'seconds':>9}{'rows/s':>9}{'peak MB':>9}{'train rows':>12}  estimated agreement")
+    for n_rows in arguments.rows:
+        folder = arguments.folder / f"{n_rows}x{arguments.columns}"
+        out = arguments.folder / f"{n_rows}x{arguments.columns}-values"
+        generate(folder, n_rows, arguments.columns)
+        told = value(folder, out, arguments.memory, arguments.train_rows)
+        agreement = ", ".join(f"{name} {own:.3f}" for name, own in told["agreement"].items())
+        print(
+            f"{n_rows:>13,}{told['seconds']:>9.0f}{n_rows / told['seconds']:>9,.0f}{told['peak'] / 1e6:>9.0f}"
+            f"{told['train_rows']:>12,}  {agreement}{' (the rest of a run)' if told['resumed'] else ''}",
+            flush=True,
+        )
+        if n_rows <= arguments.compare:
+            in_memory(folder, out)
+        if not arguments.keep:
+            shutil.rmtree(folder)
+            shutil.rmtree(out)
+
+
+if __name__ == "__main__":
+    main()

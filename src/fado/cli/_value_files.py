@@ -1,0 +1,209 @@
+"""`fado value` of tables in files that need not fit into memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fado._memory import format_memory, free_memory
+from fado._messages import list_names
+from fado.cli._runs import dask_client
+from fado.cli._summary import print_settings, print_table
+from fado.tabular import ENDINGS, TARGET, is_pattern, label_named, open_source
+from fado.valuation import Valuation, plan_files, summarise_files, value_files
+
+__all__ = [
+    "DaskOfParts",
+    "DataOrParts",
+    "DryRun",
+    "Memory",
+    "OutOrParts",
+    "TrainRows",
+    "is_beyond_memory",
+    "names_several",
+    "value_by_files",
+]
+
+DataOrParts = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="The table, CSV or Parquet by its ending; or a directory or a pattern of such files, which are "
+        "read part by part.",
+    ),
+]
+OutOrParts = Annotated[
+    Path,
+    typer.Option(
+        metavar="FILE|DIR",
+        help="Where to write; CSV or Parquet by its ending. Of a table that is read part by part: a "
+        "directory, or Parquet.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        show_default="three quarters of what is free",
+        help="Read the table part by part within a bound such as 4GB; a run that was ended goes on where it "
+        "was.",
+    ),
+]
+TrainRows = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        show_default="by memory and a learning curve",
+        help="Of a table that is read part by part: how many rows each bag's models learn from.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan of reading part by part, and stop.")]
+DaskOfParts = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Of a table that is read part by part: the scheduler of a Dask cluster whose workers see the "
+        "same files, to score the parts on.",
+    ),
+]
+
+_WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
+_TIMES_ITS_SIZE = 3.5  # what valuing a table in memory takes, by benchmarks/scale.py
+
+
+def names_several(data: Path) -> bool:
+    """Tell whether this is a directory, or a pattern of names."""
+    return data.is_dir() or (not data.exists() and is_pattern(str(data)))
+
+
+def is_beyond_memory(data: Path) -> bool:
+    """Tell whether valuing a file in memory would take more than is free, and say so."""
+    free = free_memory()
+    if free is None or not data.is_file() or data.suffix.lower() not in ENDINGS:
+        return False
+    if data.stat().st_size < _WORTH_A_LOOK * free:
+        return False
+    source = open_source(data)
+    rows = data.stat().st_size / source.bytes_per_row if source.n_rows is None else source.n_rows
+    need = _TIMES_ITS_SIZE * source.bytes_per_row * rows
+    if need <= free:
+        return False
+    print(
+        f"Valuing {data} in memory would take about {format_memory(need)}, and {format_memory(free)} are "
+        "free: it is read part by part, as with `--memory`.",
+        file=sys.stderr,
+    )
+    return True
+
+
+def value_by_files(
+    data: Path,
+    out: Path,
+    *,
+    target: str,
+    protected: Sequence[str],
+    positive: str | None,
+    memory: str | None,
+    train_rows: int | None,
+    dry_run: bool,
+    dask: str | None,
+    settings: Mapping[str, Any],
+    useless: Mapping[str, Any],
+) -> None:
+    """Print the plan, value the rows, and print a summary.
+
+    Parameters
+    ----------
+    data : Path
+        A file, a directory or a pattern.
+    out : Path
+        A directory, or a file that ends in .parquet.
+    target, protected, positive
+        What is predicted, the protected attributes, and the label whose rate is shown.
+    memory, train_rows
+        As `fado.value_files` takes them.
+    dry_run : bool
+        Whether to stop after the plan.
+    dask : str or None
+        The address of a scheduler on whose cluster parts are scored.
+    settings : mapping
+        What else `fado.value_files` takes.
+    useless : mapping
+        Options that are not for this; None or an empty list where they were not given.
+    """
+    given = [f"`{option}`" for option, own in useless.items() if own not in (None, [])]
+    if given:
+        raise ValueError(
+            "A table that is read part by part is valued by entropy, out of bag: leave out "
+            f"{list_names(given)}, or value one file in memory, without `--memory`, `--train-rows`, "
+            "`--dry-run` and `--dask`."
+        )
+    asked: dict[str, Any] = {
+        "target": target,
+        "protected": list(protected),
+        "memory": memory,
+        "train_rows": train_rows,
+    }
+    planned = {name: own for name, own in settings.items() if name != "random_state"}
+    print(plan_files(data, **asked, **planned), flush=True)
+    if dry_run:
+        return
+    with ExitStack() as opened:
+        client = None if dask is None else opened.enter_context(dask_client(dask))
+        valuation = value_files(data, out=out, client=client, progress=True, **asked, **settings)
+    _print_groups(valuation, out, positive)
+    _print_learning(valuation)
+    told = valuation.metadata
+    print_settings(
+        {
+            "algorithm": "oob",
+            "bags": told["n_bags"],
+            "train-rows": told["train_rows"],
+            "weight": settings.get("weight"),
+            "seed": told["seed"],
+        }
+    )
+    print(f"Values of {len(valuation):,} rows written to {out}")
+
+
+def _print_groups(valuation: Valuation, out: Path, positive: str | None) -> None:
+    """Print what is known of each group without its rows."""
+    note = valuation.provenance.variables[TARGET]
+    label = None if positive is None else label_named(note.classes or (), positive, "--positive")
+    for name, lines in summarise_files(out, label).items():
+        has_rates = any(line.positive is not None for line in lines)
+        rates = ["positive"] if has_rates else []
+        header = ["group", "rows", "share", *rates, "v_y\nmean", "v_z\nmean"]
+        rows = [
+            [
+                line.title,
+                line.n_rows,
+                line.share,
+                *([np.nan if line.positive is None else line.positive] if has_rates else []),
+                line.mean_y,
+                line.mean_z,
+            ]
+            for line in lines
+        ]
+        print_table(f"Protected attribute {name}", header, rows)
+        left_out = (valuation.provenance.excluded_columns or {}).get(name, ())
+        print(f"Columns left out of the models of {name}: {', '.join(left_out) or 'none'}")
+
+
+def _print_learning(valuation: Valuation) -> None:
+    """Say from how many rows models learnt, and whether more would help."""
+    told = valuation.metadata
+    line = f"Models learnt from {told['train_rows']:,} of {told['n_rows']:,} rows per bag"
+    curve = told.get("learning_curve", {})
+    if curve.get("agreement"):
+        shown = ", ".join(f"{own:.3f} of {name}" for name, own in curve["agreement"].items())
+        line += f"; estimated rank agreement with models of {curve['compared_with']:,} rows: {shown}"
+    print(line + ".")
+    if curve.get("more_rows_would_help"):
+        print("More rows would still change ranks: allow more with `--memory`, or name `--train-rows`.")

@@ -1,0 +1,136 @@
+"""What is asked for: a table in files, what its columns are for, and where its values go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fado._memory import free_memory, parse_memory
+from fado._validation import check_count
+from fado._versions import library_versions
+from fado.execution import n_workers
+from fado.tabular import Source, open_source
+from fado.valuation.bulk._folds import count_folds
+from fado.valuation.bulk._plan import FilesPlan, make_plan
+from fado.valuation.bulk._roles import Roles, read_roles
+
+__all__ = ["Paths", "Request", "check_out", "directory_of", "read_request"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_MOST_TRAIN_ROWS = 10**12
+_SHARE_OF_FREE = 0.75
+_IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be done.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+    roles : Roles
+        What its columns are for.
+    tiles, n_folds : int
+        What bags there are.
+    plan : FilesPlan
+        What it will take.
+    """
+
+    source: Source
+    roles: Roles
+    tiles: int
+    n_folds: int
+    plan: FilesPlan
+
+    def decisive(self, seed: int, train_rows: int | None, unseen_fraction: float) -> dict[str, Any]:
+        """Give all that decides a value, but for the files."""
+        return {
+            **self.roles.to_plain(),
+            "random_state": seed,
+            "n_bags": self.plan.n_bags,
+            "unseen_fraction": float(unseen_fraction),
+            "train_rows": train_rows,
+            "versions": library_versions(),
+        }
+
+    def frozen(self) -> dict[str, Any]:
+        """Give what memory has decided."""
+        return {
+            "most_train_rows": self.plan.train_rows,
+            "part_rows": self.plan.part_rows,
+        }
+
+
+def read_request(
+    paths: Paths,
+    target: str,
+    protected: str | Sequence[str],
+    drop: Sequence[str],
+    exclude: Sequence[str],
+    weight: str | None,
+    memory: str | int | None,
+    train_rows: int | None,
+    n_bags: int,
+    unseen_fraction: float,
+    n_jobs: int | None,
+) -> Request:
+    """Read what is asked for, and plan it."""
+    tiles, n_folds = count_folds(n_bags, unseen_fraction)
+    if train_rows is not None:
+        train_rows = check_count("train_rows", train_rows, 1, _MOST_TRAIN_ROWS)
+    bound = _bound(memory)
+    source = open_source(paths)
+    roles = read_roles(source.schema, target, protected, drop=drop, exclude=exclude, weight=weight)
+    plan = make_plan(
+        source,
+        roles,
+        memory=bound,
+        train_rows=train_rows,
+        tiles=tiles,
+        n_folds=n_folds,
+        workers=n_workers(n_jobs),
+    )
+    return Request(source, roles, tiles, n_folds, plan)
+
+
+def _bound(memory: str | int | None) -> int:
+    if memory is not None:
+        return parse_memory(memory)
+    free = free_memory()
+    return _IF_NOT_TOLD if free is None else round(_SHARE_OF_FREE * free)
+
+
+def check_out(out: Path, source: Source, paths: Paths) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+    if out.suffix.lower() == ".csv":
+        raise ValueError(f"`out` must be a directory, or end in .parquet, got {str(out)!r}.")
+    if not out.parent.is_dir():
+        raise ValueError(f"The directory {str(out.parent)!r} does not exist: create it first.")
+    is_file = out.suffix.lower() == ".parquet"
+    if is_file and out.is_dir():
+        raise ValueError(f"{str(out)!r} is a directory: name a file, or a directory without that ending.")
+    if not is_file and out.exists() and not out.is_dir():
+        raise ValueError(f"{str(out)!r} is a file: name a directory, or a file that ends in .parquet.")
+    if not os.access(out if out.is_dir() else out.parent, os.W_OK):
+        raise ValueError(f"The directory {str(out if out.is_dir() else out.parent)!r} is not writable.")
+    files = [file.path.resolve() for file in source.files]
+    if out.resolve() in files or out.resolve() in {path.parent for path in files}:
+        raise ValueError(f"`out` is {str(out)!r}, which is read as well: name another.")
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    read = {Path(path).resolve() for path in given if Path(path).is_dir()}
+    if out.resolve().parent in read and not out.name.startswith(("_", ".")):
+        raise ValueError(
+            f"`out` is {str(out)!r}, inside a directory that is read: name a place beside it, or a name that "
+            "begins with '_'."
+        )
+
+
+def directory_of(out: Path) -> Path:
+    """Say where the parts stand while there are any."""
+    return out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out

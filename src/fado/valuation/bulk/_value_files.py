@@ -1,0 +1,280 @@
+"""Value a table in files, however many rows it has, within a bound on memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fado._validation import check_count
+from fado.tabular import TARGET, positive_code
+from fado.valuation._result import Valuation
+from fado.valuation._saved import About, read_lazily
+from fado.valuation._scale import CLOSENESS, ENTROPY
+from fado.valuation._stored import DONE
+from fado.valuation.bulk._folds import Folds
+from fado.valuation.bulk._learning import Learner, learn
+from fado.valuation.bulk._ledger import (
+    LEARNT,
+    MODELS,
+    folds_from,
+    folds_to_plain,
+    locked,
+    request_of,
+    settle,
+)
+from fado.valuation.bulk._parts import join_parts, read_sums, writing
+from fado.valuation.bulk._plan import FilesPlan
+from fado.valuation.bulk._request import Paths, Request, check_out, directory_of, read_request
+from fado.valuation.bulk._scan import scan
+from fado.valuation.bulk._score_parts import Place, score_parts
+from fado.valuation.bulk._scoring import FIELDS, Scoring
+from fado.valuation.bulk._summary import GroupLine, group_lines
+from fado.valuation.bulk._training import sample_size
+from fado.valuation.entropy import ValuationModels, load_models
+
+__all__ = ["plan_files", "summarise_files", "value_files"]
+
+_MOST_SEED = 2**63 - 1
+
+
+def value_files(
+    paths: Paths,
+    *,
+    target: str,
+    protected: str | Sequence[str],
+    out: str | os.PathLike[str],
+    memory: str | int | None = None,
+    client: Any = None,
+    train_rows: int | None = None,
+    n_bags: int = 10,
+    unseen_fraction: float = 0.2,
+    drop: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    weight: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Valuation:
+    """Value every row of a table in files by how unsure models are of it that were trained on other rows.
+
+    The table is read twice, block by block. Models learn from a sample that fits into memory, as
+    `OutOfBagEntropy`'s default models do; each bag leaves out a fold of all rows, and every row is scored by
+    the models of the bags that leave it out. Values are written part by part. A run that was ended in any way
+    goes on where it was when it is called again, to the same values.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        A Parquet or CSV file, several, a directory, or a pattern as a shell has it. Rows stand in the order
+        of the sorted paths; names that begin with ``_`` or ``.`` are not data.
+    target : str
+        The column to be predicted.
+    protected : str or sequence of str
+        The protected attributes: columns, or comparisons such as ``"age>=50"``. The columns that one is read
+        from are kept from its models.
+    out : path-like
+        A directory, which is made if need be, for the values in parts; or a file that ends in ``.parquet``.
+    memory : str or int, optional
+        A bound such as ``"4GB"``, or bytes; three quarters of what is free if not given. It decides nothing
+        but how many rows models may learn from at most, where `train_rows` does not say.
+    client : dask.distributed.Client, optional
+        Of a cluster whose workers see the same files: they score and write the parts. Models are trained
+        here.
+    train_rows : int, optional
+        How many rows each bag learns from. Without it, a learning curve on the first bag decides: the rows
+        are doubled until that gains less than 0.005 of rank agreement, or memory is full.
+    n_bags : int, default=10
+        How many bags; a multiple of ``1 / unseen_fraction``.
+    unseen_fraction : float, default=0.2
+        Which share of the rows each bag leaves out; 1 over a whole number.
+    drop : sequence of str
+        Columns, or patterns of their names, that no model may see.
+    exclude : sequence of str
+        Columns, or patterns of their names, that no model of a protected attribute may see.
+    weight : str, optional
+        The column of what each row counts in the fits; no model sees it.
+    random_state : int, default=0
+        Seed of the sample, the bags and the fits.
+    n_jobs : int, optional
+        How many threads work; None uses every core. It never changes a value.
+    progress : bool, default=False
+        Whether to show progress bars.
+
+    Returns
+    -------
+    Valuation
+        A column is read when it is first asked for. Its `metadata` says how many rows models
+        learnt from, and the rank agreement that the learning curve estimated.
+
+    Raises
+    ------
+    ValueError
+        If a file or a setting is not what it must be, `memory` is too small, or `out` holds a run that asked
+        for something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pandas as pd
+    >>> import fado
+    >>> rng = np.random.default_rng(0)
+    >>> asked = {"target": "default", "protected": "age >= 50", "memory": "500MB"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in range(2):
+    ...         frame = pd.DataFrame({"income": rng.normal(size=500), "age": rng.integers(18, 80, size=500)})
+    ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
+    ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
+    ...     valuation = fado.value_files(f"{folder}/loans-*.parquet", out=f"{folder}/values", **asked)
+    ...     valuation.shape, sorted(valuation.counts["y"].unique().tolist())
+    ((1000, 2), [2])
+    """
+    work = read_request(
+        paths, target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs
+    )
+    seed = check_count("random_state", random_state, 0, _MOST_SEED)
+    final = Path(out)
+    check_out(final, work.source, paths)
+    directory = directory_of(final)
+    with writing(directory):
+        directory.mkdir(exist_ok=True)
+    with locked(directory), writing(directory):
+        request = request_of(work.source, work.decisive(seed, train_rows, unseen_fraction))
+        frozen = settle(directory, request, work.frozen())
+        if not (directory / DONE.name).is_file():
+            _finish(directory, work, frozen, seed, unseen_fraction, n_jobs, client, progress=progress)
+        if directory == final:
+            return read_lazily(final)
+        told = DONE.open(directory)
+        about = _about(load_models(directory / MODELS), LEARNT.open(directory))
+        join_parts([directory / entry["file"] for entry in told["parts"]], final, about)
+    shutil.rmtree(directory)
+    return read_lazily(final)
+
+
+def plan_files(
+    paths: Paths,
+    *,
+    target: str,
+    protected: str | Sequence[str],
+    memory: str | int | None = None,
+    train_rows: int | None = None,
+    n_bags: int = 10,
+    unseen_fraction: float = 0.2,
+    drop: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    weight: str | None = None,
+    n_jobs: int | None = None,
+) -> FilesPlan:
+    """Say what `value_files` would do: rows, training rows, parts, memory and time.
+
+    Parameters
+    ----------
+    paths, target, protected, memory, train_rows, n_bags, unseen_fraction, drop, exclude, weight, n_jobs
+        As `value_files` takes them.
+
+    Returns
+    -------
+    FilesPlan
+        It prints as a few lines.
+    """
+    work = read_request(
+        paths, target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs
+    )
+    return work.plan
+
+
+def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[str, list[GroupLine]]:
+    """Give the groups of every protected attribute of classes, without reading a row.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory, or the file, that `value_files` wrote.
+    positive : label, optional
+        The target's positive label; None is the larger of two.
+
+    Returns
+    -------
+    dict of str to list of GroupLine
+        Per attribute, its groups, the largest first.
+    """
+    final = Path(path)
+    files = [final / entry["file"] for entry in DONE.open(final)["parts"]] if final.is_dir() else [final]
+    notes = read_lazily(final).provenance.variables
+    classes = {name: note.classes or () for name, note in notes.items()}
+    code = positive_code(classes[TARGET], positive) if classes[TARGET] else None
+    return group_lines(classes, (own for file in files for own in read_sums(file)), code)
+
+
+def _finish(
+    directory: Path,
+    work: Request,
+    frozen: dict[str, Any],
+    seed: int,
+    unseen_fraction: float,
+    n_jobs: int | None,
+    client: Any,
+    *,
+    progress: bool,
+) -> None:
+    """Do all that is not done yet."""
+    if not (directory / LEARNT.name).is_file():
+        most = int(frozen["most_train_rows"])
+        if most > work.plan.train_rows:
+            raise ValueError(
+                f"The values in {str(directory)!r} were begun with memory for {most:,} training rows, and "
+                f"`memory` is now for {work.plan.train_rows:,}: give as much as before, or name another "
+                "`out` to begin anew."
+            )
+        learner = Learner(
+            work.roles, Folds(seed, work.tiles, work.n_folds), unseen_fraction, seed, n_jobs, progress
+        )
+        _learn(directory, work, learner, most)
+    told = LEARNT.open(directory)
+    models = load_models(directory / MODELS)
+    about = _about(models, told)
+    source = work.source.with_rows_counted(told["file_rows"])
+    parts = source.parts(int(frozen["part_rows"]))
+    scoring = Scoring(work.roles, folds_from(told["folds"]), models.kept)
+    place = Place(source, scoring, about, directory, work.plan.block_rows)
+    score_parts(place, parts, workers=work.plan.workers, client=client, progress=progress)
+    entries = [{"file": place.path(part).name, "rows": part.n_rows} for part in parts]
+    DONE.write(directory, {"parts": entries, "description": about.describe().decode()})
+
+
+def _learn(directory: Path, work: Request, learner: Learner, most_train_rows: int) -> None:
+    """Read all rows once, train the models, and note what the second pass needs."""
+    import pyarrow as pa
+
+    found = scan(
+        work.source,
+        work.roles,
+        learner.seed,
+        n_sampled=sample_size(most_train_rows, work.n_folds),
+        block_rows=work.plan.block_rows,
+        progress=learner.progress,
+    )
+    pa.default_memory_pool().release_unused()
+    learner = replace(learner, folds=learner.folds.with_small_strata(found.small_rows, found.small_strata))
+    models = learn(found, learner, most_train_rows, is_asked=work.plan.is_asked)
+    notes = {
+        "file_rows": list(found.file_rows),
+        "folds": folds_to_plain(learner.folds),
+        "target_pattern": found.target_pattern,
+    }
+    models.save(directory / MODELS)
+    LEARNT.write(directory, notes)
+    pa.default_memory_pool().release_unused()
+
+
+def _about(models: ValuationModels, told: dict[str, Any]) -> About:
+    """Say what the columns of the values are, and how they came about."""
+    scales = {
+        own.variable.name: ENTROPY if own.variable.kind == "classes" else CLOSENESS for own in models.kept
+    }
+    provenance = replace(models.provenance, target_pattern=told["target_pattern"])
+    return About(models.variables, list(FIELDS), scales, provenance)

@@ -1,0 +1,140 @@
+"""`fado value` of directories, patterns, and files within a bound on memory."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import fado
+from fado import OutOfBagEntropy, Valuation
+from fado.cli import _value_files
+from fado.cli._app import build_app
+from fado.datasets import protected_from
+
+N = 900
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "age": RNG.integers(18, 90, N),
+        "income": RNG.lognormal(size=N),
+        "sex": RNG.choice(["f", "m"], N),
+    }
+)
+FRAME["default"] = (FRAME["income"] + RNG.normal(size=N) < 0.6).map({True: "yes", False: "no"})
+ASKED = ("--target", "default", "--protected", "sex", "--protected", "age >= 50", "--drop", "id", "--bags", 5)
+SETTINGS = {"target": "default", "protected": ["sex", "age >= 50"], "drop": ["id"], "n_bags": 5}
+
+
+def run(*arguments):
+    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for part in range(3):
+        FRAME.iloc[part * 300 : (part + 1) * 300].to_parquet(folder / f"{part}.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def values(folder, tmp_path_factory):
+    return fado.value_files(folder, out=tmp_path_factory.mktemp("values") / "v", memory="500MB", **SETTINGS)
+
+
+@pytest.mark.parametrize("what", ["", "*.parquet"])
+def test_a_directory_or_a_pattern_is_valued_part_by_part(folder, values, tmp_path, what):
+    result = run("value", folder / what, *ASKED, "--out", tmp_path / "v")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Rows:           900 in 3 files, 3 columns that models see")
+    assert "Values of 900 rows written to" in result.stdout
+    assert "Columns left out of the models of age>=50: age" in result.stdout
+    assert "Settings: algorithm oob, bags 5" in result.stdout
+    found = Valuation.load(tmp_path / "v")
+    assert (found["y"] == values["y"]).all()
+    assert (found["age>=50"] == values["age>=50"]).all()
+
+
+def test_the_summary_shows_rates_and_means_by_group(folder, values, tmp_path):
+    result = run(
+        "value", folder, *ASKED, "--positive", "no", "--memory", "1GB", "--out", tmp_path / "v.parquet"
+    )
+    women = (FRAME["sex"] == "f").to_numpy()
+    rate = (FRAME["default"] == "no")[women].mean()
+    row = next(line.split() for line in result.stdout.splitlines() if line.split()[:1] == ["f"])
+    means = [values[name][women].mean() for name in ("y", "sex")]
+    assert row[1:] == [str(women.sum()), *(f"{own:.3f}" for own in (women.mean(), rate, *means))]
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(folder, tmp_path):
+    result = run(
+        "value", folder / "0.parquet", *ASKED, "--dry-run", "--train-rows", 100, "--out", tmp_path / "v"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "100 per bag (as asked for), 5 bags, 3 variables" in result.stdout
+    assert "Values of" not in result.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plain_file_is_valued_in_memory_as_ever(folder, tmp_path):
+    result = run("value", folder / "0.parquet", *ASKED, "--out", tmp_path / "v.parquet")
+    assert result.exit_code == 0, result.stderr
+    part = FRAME.iloc[:300]
+    z = {"sex": part["sex"], "age>=50": protected_from(part, "age>=50")}
+    exclude = {"sex": ["sex"], "age>=50": ["age"]}
+    valuator = OutOfBagEntropy(n_bags=5, z_exclude=exclude, random_state=0)
+    valuator.fit(part.drop(columns=["id", "default"]), part["default"], sensitive_features=z)
+    found = Valuation.load(tmp_path / "v.parquet")
+    assert (found["y"] == valuator.valuation_["y"]).all()
+    assert "train_rows" not in found.metadata
+
+
+def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(_value_files, "free_memory", lambda: 20_000)
+    result = run("value", folder / "0.parquet", *ASKED, "--out", tmp_path / "v.parquet")
+    assert result.exit_code == 0, result.stderr
+    assert "and 20 KB are free: it is read part by part, as with `--memory`." in result.stderr
+    assert Valuation.load(tmp_path / "v.parquet").metadata["n_rows"] == 300
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--method", "influence"), "is valued by entropy, out of bag: leave out `--method`"),
+        (("--algorithm", "inbag", "--groups", "id"), "leave out `--algorithm`, `--groups`"),
+        (("--memory", "4"), "`--memory` must be a size with its unit"),
+        (("--train-rows", "0"), "`--train-rows` must be at least 1"),
+        (("--exclude", "nothing"), "`--exclude` names 'nothing'"),
+        (("--bags", "7"), "`--bags` must be a multiple of 5"),
+    ],
+)
+def test_bad_input_ends_in_a_sentence(folder, tmp_path, more, sentence):
+    result = run("value", folder, *ASKED, "--out", tmp_path / "v", *more)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_files_are_a_sentence(tmp_path):
+    result = run("value", tmp_path, *ASKED, "--out", tmp_path / "v")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_parts_go_to_the_cluster_that_is_named(folder, tmp_path, monkeypatch):
+    asked = {}
+
+    def value_files(*paths, client, **settings):
+        asked.update(settings, client=client)
+        return fado.value_files(*paths, **settings)
+
+    monkeypatch.setattr(_value_files, "dask_client", lambda address: nullcontext(f"client of {address}"))
+    monkeypatch.setattr(_value_files, "value_files", value_files)
+    result = run("value", folder, *ASKED, "--dask", "tcp://here:1", "--seed", 3, "--out", tmp_path / "v")
+    assert result.exit_code == 0, result.stderr
+    assert (asked["client"], asked["random_state"]) == ("client of tcp://here:1", 3)

@@ -1,0 +1,309 @@
+"""Runs that were ended go on; runs that ask for something else, or cannot write, end in a sentence."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import fado
+from fado import Valuation
+from fado.valuation import plan_files
+from fado.valuation.bulk import _score_parts, _value_files
+from fado.valuation.bulk._ledger import locked
+
+N = 2400
+SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["z"] = rng.choice(["f", "m"], N)
+    frame["y"] = (X[:, 0] + rng.normal(size=N) > 0).astype(int)
+    for part in range(4):
+        frame.iloc[part * 600 : (part + 1) * 600].to_parquet(folder / f"{part}.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "v"
+    fado.value_files(data, out=out, **SETTINGS)
+    return out
+
+
+def contents(folder):
+    """The bytes of the values, and of what vouches for them."""
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.parquet"))} | {
+        "done": (folder / "_done.json").read_bytes()
+    }
+
+
+def fail_after(monkeypatch, n_parts, error):
+    written = []
+
+    def write_part(path, *rest):
+        if len(written) == n_parts:
+            raise error
+        written.append(path)
+        return _write_part(path, *rest)
+
+    _write_part = _score_parts.write_part
+    monkeypatch.setattr(_score_parts, "write_part", write_part)
+    return written
+
+
+@pytest.mark.parametrize("n_parts", [0, 1, 3])
+def test_a_run_that_failed_goes_on_where_it_was(data, whole, tmp_path, monkeypatch, n_parts):
+    out = tmp_path / "v"
+    with monkeypatch.context() as patched:
+        fail_after(patched, n_parts, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=out, **SETTINGS)
+    assert len(list(out.glob("part-*"))) == n_parts
+    with pytest.raises(ValueError, match="are not finished: run the same command again to finish them"):
+        Valuation.load(out)
+    with monkeypatch.context() as patched:
+        written = fail_after(patched, 4, AssertionError())
+        patched.setattr(_value_files, "scan", None)  # neither read nor trained again
+        fado.value_files(data, out=out, **{**SETTINGS, "memory": "900MB", "n_jobs": 2})
+    assert len(written) == 4 - n_parts
+    assert contents(out) == contents(whole)
+
+
+def test_a_killed_run_goes_on_where_it_was(data, whole, tmp_path):
+    out = tmp_path / "v"
+    program = textwrap.dedent(
+        """
+        import os, signal, sys
+        import fado
+        from fado.valuation.bulk import _score_parts
+        write = _score_parts.write_part
+        def write_and_die(path, scored, *rest):
+            if path.name == "part-00002.parquet":
+                def dying(scored=scored):
+                    yield next(scored)
+                    os.kill(os.getpid(), signal.SIGKILL)
+                scored = dying()
+            write(path, scored, *rest)
+        _score_parts.write_part = write_and_die
+        fado.value_files(sys.argv[1], out=sys.argv[2], target="y", protected=["z"], train_rows=600, n_bags=5,
+                         memory="500MB", n_jobs=1)
+        """
+    )
+    source = os.fspath(fado.__path__[0] + "/..")
+    killed = subprocess.run(
+        [sys.executable, "-c", program, data, out], env={**os.environ, "PYTHONPATH": source}, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert sorted(path.name for path in out.glob("part-*")) == ["part-00000.parquet", "part-00001.parquet"]
+    before = (out / "part-00001.parquet").stat().st_mtime_ns
+    fado.value_files(data, out=out, **SETTINGS)
+    assert (out / "part-00001.parquet").stat().st_mtime_ns == before
+    assert contents(out) == contents(whole)
+    assert not list(out.glob(".*.part"))
+
+
+def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_trained(
+    data, tmp_path, monkeypatch
+):
+    asked = {**SETTINGS, "train_rows": None}
+    with monkeypatch.context() as patched:
+        patched.setattr(_value_files, "scan", None)
+        with pytest.raises(TypeError):
+            fado.value_files(data, out=tmp_path / "v", **asked)
+    with pytest.raises(ValueError, match="begun with memory for 2,400 training rows, and"):
+        fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB"})
+    assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
+
+
+def test_a_finished_run_is_not_repeated(data, whole, monkeypatch):
+    monkeypatch.setattr(_value_files, "_finish", None)
+    assert len(fado.value_files(data, out=whole, **SETTINGS)) == N
+
+
+def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
+    out = tmp_path / "v"
+    with monkeypatch.context() as patched:
+        fail_after(patched, 2, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=out, **SETTINGS)
+    (out / "part-00000.parquet").write_bytes(b"PAR1")
+    fado.value_files(data, out=out, **SETTINGS)
+    assert contents(out) == contents(whole)
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"random_state": 1}, "`random_state` 0, and now it is 1: name another `out` to begin anew"),
+        ({"train_rows": 700}, "`train_rows` 600, and now it is 700"),
+        ({"n_bags": 10}, "`n_bags` 5, and now it is 10"),
+        ({"drop": ["a"]}, r"`features` \['a', 'b', 'c', 'z'\], and now it is \['b', 'c', 'z'\]"),
+        ({"protected": ["z == f"]}, "`protected`"),
+    ],
+)
+def test_a_run_that_asked_for_something_else_is_left_alone(data, whole, other, sentence):
+    before = contents(whole)
+    with pytest.raises(ValueError, match=sentence):
+        fado.value_files(data, out=whole, **{**SETTINGS, **other})
+    assert contents(whole) == before
+
+
+def test_files_that_changed_are_refused(data, tmp_path):
+    folder, out = tmp_path / "d", tmp_path / "v"
+    folder.mkdir()
+    for path in data.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    fado.value_files(folder, out=out, **SETTINGS)
+    (folder / "4.parquet").write_bytes((data / "3.parquet").read_bytes())
+    with pytest.raises(ValueError, match=r"from other files: '.*4\.parquet' is new; name another `out`"):
+        fado.value_files(folder, out=out, **SETTINGS)
+    (folder / "4.parquet").unlink()
+    os.utime(folder / "3.parquet", ns=(1, 1))
+    with pytest.raises(ValueError, match=r"from other files: '.*3\.parquet' is changed"):
+        fado.value_files(folder, out=out, **SETTINGS)
+
+
+def test_two_runs_do_not_write_into_one_directory(data, tmp_path):
+    out = tmp_path / "v"
+    out.mkdir()
+    with locked(out), pytest.raises(RuntimeError, match="Another run writes values into"):
+        fado.value_files(data, out=out, **SETTINGS)
+
+
+def test_what_stands_there_already_is_left_alone(data, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds 'notes\.txt', which is no part of values in parts"):
+        fado.value_files(data, out=tmp_path, **SETTINGS)
+
+
+def test_no_space_is_a_sentence_and_what_is_done_stays(data, whole, tmp_path, monkeypatch):
+    out = tmp_path / "v"
+    plain = pq.ParquetWriter.write_table
+    with monkeypatch.context() as patched:
+        calls = []
+
+        def write_table(self, *arguments, **options):
+            calls.append(1)
+            if len(calls) > 2:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return plain(self, *arguments, **options)
+
+        patched.setattr(pq.ParquetWriter, "write_table", write_table)
+        with pytest.raises(OSError, match=r"there is no space left for .*: make room and run again"):
+            fado.value_files(data, out=out, **SETTINGS)
+    assert len(list(out.glob("part-*"))) == 2
+    fado.value_files(data, out=out, **SETTINGS)
+    assert contents(out) == contents(whole)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"target": "yy"}, "`target` names 'yy', which is no column of the table; did you mean 'y'?"),
+        ({"protected": "zz"}, "zz"),
+        ({"protected": "y"}, "`protected` names 'y', the target"),
+        ({"protected": "a >= 100"}, "`protected` 'a>=100' is false in every row"),
+        ({"drop": ["q*"]}, r"`drop` names 'q\*': no column fits this pattern"),
+        ({"exclude": "q"}, "`exclude` names 'q': there is no column 'q'"),
+        (
+            {"weight": "a"},
+            "`weight` must be finite and not negative in every row, and is not in",
+        ),
+        ({"weight": "z"}, "`weight` names 'z', which holds text"),
+        ({"memory": "lots"}, "`memory` must be a size with its unit"),
+        ({"unseen_fraction": 0.3}, "`unseen_fraction` must be 1 over a whole number"),
+        ({"train_rows": 0}, "`train_rows` must be at least 1"),
+        ({"random_state": -1}, "`random_state` must be at least 0"),
+    ],
+)
+def test_bad_settings_end_in_a_sentence(data, tmp_path, settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fado.value_files(data, out=tmp_path / "v", **{**SETTINGS, **settings})
+
+
+@pytest.mark.parametrize(
+    ("out", "sentence"),
+    [
+        ("v.csv", "`out` must be a directory, or end in .parquet"),
+        ("nowhere/v", "nowhere' does not exist: create it first"),
+        ("file", "file' is a file: name a directory"),
+        ("folder.parquet", r"folder\.parquet' is a directory: name a file"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused(data, tmp_path, out, sentence):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(ValueError, match=sentence):
+        fado.value_files(data, out=tmp_path / out, **SETTINGS)
+
+
+def test_an_input_is_not_replaced(data, tmp_path):
+    sentence = "which is read as well: name another"
+    with pytest.raises(ValueError, match=sentence):
+        fado.value_files(data / "0.parquet", out=data / "0.parquet", **SETTINGS)
+    with pytest.raises(ValueError, match=sentence):
+        fado.value_files(data / "0.parquet", out=data, **SETTINGS)
+    with pytest.raises(ValueError, match="inside a directory that is read: name a place beside it"):
+        fado.value_files(data, out=data / "values", **SETTINGS)
+    theirs = tmp_path / "part-00000.parquet"  # as others name their parts
+    theirs.write_bytes((data / "0.parquet").read_bytes())
+    with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is no part of values"):
+        fado.value_files(data, out=tmp_path, **SETTINGS)
+    assert theirs.read_bytes() == (data / "0.parquet").read_bytes()
+
+
+def test_a_bound_that_is_too_small_says_the_least_that_works(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(1e6), "z": ["f", "m"] * 500_000, "y": [0, 1, 1, 0] * 250_000})
+    frame.to_parquet(tmp_path / "one.parquet", row_group_size=1_000_000)
+    settings = {"target": "y", "protected": "z", "n_jobs": 1}
+    with pytest.raises(
+        ValueError, match=r"is too small: the 1,000,000 rows that '.*one\.parquet' gives"
+    ) as said:
+        plan_files(tmp_path, memory="5MB", **settings)
+    least = re.search(r"the least that works is (\d+) MB", str(said.value))[1]
+    assert plan_files(tmp_path, memory=f"{least}MB", **settings).train_rows >= 1000
+    with pytest.raises(ValueError, match="is too small for `train_rows=500,000`"):
+        plan_files(tmp_path, memory=f"{least}MB", train_rows=500_000, **settings)
+
+
+def test_a_missing_label_names_the_file(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(50.0), "z": ["f", "m"] * 25, "y": [0.0, 1.0] * 25})
+    frame.to_parquet(tmp_path / "good.parquet")
+    frame.assign(y=[None, 1.0] * 25).to_parquet(tmp_path / "holes.parquet")
+    with pytest.raises(ValueError, match=r"The target is missing in 25 or more rows of '.*holes\.parquet'"):
+        fado.value_files(tmp_path, out=tmp_path / "_v", **SETTINGS)
+
+
+def test_a_directory_that_was_tampered_with_is_refused(data, whole, tmp_path):
+    out = tmp_path / "v"
+    shutil.copytree(whole, out)
+    table = pq.read_table(out / "part-00001.parquet")
+    pq.write_table(table.slice(0, 100), out / "part-00001.parquet")
+    with pytest.raises(ValueError, match=r"part-00001\.parquet' has 100 rows and should have 600"):
+        Valuation.load(out)
+    wrong = table.set_column(0, "y", [np.full(600, 7.0)])
+    pq.write_table(wrong, out / "part-00001.parquet")
+    with pytest.raises(ValueError, match=r"column 'y' holds 7\.0 in row 0"):
+        _ = Valuation.load(out)["y"]
+    (out / "part-00001.parquet").unlink()
+    with pytest.raises(ValueError, match="is missing: the valuation is not whole"):
+        Valuation.load(out)
+    told = json.loads((out / "_done.json").read_text())
+    (out / "_done.json").write_text(json.dumps(told | {"parts": []}))
+    with pytest.raises(ValueError, match="was changed after it was written"):
+        Valuation.load(out)
