@@ -66,8 +66,9 @@ def test_large_whole_numbers_stay_whole(tmp_path):
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "mark"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
-def test_line_ends_within_fields_may_fall_anywhere(mark, end, small_blocks, tmp_path):
-    content = f"v,note{end}" + f'1,"x\n\n1,2\ny ""z"""{end}' * 300
+@pytest.mark.parametrize("within", ["\n", "\r\n"], ids=["unix within", "windows within"])
+def test_line_ends_within_fields_may_fall_anywhere(mark, end, within, small_blocks, tmp_path):
+    content = f"v,note{end}" + f'1,"x{within}{within}1,2{within}y ""z"""{end}' * 300
     written(tmp_path, a=mark + content.encode())
     expected = {"v": [1.0] * 300, "note": ['x\n\n1,2\ny "z"'] * 300}
     assert rows_of(open_source(tmp_path)).to_pydict() == expected

@@ -89,6 +89,8 @@ def csv_blocks(
 ) -> Iterator[pa.Table]:
     """Give a CSV file's rows, block by block, in the types of a schema; text is `string` still.
 
+    Lines within a cell end by a line feed, however they ended in the file.
+
     Parameters
     ----------
     path : pathlib.Path
@@ -117,7 +119,7 @@ def csv_blocks(
                 except StopIteration:
                     return
             if batch.num_rows:
-                yield with_missing_cells(path, pa.Table.from_batches([batch]))
+                yield with_missing_cells(path, _with_plain_line_ends(pa.Table.from_batches([batch])))
 
 
 def _first_block(path: Path, separator: str, decimal_point: str) -> pa.Table:
@@ -131,6 +133,15 @@ def _first_block(path: Path, separator: str, decimal_point: str) -> pa.Table:
         except StopIteration:
             return reader.schema.empty_table()
     return with_missing_cells(path, pa.Table.from_batches([batch]))
+
+
+def _with_plain_line_ends(table: pa.Table) -> pa.Table:
+    r"""End lines within cells by ``\n`` alone: Arrow loses it from ``\r\n`` where one block ends in between."""
+    for j, field in enumerate(table.schema):
+        column = table.column(j)
+        if pa.types.is_string(field.type) and pc.any(pc.match_substring(column, "\r")).as_py():
+            table = table.set_column(j, field, pc.replace_substring_regex(column, "\r\n?", "\n"))
+    return table
 
 
 def _reading(block: int) -> pyarrow.csv.ReadOptions:
