@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["replacing_directory"]
+__all__ = ["moved_aside", "replacing_directory"]
 
 _NEW, _OLD = ".part", ".old"
+_TOKEN = re.compile(r"[0-9a-f]{8}")
 
 
 @contextmanager
@@ -54,6 +56,14 @@ def replacing_directory(final: Path) -> Iterator[Path]:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def moved_aside(final: Path) -> Path | None:
+    """Give what stood in a place before somebody was killed while replacing it; None if there is nothing."""
+    if final.exists() or not final.parent.is_dir():
+        return None
+    left = [path for path in _leftovers(final) if path.name.endswith(_OLD)]
+    return max(left, key=lambda path: path.stat().st_mtime, default=None)
+
+
 def _put_in_place(temporary: Path, final: Path, aside: Path) -> None:
     there = final.exists()
     if there:
@@ -88,18 +98,26 @@ def _remove_abandoned(final: Path) -> None:
 
     What was moved aside is whole, and removed only where the directory that took its place stands.
     """
-    prefix = f".{final.name[:100]}."
-    for path in [own for own in final.parent.iterdir() if own.name.startswith(prefix)]:
-        rest = path.name[len(prefix) :]
-        if len(rest.partition(".")[0]) != 8 or not rest.endswith((_NEW, _OLD)):
-            continue
-        if rest.endswith(_OLD) and not final.exists():
+    for path in _leftovers(final):
+        if path.name.endswith(_OLD) and not final.exists():
             continue
         with suppress(OSError):
             handle = _lock(path)
             if handle is not None:
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(handle)
+
+
+def _leftovers(final: Path) -> list[Path]:
+    """List the temporary directories of a directory, by their names."""
+    prefix = f".{final.name[:100]}."
+    return [
+        path
+        for path in final.parent.iterdir()
+        if path.name.startswith(prefix)
+        and path.suffix in (_NEW, _OLD)
+        and _TOKEN.fullmatch(path.stem[len(prefix) :])
+    ]
 
 
 def _sync(path: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fado._directories import moved_aside
 from fado._files import replacing
 
 __all__ = ["DamagedError", "Manifest", "digest_of", "write_file"]
@@ -58,6 +59,12 @@ class Manifest:
         folder = Path(directory)
         if not folder.is_dir():
             why = "is no directory" if folder.exists() else "does not exist"
+            aside = moved_aside(folder)
+            if aside is not None:
+                why += (
+                    f". What stood there when a process was killed while replacing it is in {str(aside)!r}: "
+                    "rename that directory"
+                )
             raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it {why}.")
         path = folder / self.name
         if not path.is_file():

@@ -78,9 +78,7 @@ def test_rows_without_labels_are_valued(folder, valuator, data):
     for field in ("values", "epistemic", "counts"):
         pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
     assert found.provenance.algorithm == "out-of-bag, new rows"
-    assert (
-        "Values by models that learnt from 300 other rows: 5 of y, 5 of sex, 5 of age>=50." in result.stdout
-    )
+    assert "Values by models that learnt from 300 rows: 5 of y, 5 of sex, 5 of age>=50." in result.stdout
     assert "averaged over what is predicted for it" in result.stdout
     assert f"{expected.epistemic['sex'].mean():.3f}" in result.stdout
     assert "Values of 100 rows written to" in result.stdout
@@ -138,6 +136,13 @@ def test_options_that_do_not_fit_are_refused(folder, more, message):
     assert message in result.stderr
     assert result.stderr.startswith("error: ")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_values_are_not_written_among_the_models(folder):
+    result = value(folder, out="models/values.parquet")
+    assert result.exit_code == 2
+    assert "where `--out` is written: name another directory" in result.stderr
+    assert not (folder / "models" / "values.parquet").exists()
 
 
 def test_a_column_that_models_see_must_be_there(folder):

@@ -377,6 +377,15 @@ def test_what_was_moved_aside_goes_only_when_its_place_is_taken(model, saved, tm
     assert not aside.exists()
 
 
+def test_directories_of_others_with_names_like_temporary_ones_stay(model, tmp_path):
+    model.save(tmp_path / "final")
+    mine = [tmp_path / name for name in (".final.holidays.old", ".final.0123abcd.x.old", ".final.0123abcd")]
+    for path in mine:
+        path.mkdir()
+    model.save(tmp_path / "final")
+    assert all(path.is_dir() for path in mine)
+
+
 def test_a_scorer_that_cannot_be_saved_leaves_nothing(tmp_path):
     doubled = make_pipeline(FunctionTransformer(lambda X: 2 * X), LogisticRegression())
     model = chosen(fitted(NUMBERS, doubled)[0])

@@ -36,9 +36,7 @@ def check_room_for_models(directory: Path, out: Path) -> None:
     if not os.access(parent, os.W_OK):
         raise ValueError(f"The directory {str(parent)!r} is not writable.")
     if directory.resolve() in (out.resolve(), out.resolve().parent):
-        raise ValueError(
-            f"`--models` is {str(directory)!r}, where `--out` is written: name another directory."
-        )
+        raise ValueError(_out_among_models(directory))
 
 
 def print_kept_models(models: ValuationModels, directory: Path) -> None:
@@ -82,6 +80,8 @@ def value_new_rows(
             "name another directory with `--models` to keep new models in."
         )
     check_output(out, [data])
+    if out.resolve().parent == directory.resolve():
+        raise ValueError(_out_among_models(directory))
     models = load_models(directory)
     table = read_table(data)
     labels = None if target is None else _column(table, target)
@@ -93,12 +93,16 @@ def value_new_rows(
     else:
         save_values(valuation, out, target, labels)
     _print_summary(models, valuation)
-    told = f"Values by models that learnt from {models.n_rows:,} other rows: {_counted(models)}."
+    told = f"Values by models that learnt from {models.n_rows:,} rows: {_counted(models)}."
     if labels is None and any(own.variable.sees_target for own in models.kept):
         told += "\nModels that see the target are averaged over what is predicted for it."
     print(told)
     print_settings({"models": directory, "algorithm": valuation.provenance.algorithm, "target": target})
     print(f"Values of {table.num_rows:,} rows written to {out}")
+
+
+def _out_among_models(directory: Path) -> str:
+    return f"`--models` is {str(directory)!r}, where `--out` is written: name another directory."
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

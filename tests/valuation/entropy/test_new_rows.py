@@ -250,6 +250,17 @@ def test_labels_of_another_type_are_the_same_labels():
     assert_same(valuator.value(X_NEW, given), valuator.value(X_NEW, given.astype(int)))
 
 
+def test_text_for_an_attribute_of_numbers_is_no_new_group():
+    flag = np.where(np.arange(len(X)) % 5 == 0, None, SEX == "m")
+    with pytest.warns(UserWarning, match="is missing in 120 of 600 rows"):
+        valuator = InBagEntropy(keep_models=True, random_state=0).fit(X, Y, sensitive_features={"male": flag})
+    given = np.where(np.arange(len(X_NEW)) % 2 == 0, None, "True")
+    with pytest.raises(ValueError, match="label 'True' of 'male', whose labels are False, True"):
+        valuator.value(X_NEW, sensitive_features={"male": given})
+    new_group = valuator.value(X_NEW, sensitive_features={"male": np.full(len(X_NEW), 2)})
+    assert (new_group.agreement["male"] == 0).all()
+
+
 def test_many_classes_and_classes_that_a_bag_lacks():
     y = np.array(["a", "b", "c"])[np.digitize(X["a"], [-0.5, 0.5])]
     y[0] = "rare"
@@ -359,6 +370,10 @@ def test_an_unfitted_valuator_says_so():
         ({"y": [None] * len(X_NEW)}, "missing or NaN"),
         ({"sensitive_features": {"sexe": SEX[::7]}}, "'sexe', a protected attribute.*did you mean 'sex'"),
         ({"sensitive_features": {"sex": SEX[:3]}}, "has 3 entries"),
+        (
+            {"sensitive_features": {"sex": np.arange(len(X_NEW)) % 2}},
+            "label 0 of 'sex', whose labels are 'f', 'm': give it the same type",
+        ),
         ({"sensitive_features": "colour"}, "'colour', which is not a column of X"),
     ],
     ids=str,

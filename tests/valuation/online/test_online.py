@@ -178,6 +178,34 @@ def test_new_categories_and_labels_may_come_later():
     assert online.value(later[0])["y"].max() <= 1.0
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_column_without_entries_may_become_text(named, tmp_path):
+    (X, y, z), (X_new, y_new, z_new) = make_rows(200), make_rows(60, seed=1)
+    X, X_new = (own[["a", "b"]].astype(object) for own in (X, X_new))
+    X_new.index = X_new.index + 7
+    empty, text = X.assign(note=None), X_new.assign(note="seen")
+    if not named:
+        empty, text = empty.to_numpy(), text.to_numpy()
+    online = learn(make_online(refresh=1.0), (empty, y, z))
+    before = online.value(text)
+    assert (before["y"] == online.value(X_new.assign(note=None))["y"]).all()
+    if named:
+        assert before.values.index.equals(X_new.index)
+    learn(online, (text, y_new, z_new))
+    assert (online.n_rows_, online.models_.n_rows) == (260, 200)
+    online.save(tmp_path / "state")
+    again = OnlineEntropy.load(tmp_path / "state")
+    assert (again.value(text)["y"] == before["y"]).all()
+    for both in (online, again):
+        learn(both, (text, y_new, z_new))
+        learn(both, (text, y_new, z_new))
+        learn(both, (text, y_new, z_new))
+    assert online.models_.n_rows == 440
+    assert (again.value(text)["y"] == online.value(text)["y"]).all()
+    with pytest.raises(ValueError, match="learnt from"):
+        online.value(X_new.assign(note=1.0))
+
+
 def test_a_batch_of_one_label_one_row_or_none_waits_for_more():
     X, y, z = make_rows(300)
     online = make_online()
@@ -316,6 +344,16 @@ def test_forgetting_leaves_the_last_rows():
     with pytest.raises(ValueError, match="`keep` must be at least 1, got 0"):
         online.forget(0)
     assert make_online().forget(10).n_rows_ == 0
+
+
+def test_rows_too_few_to_learn_are_learnt_with_the_next_batch_after_forgetting():
+    rows, (X_new, *_) = make_rows(300), make_rows(50, seed=1)
+    online = learn(make_online(), part(rows, 0, 250))
+    before = online.value(X_new)
+    assert online.forget(2).waits_for_ == "5 rows"
+    assert same(online.value(X_new), before)
+    learn(online, part(rows, 250, 270))  # less than a tenth of what the old models learnt from
+    assert online.models_.n_rows == 22
 
 
 def test_the_seed_is_drawn_once():

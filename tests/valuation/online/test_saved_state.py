@@ -88,6 +88,28 @@ def test_weights_and_columns_without_names(tmp_path):
     assert same(again.value(X), online.value(X))
 
 
+@pytest.mark.parametrize(
+    "z_exclude",
+    [{"c"}, pd.Index(["c"]), ("c",), np.array(["c"]), {"age": {"c"}}, "c"],
+    ids=["set", "index", "tuple", "array", "set of one attribute", "text"],
+)
+def test_columns_that_are_kept_from_attributes_come_back(rows, tmp_path, z_exclude):
+    online = learn(make_online(z_exclude=z_exclude), part(rows, 0, 100))
+    online.save(tmp_path / "state")
+    again = OnlineEntropy.load(tmp_path / "state")
+    more = part(rows, 100, 200)
+    assert same(learn(again, more).value(rows[0]), learn(online, more).value(rows[0]))
+
+
+def test_estimators_of_another_process_print_other_addresses(rows, tmp_path):
+    pytest.importorskip("skops")
+    rows = rows[0][["a", "c"]], *rows[1:]
+    one, other = (LogisticRegression(random_state=np.random.RandomState(0)) for _ in range(2))
+    assert repr(one) != repr(other)
+    learn(make_online(estimators=one, n_jobs=1), part(rows, 0, 100)).save(tmp_path / "state")
+    assert OnlineEntropy.load(tmp_path / "state", estimators=other).n_rows_ == 100
+
+
 def test_estimators_are_asked_for_again(rows, tmp_path):
     pytest.importorskip("skops")
     X, y, z = rows
@@ -134,6 +156,15 @@ def test_no_state_to_load(tmp_path):
         OnlineEntropy.load(tmp_path / "state")
     with pytest.raises(ValueError, match=r"it has no online.json"):
         OnlineEntropy.load(tmp_path)
+
+
+def test_a_state_that_was_being_replaced_is_found_again(saved):
+    aside = saved.parent / ".state.0123abcd.old"
+    saved.rename(aside)
+    with pytest.raises(ValueError, match=r"it does not exist. What stood there .*\.state\.0123abcd\.old"):
+        OnlineEntropy.load(saved)
+    aside.rename(saved)
+    assert OnlineEntropy.load(saved).n_rows_ == 100
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "models/models.json", "models/0-0.txt", "online.json"])

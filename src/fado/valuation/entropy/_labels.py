@@ -41,7 +41,7 @@ def read_labels(
         found[target.name] = _target_labels(target, target_column(y, table.n_rows))
     columns = [column for column, _ in protected_columns(sensitive_features, table)]
     for variable, column in _matched(protected, columns):
-        found[variable.name] = label_codes(variable, column)
+        found[variable.name] = _protected_labels(variable, column)
     return found
 
 
@@ -79,6 +79,27 @@ def _target_labels(target: Variable, column: Column) -> Labels:
             f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): mend "
             "it, or leave `y` out."
         )
+    return labels
+
+
+def _protected_labels(attribute: Variable, column: Column) -> Labels:
+    """Code the labels of an attribute, refusing text for numbers and the other way round.
+
+    A group that was not there is none of the models' classes; labels of another type are none by mistake.
+    """
+    labels = label_codes(attribute, column)
+    if attribute.kind == "continuous":
+        return labels
+    codes, entries = column.encode()
+    told = codes >= 0
+    if told.any() and (labels[told] == UNSEEN).all():
+        strange = column.label_of(entries[codes[told][0]])
+        if isinstance(strange, str) is not isinstance(attribute.classes[0], str):
+            shown = list_names([repr(label) for label in attribute.classes])
+            raise ValueError(
+                f"`sensitive_features` holds the label {strange!r} of {attribute.name!r}, whose labels are "
+                f"{shown}: give it the same type, or leave the attribute out."
+            )
     return labels
 
 

@@ -140,8 +140,9 @@ class OnlineEntropy(BaseEstimator):
             valuation = _unknown(table, self._variables(table, sensitive_features))
         else:
             valuation = state.models.value(
-                table, y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress
+                state.as_learnt(table), y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress
             )
+            valuation = valuation.with_rows(table.index, valuation.provenance.target_pattern)
         settings = {
             **valuation.provenance.settings,
             "model_version": state.version,
@@ -186,6 +187,9 @@ class OnlineEntropy(BaseEstimator):
     def forget(self, keep: int) -> Any:
         """Drop all but the last rows from the window and build models of these.
 
+        Where these cannot be learnt (`waits_for_` says why), the old models stay until the first batch with
+        which they can.
+
         Parameters
         ----------
         keep : int
@@ -198,6 +202,8 @@ class OnlineEntropy(BaseEstimator):
         keep = check_count("keep", keep, 1, _MOST_ROWS)
         if self._state.window is not None:
             state = replace(self._state, window=last_rows(self._state.window, keep), pools={})
+            if state.models is not None:
+                state = replace(state, waiting=state.models.n_rows)  # they are due, if not now then next
             self._take_over(state, build=True)
         return self
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ SAVED = Manifest(name="online.json", kind="fado online valuator", layout=1, what
 ROWS, MODELS, WEIGHT = "rows.parquet", "models", "weight"
 _MODELS_MANIFEST = "models.json"
 SETTINGS = ("window", "refresh", "n_bags", "z_sees_target", "z_exclude", "kinds")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object: another process has others
 _COUNTS = ("version", "waiting", "batches", "rows")
 
 
@@ -46,12 +48,13 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
             {
                 "fado": __version__,
                 "versions": library_versions(),
-                "settings": {name: encode(simplify(getattr(online, name))) for name in SETTINGS},
+                "settings": {name: _tell_setting(getattr(online, name)) for name in SETTINGS},
                 "estimators": _shown(online.estimators),
                 "seed": getattr(online, "seed_", None),
                 "counts": {name: getattr(state, name) for name in _COUNTS},
                 "window": None if state.window is None else _tell_window(state.window),
                 "references": _tell_all(state.references),
+                "blank": list(state.blank),
                 "pools": _tell_all(state.pools),
                 "checks": [encode(asdict(check)) for check in state.checks],
                 "files": {name: digest_of(content) for name, content in files.items()},
@@ -75,12 +78,21 @@ def read(directory: str | os.PathLike[str], estimators: Any) -> tuple[dict[str, 
         ) from error
 
 
+def _tell_setting(value: Any) -> Any:
+    """Give a setting as JSON holds it: whatever holds names, such as a set or an index, as a list."""
+    if isinstance(value, Mapping):
+        return {str(key): _tell_setting(own) for key, own in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [encode(simplify(own)) for own in value]
+    return encode(simplify(value))
+
+
 def _shown(estimators: Any) -> list[str] | None:
-    """Give estimators as they print; None for the default models."""
+    """Give estimators as they print, without addresses in memory; None for the default models."""
     if estimators is None:
         return None
     each = estimators if isinstance(estimators, list | tuple) else [estimators]
-    return [" ".join(repr(estimator).split()) for estimator in each]
+    return [_ADDRESS.sub("", " ".join(repr(estimator).split())) for estimator in each]
 
 
 def _other_estimators(folder: str, saved: Any) -> str:
@@ -107,10 +119,18 @@ def _state_of(folder: Path, told: Mapping[str, Any]) -> State:
         window=window,
         models=models,
         references=references,
+        blank=_blank_of(told["blank"], window),
         pools={name: Pool(**decode(own)) for name, own in told["pools"].items()},
         checks=tuple(Check(**decode(own)) for own in told["checks"]),
         **counts,
     )
+
+
+def _blank_of(told: Any, window: Problem | None) -> tuple[int, ...]:
+    end = 0 if window is None else window.table.n_columns
+    if not isinstance(told, list) or not all(type(j) is int and 0 <= j < end for j in told):
+        raise ValueError("its columns without entries are not told as they should be.")
+    return tuple(told)
 
 
 def _models_of(folder: Path, digest: Any) -> ValuationModels:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.tabular import TARGET, Problem
+from fado.tabular import TARGET, Problem, Table
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
 from fado.valuation.online._drift import Check, Pool, Reference, check_drift
-from fado.valuation.online._window import has_new_label
+from fado.valuation.online._window import blank_columns, has_new_label, without_text
 
 __all__ = ["MOST_CHECKS", "State", "after_batch", "rebuilt", "tell_changes"]
 
@@ -32,6 +32,8 @@ class State:
         What values come from.
     references : mapping of str to Reference
         The models' doubts out of bag, per variable.
+    blank : tuple of int
+        Columns without any entry in the rows that the models learnt from.
     version : int
         How often models have been built.
     waiting : int
@@ -47,12 +49,17 @@ class State:
     window: Problem | None = None
     models: ValuationModels | None = None
     references: Mapping[str, Reference] = field(default_factory=dict)
+    blank: tuple[int, ...] = ()
     version: int = 0
     waiting: int = 0
     batches: int = 0
     rows: int = 0
     pools: Mapping[str, Pool] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
+
+    def as_learnt(self, table: Table) -> Table:
+        """Give new rows as the models can take them, whatever has come to columns that were blank."""
+        return table if self.window is None else without_text(table, self.blank, self.window.table)
 
     def drifting(self) -> set[str]:
         """Name the variables whose last check found drift."""
@@ -95,7 +102,7 @@ def after_batch(
         return counted, True
     if has_new_label(batch.sources[0], state.models.classes(TARGET)):  # which models cannot be asked about
         return counted, True
-    told = state.models.value(batch.table, *labels, n_jobs=n_jobs)
+    told = state.models.value(state.as_learnt(batch.table), *labels, n_jobs=n_jobs)
     doubts = {name: 1.0 - told.field("agreement", name) for name in state.models.variables}
     pools, checks = check_drift(doubts, state.references, state.pools, counted.batches)
     checked = replace(counted, pools=pools, checks=(*state.checks, *checks)[-MOST_CHECKS:])
@@ -125,6 +132,7 @@ def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
         state,
         models=fitted.models_,
         references={name: Reference.of(own) for name, own in doubts.items()},
+        blank=blank_columns(window.table),
         version=state.version + 1,
         waiting=0,
         pools={name: pool for name, pool in state.pools.items() if name not in changed},

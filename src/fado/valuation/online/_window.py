@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from fado.tabular import Column, Problem, Table, join_problems, read_problem
 
-__all__ = ["add_batch", "as_dense", "has_new_label", "last_rows", "read_batch", "what_is_lacking"]
+__all__ = [
+    "add_batch",
+    "as_dense",
+    "blank_columns",
+    "has_new_label",
+    "last_rows",
+    "read_batch",
+    "what_is_lacking",
+    "without_text",
+]
 
 FEWEST_ROWS = 5  # of which a fifth can be out of bag
 _EARLY = 100  # rows; until then a variable with nearly a class per row may yet turn out to be another
@@ -60,6 +70,37 @@ def last_rows(problem: Problem, most: int) -> Problem:
 def _undeclared(column: Column) -> Column:
     """Forget the order in which a categorical declares its categories: each batch may have its own."""
     return replace(column, declared=None)
+
+
+def blank_columns(table: Table) -> tuple[int, ...]:
+    """Give the positions of the columns without any entry, which pass for numbers: nobody can tell."""
+    return tuple(
+        j
+        for j, column in enumerate(table.columns)
+        if column.levels is None and np.isnan(column.numbers()).all()
+    )
+
+
+def without_text(table: Table, blank: Collection[int], window: Table) -> Table:
+    """Empty the columns of text that were blank when models learnt: these know nothing of what they hold.
+
+    Parameters
+    ----------
+    table : Table
+        New rows.
+    blank : collection of int
+        Positions of those columns in the window.
+    window : Table
+        Its columns are found by name, or by position where either table has none.
+    """
+    named = table.is_named and window.is_named
+    places = {place for j in blank for place in (table.positions(window.names[j]) if named else [j])}
+    texts = {j for j in places if j < table.n_columns and table.column(j).levels is not None}
+    if not texts:
+        return table
+    nothing = pa.chunked_array([pa.nulls(table.n_rows, pa.float64())])
+    columns = [Column(own.name, nothing) if j in texts else own for j, own in enumerate(table.columns)]
+    return Table.of_columns(columns, named=table.is_named)
 
 
 def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
