@@ -225,6 +225,42 @@ def test_numbers_beyond_all_batches_are_told():
         UtilityQuery(valuator, group_shares={"m": 4}).query(pool(6), 4)
 
 
+def test_quotas_of_all_groups_are_the_least_that_each_gets():
+    p = np.array([0.9, 0.9, 0.8, 0.2, 0.1, 0.1])
+    valuator = Told(DOWN, probabilities=np.column_stack([p, 1 - p]))
+    assert UtilityQuery(valuator, group_shares={"f": 1, "m": 1}).query(pool(6), 4).tolist() == [0, 1, 2, 3]
+    more = UtilityQuery(valuator, group_shares={"f": 1, "m": 2})
+    more.query(pool(6), 4)
+    assert more.expected_groups_["m"] == pytest.approx(2, abs=0.5)
+
+
+def test_diverse_batches_have_their_expected_number_too():
+    rng = np.random.default_rng(0)
+    p = np.clip(0.2 + 0.3 * rng.normal(size=2000), 0.02, 0.98)
+    valuator = Told(rng.random(2000), probabilities=np.column_stack([p, 1 - p]))
+    rows = np.column_stack([np.arange(2000.0), p])
+    for share, diversity in ((0.1, 0.3), (0.4, 0.3), (0.3, 0.6), (0.5, 0.6), (0.3, 0.9), (0.5, 0.9)):
+        query = UtilityQuery(valuator, group_shares={"f": share}, diversity=diversity)
+        query.query(rows, 100)
+        assert query.expected_groups_["f"] == pytest.approx(100 * share, abs=2)
+
+
+def test_a_number_that_no_diverse_batch_has_is_told():
+    p = np.array([0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
+    valuator = Told(DOWN, probabilities=np.column_stack([p, 1 - p]))
+    with pytest.warns(UserWarning, match=r"no batch as diverse was found .* \(about 3, not 4\)"):
+        UtilityQuery(valuator, group_shares={"f": 4}, diversity=0.5).query(pool(6), 4)
+
+
+def test_words_for_shares_need_attributes_of_classes():
+    valuator = Told(np.linspace(0, 1, 50), probabilities=np.full((50, 2), 0.5))
+    for shares in ("equal", "pool"):
+        with pytest.raises(ValueError, match="'age' has 50 different numbers, too many for groups"):
+            UtilityQuery(valuator, group_shares=shares).query(
+                pool(50), 4, sensitive_features={"age": np.linspace(0.5, 9, 50)}
+            )
+
+
 def test_an_attribute_that_is_not_told_is_the_models():
     p = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
     valuator = Told(DOWN, probabilities=np.column_stack([1 - p, p]))
@@ -280,6 +316,7 @@ def test_shares_of_a_budget():
         ({}, {"n": 1, "cost": list("abcdef")}, ValueError, "`cost` must hold numbers, got text"),
         ({"diversity": 2}, {"n": 1}, ValueError, r"`diversity` must be in \[0, 1\], got 2"),
         ({"utility": 0.5}, {"n": 1}, TypeError, "`utility` must be a utility like LinearUtility"),
+        ({"utility": LinearUtility}, {"n": 1}, TypeError, "`utility` must be a utility like LinearUtility"),
         ({"utility": lambda valuation: np.ones(3)}, {"n": 1}, ValueError, r"shape \(3,\) for 6 rows"),
         ({"group_shares": {"m": 0.5}}, {"n": 2}, ValueError, "nothing tells the pool's"),
         ({"group_shares": "half"}, {"n": 2}, TypeError, "or be 'equal' or 'pool', got 'half'"),

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -106,6 +107,23 @@ def test_any_missing_label(missing_label, labels, kind):
     y[:LABELLED] = np.array(labels, dtype=kind)[TRUTH[:LABELLED].astype(int)]
     rows = UtilitySampling(missing_label=missing_label, random_state=0).query(X, y, batch_size=10)
     assert rows.tolist() == UtilitySampling(random_state=0).query(X, Y, batch_size=10).tolist()
+
+
+@pytest.mark.parametrize("missing_label", [np.nan, None])
+@pytest.mark.parametrize("kind", ["str", "object", "category", "boolean"])
+def test_missing_labels_of_pandas_are_missing_whatever_stands_for_them(kind, missing_label):
+    labels = [False, True] if kind == "boolean" else ["A", "B"]
+    given = [labels[int(label)] for label in TRUTH[:LABELLED]]
+    y = pd.Series([*given, *[None] * (N - LABELLED)], dtype=kind)
+    rows = UtilitySampling(missing_label=missing_label, random_state=0).query(X, y, batch_size=10)
+    assert rows.tolist() == UtilitySampling(random_state=0).query(X, Y, batch_size=10).tolist()
+
+
+def test_candidates_of_a_lazy_table():
+    frame = pl.DataFrame(X)
+    strategy = UtilitySampling(random_state=0)
+    rows = strategy.query(frame, Y, candidates=frame[LABELLED:].lazy(), batch_size=5)
+    assert rows.tolist() == strategy.query(frame, Y, candidates=frame[LABELLED:], batch_size=5).tolist()
 
 
 def test_a_query_repeats_and_leaves_the_parameters_alone():

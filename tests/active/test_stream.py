@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -136,6 +137,14 @@ def test_tables_with_names():
     stream = UtilityStream(FirstColumn())
     assert stream.query(frame).tolist() == UtilityStream(FirstColumn()).query(frame.to_numpy()).tolist()
     assert stream.feature_names_in_.tolist() == ["v", "w"]
+
+
+def test_lazy_tables():
+    frame = pl.DataFrame({"v": np.random.default_rng(0).random(60), "w": 1.0})
+    stream = UtilityStream(FirstColumn())
+    rows = stream.query(frame.lazy())
+    assert rows.tolist() == UtilityStream(FirstColumn()).query(frame).tolist()
+    assert stream.update(frame.lazy(), rows).n_seen_ == 60
 
 
 @pytest.mark.parametrize(

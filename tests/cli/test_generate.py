@@ -168,6 +168,14 @@ def test_bad_input_ends_in_one_sentence(files, more, message):
     assert not (files / "more.parquet").exists()
 
 
+def test_a_report_of_more_than_two_labels_needs_a_positive_one_before_rows_are_made(files):
+    FRAME.assign(default=np.arange(N) % 3).to_parquet(files / "data.parquet")
+    result = generate(files, "--report", files / "report.json", values=False)
+    assert result.exit_code == 2
+    assert "`--report` needs a positive label, and 'default' has 3 labels" in result.stderr
+    assert not (files / "more.parquet").exists()
+
+
 def test_a_column_of_that_name_is_not_replaced(files):
     FRAME.assign(synthetic=1).to_parquet(files / "data.parquet")
     result = generate(files)

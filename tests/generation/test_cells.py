@@ -94,6 +94,13 @@ def test_all_labels_come_to_the_shares_of_the_table(groups, strength):
     assert ((plan.made == 0).sum(axis=0) >= 1).all()
 
 
+def test_a_label_is_asked_for_with_its_small_groups():
+    cells = cells_of([[10, 40], [10, 5]], [True, False], labels=("no", "yes"))
+    for strategy in ({"yes": 20, ("yes", "g1"): 9}, {("yes", "g1"): 9, "yes": 20}):
+        with pytest.raises(ValueError, match="asks twice for label 'yes'"):
+            counts_asked_for(cells, strategy)
+
+
 def test_labels_that_a_group_lacks_are_told():
     plan = fill_labels(cells_of([[10, 10], [10, 10], [10, 0]]), 1.0)
     assert plan.childless == ((2, 1),)
@@ -117,6 +124,7 @@ def test_counts_may_be_asked_for():
         ({"yes": 9.5}, "must be a whole number, got 9.5"),
         ({("yes", "g1"): 5}, r"no rows with label 'yes' in group 'g1' to make others from"),
         ({("yes", "g0"): 12, "yes": 14}, "asks twice for label 'yes'"),
+        ({"yes": 10, ("yes", "g0"): 12}, "asks twice for label 'yes'"),
     ],
     ids=str,
 )

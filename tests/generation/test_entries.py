@@ -74,6 +74,12 @@ def test_arrays_and_lists_stay_what_they_are(X):
         assert take_entries(X, np.array([[1, 1, 1]])).mask.tolist() == [[False, False, True]]
 
 
+def test_a_list_of_arrays_gets_arrays():
+    made = take_entries(list(np.arange(12).reshape(4, 3)), DONORS)
+    assert [type(row) for row in made] == [np.ndarray] * len(DONORS)
+    assert [row.tolist() for row in made] == take_entries(np.arange(12).reshape(4, 3), DONORS).tolist()
+
+
 def test_other_libraries_tables():
     lazy = KINDS["polars"].lazy()
     assert take_entries(lazy, DONORS).equals(take_entries(KINDS["polars"], DONORS))

@@ -102,9 +102,24 @@ def test_distances_equal_those_of_all_pairs():
         ),
         ({"judge": (make(1)[0], np.arange(N) % 3, make(1)[2])}, "has 3 labels: say with `pos_label`"),
         ({"judge": (make(1)[0][["a"]], *make(1)[1:])}, "'b'"),
+        (
+            {"judge": (make(1)[0], make(1)[1] + 1, make(1)[2])},
+            "The target of `judge` has the label 2, which `y` has not",
+        ),
     ],
     ids=str,
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         generation_report(*make(0), **arguments, random_state=0)
+
+
+@pytest.mark.parametrize("n", [6, 12])
+def test_too_few_judged_rows_are_not_told_apart(n):
+    X, y, z = make(1, 400)
+    some = np.r_[np.flatnonzero(y == 0)[: n // 2], np.flatnonzero(y == 1)[: n // 2]]
+    report = generation_report(*make(0, 300), judge=(X.iloc[some], y[some], z[some]), random_state=0)
+    assert np.isnan(report["told_apart"]) or 0 <= report["told_apart"] <= 1
+    alone = np.full(n, "nobody else")
+    report = generation_report(*make(0, 300), judge=(X.iloc[some], y[some], alone), random_state=0)
+    assert np.isnan(report["told_apart"])

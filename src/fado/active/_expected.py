@@ -2,19 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["expect_quotas"]
+__all__ = ["binding_quotas", "expect_quotas", "pick_expected"]
 
 FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
 
 _NEAR = 0.5  # rows
+_ROUNDS = 20  # of picking, where quotas are missed
 _SWEEPS = 10  # over the groups, whose bonuses depend on each other
 _HALVINGS = 40
 _TIES = 1e-6  # of the spread: rows of equal score and probability must not all come in, or out, at once
 _GOLDEN = (5**0.5 - 1) / 2  # whose multiples lie evenly between whole numbers
 _LARGEST = 2.0**20  # of a bonus, in spreads of the scores: then probabilities alone decide
+
+
+def pick_expected(
+    scores: FloatArray,
+    probabilities: FloatArray,
+    quotas: FloatArray,
+    n: int,
+    pick: Callable[[FloatArray], Rows],
+) -> Rows:
+    """Pick a batch that is expected to hold each group's quota, or is nearest to it.
+
+    For a way of picking that goes by more than scores, and so misses what they were made for. What the batch
+    is off by is added to that, time and again, and half of it whenever it went too far.
+
+    Parameters
+    ----------
+    scores, probabilities, quotas, n
+        As for `expect_quotas`.
+    pick : function
+        Picks n rows by scores.
+    """
+    aimed, step, before = quotas, np.ones(len(quotas)), np.zeros(len(quotas))
+    picked, nearest = np.empty(0, dtype=np.int64), np.inf
+    for _ in range(_ROUNDS):
+        found = pick(expect_quotas(scores, probabilities, aimed, n))
+        lacking = np.nan_to_num(quotas - probabilities[found].sum(axis=0))
+        off = float(np.abs(lacking).max())
+        if off < nearest:
+            picked, nearest = found, off
+        step[lacking * before < 0] /= 2
+        further = np.clip(aimed + step * lacking, 0, n)
+        if off <= _NEAR or np.array_equal(further, aimed, equal_nan=True):
+            break
+        aimed, before = further, lacking
+    return picked
+
+
+def binding_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
+    """Leave out quotas that are met by utility alone, where all groups have one and rows are left.
+
+    Quotas are then the least that each group is to have. Parameters are those of `expect_quotas`.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
+    >>> p = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> binding_quotas(scores, p, np.array([1.0, 1.0]), n=3)
+    array([nan, nan])
+    >>> binding_quotas(scores, p, np.array([0.0, 2.0]), n=3)
+    array([nan,  2.])
+    """
+    if np.isnan(quotas).any() or quotas.sum() >= n - _NEAR:
+        return quotas
+    binding = np.full(len(quotas), np.nan)
+    while True:
+        chosen = _top(expect_quotas(scores, probabilities, binding, n), n)
+        short = np.isnan(binding) & (probabilities[chosen].sum(axis=0) < quotas - _NEAR)
+        if not short.any():
+            return binding
+        binding[short] = quotas[short]
 
 
 def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:

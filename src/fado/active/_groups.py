@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.tabular import Table, protected_columns, variable_from
+from fado.tabular import Table, group_rows, protected_columns, variable_from
 
 __all__ = ["KnownGroups", "PoolGroups", "ProbableGroups", "join_groups", "modelled_groups", "told_groups"]
 
@@ -94,7 +94,9 @@ def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
     return ProbableGroups(labels, joint)
 
 
-def told_groups(models: Any, table: Table, sensitive_features: Any) -> dict[str, PoolGroups]:
+def told_groups(
+    models: Any, table: Table, sensitive_features: Any, *, all_of_classes: bool = False
+) -> dict[str, PoolGroups]:
     """Read the groups of protected attributes of classes that are known.
 
     Parameters
@@ -105,10 +107,14 @@ def told_groups(models: Any, table: Table, sensitive_features: Any) -> dict[str,
         The rows.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of the table, optional
         The attributes.
+    all_of_classes : bool
+        Whether to refuse an attribute of numbers, and not to leave it out.
     """
     told = [variable_from(column) for column, _ in protected_columns(sensitive_features, table)]
     found: dict[str, PoolGroups] = {}
     for own in told:
+        if all_of_classes:
+            group_rows([own])  # which refuses numbers in a sentence
         if own.kind == "classes":
             absent = [label for label in _classes(models, own.name) if label not in own.classes]
             found[own.name] = KnownGroups((*own.classes, *absent), own.labels.astype(np.int64))

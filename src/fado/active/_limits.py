@@ -39,7 +39,10 @@ def limit_parts(
     return Limits(spending, total, part_of[groups.codes], of_parts)
 
 
-def warn_if_far_off(groups: ProbableGroups, quotas: FloatArray, chosen: npt.NDArray[np.int64]) -> None:
+def warn_if_far_off(
+    groups: ProbableGroups, quotas: FloatArray, chosen: npt.NDArray[np.int64], *, diverse: bool
+) -> None:
+    """Say which groups of a batch are far from what they are to have."""
     expected = groups.expected(chosen)
     off = np.nan_to_num(np.abs(expected - quotas))
     far = np.flatnonzero(off > max(1.0, _FAR_OFF * len(chosen)))
@@ -48,7 +51,8 @@ def warn_if_far_off(groups: ProbableGroups, quotas: FloatArray, chosen: npt.NDAr
             f"{groups.labels[group]!r} (about {expected[group]:.0f}, not {quotas[group]:.0f})"
             for group in far.tolist()
         ]
+        lead = "no batch as diverse was found that holds" if diverse else "no batch of this pool holds"
         warn_user(
-            f"By the models' word, no batch of this pool holds what `group_shares` ask for of "
-            f"{list_names(told)}: the nearest is taken."
+            f"By the models' word, {lead} what `group_shares` ask for of {list_names(told)}: the nearest is "
+            "taken."
         )

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from fado._validation import check_share
-from fado.active._batch import Limits, best_first, pick_best
+from fado.active._batch import Limits, pick_best
 from fado.active._costs import batch_size, read_costs, score_rows
 from fado.active._diversity import pick_diverse
-from fado.active._expected import expect_quotas
+from fado.active._expected import binding_quotas, expect_quotas, pick_expected
 from fado.active._groups import (
     KnownGroups,
     PoolGroups,
@@ -48,9 +48,9 @@ class UtilityQuery(BaseEstimator):
     group_shares : mapping, "equal" or "pool", optional
         How much of the batch each group is to have. Maps labels of a protected attribute (or tuples, with a
         label of each of several) to shares, as floats, or to numbers of rows, as whole numbers; what they
-        leave goes to the groups that are not named, by utility. ``"equal"`` gives every group as much,
-        ``"pool"`` as much as it has of the pool. Where the pool's groups are not known, the numbers are
-        expected ones, by the valuator's models of the attribute.
+        leave goes to the groups that are not named, by utility, or to all if all are named. ``"equal"`` gives
+        every group as much, ``"pool"`` as much as it has of the pool. Where the pool's groups are not known,
+        the numbers are expected ones, by the valuator's models of the attribute.
     diversity : float, default=0.0
         In [0, 1]. 0 takes the rows of most utility, near-copies of each other or not. Above, near-copies are
         left out, and each row counts by ``utility ** (1 - diversity) * distance ** diversity``, where the
@@ -122,6 +122,7 @@ class UtilityQuery(BaseEstimator):
             What labelling each row costs. Rows are then taken by their utility per cost, one after the other.
         budget : float, optional
             What the rows may cost together, instead of `n`. One that does not fit any more is passed over.
+            Shares are then of this, and whole numbers in `group_shares` are costs.
 
         Returns
         -------
@@ -149,13 +150,17 @@ class UtilityQuery(BaseEstimator):
         limits = Limits(spending, total)
         if isinstance(groups, KnownGroups):
             limits = limit_parts(groups, quotas, spending, total, counts_rows=budget is None)
-        elif groups is not None:
-            scores = expect_quotas(scores, groups.probabilities, quotas, int(total))
-            warn_if_far_off(groups, quotas, best_first(scores)[: int(total)])
-        if ruler is None:
-            chosen = pick_best(scores, limits)
+
+        def pick(by: FloatArray) -> Rows:
+            return pick_best(by, limits) if ruler is None else pick_diverse(by, limits, diversity, ruler)
+
+        if isinstance(groups, ProbableGroups):
+            quotas = binding_quotas(scores, groups.probabilities, quotas, int(total))
+            wanted = (scores, groups.probabilities, quotas, int(total))
+            chosen = pick(expect_quotas(*wanted)) if ruler is None else pick_expected(*wanted, pick)
+            warn_if_far_off(groups, quotas, chosen, diverse=ruler is not None)
         else:
-            chosen = pick_diverse(scores, limits, diversity, ruler)
+            chosen = pick(scores)
         self.valuation_ = valuation
         self.utilities_ = utilities
         self.expected_groups_ = _expected(self.valuator, X_pool, table, sensitive_features, groups, chosen)
@@ -168,14 +173,14 @@ class UtilityQuery(BaseEstimator):
         if self.group_shares is None:
             return None, np.empty(0)
         models = _models(self.valuator)
-        found = told_groups(models, table, sensitive_features)
         named = isinstance(self.group_shares, Mapping)
+        found = told_groups(models, table, sensitive_features, all_of_classes=not named)
         if not found or (named and not names_groups_of(self.group_shares, list(found.values()))):
             found = _in_order(models, found | modelled_groups(models, X_pool, but=found))
         if not found:
             raise ValueError(
-                "`group_shares` need groups, and nothing tells the pool's: pass `sensitive_features`, or a "
-                "valuator that was fitted with some."
+                "`group_shares` need groups, and nothing tells the pool's: pass `sensitive_features` of "
+                "classes, or a valuator that keeps models of them, like OutOfBagEntropy."
             )
         if named:
             groups, shares = groups_named(self.group_shares, list(found.values()))

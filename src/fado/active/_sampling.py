@@ -20,7 +20,7 @@ from sklearn.utils import column_or_1d
 
 from fado._messages import warn_user
 from fado._validation import check_count
-from fado.active._utilities import pool_utilities, read_pool, value_pool
+from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, take_rows
 from fado.valuation import OutOfBagEntropy
 
@@ -106,9 +106,9 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
             were chosen before.
         """
         table = read_pool(X, "X")
-        labels = _read_labels(y, table.n_rows)
-        check_missing_label(self.missing_label, target_type=labels.dtype)
-        labelled = is_labeled(labels, self.missing_label)
+        labels, missing_label = _read_labels(y, table.n_rows, self.missing_label)
+        check_missing_label(missing_label, target_type=labels.dtype)
+        labelled = is_labeled(labels, missing_label)
         rows, asked = _read_candidates(candidates, table, labelled)
         n_candidates = asked.n_rows if rows is None else len(rows)
         batch_size = _read_batch_size(batch_size, n_candidates)
@@ -144,13 +144,24 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         return np.where(np.isnan(utilities), least, utilities)
 
 
-def _read_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
+def _read_labels(y: Any, n_rows: int, missing_label: Any) -> tuple[npt.NDArray[Any], Any]:
+    """Give the labels, and what stands for a missing one: None among objects, for None, NaN and NA alike."""
     if isinstance(y, type | str) or not isinstance(y, Sized):
         raise TypeError(f"`y` must hold one label per row, or `missing_label`, got {y!r}.")
     labels: npt.NDArray[Any] = column_or_1d(np.asarray(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(f"`y` has {len(labels)} entries and X has {n_rows} rows: pass one entry per row.")
-    return labels
+    if labels.dtype == object and (missing_label is None or _is_nan(missing_label)):
+        import pandas as pd
+
+        labels = labels.copy()
+        labels[pd.isna(labels)] = None
+        return labels, None
+    return labels, missing_label
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, Real) and bool(np.isnan(float(value)))
 
 
 def _read_candidates(
@@ -161,11 +172,9 @@ def _read_candidates(
         rows = np.flatnonzero(~labelled)
     elif isinstance(candidates, Real):
         raise ValueError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
-    elif isinstance(candidates, type | str) or not (
-        isinstance(candidates, Sized) or hasattr(candidates, "shape")
-    ):
+    elif not is_table_like(candidates):
         raise TypeError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
-    elif getattr(candidates, "ndim", np.ndim(candidates)) != 1:
+    elif _n_dimensions(candidates) != 1:
         return None, read_pool(candidates, "candidates")
     else:
         given = np.asarray(candidates)
@@ -180,6 +189,13 @@ def _read_candidates(
     if not len(rows):
         raise ValueError("There is no candidate: every row has a label, or `candidates` is empty.")
     return rows, table
+
+
+def _n_dimensions(candidates: Any) -> int:
+    """Tell a table from a list of rows; a lazy one has no shape yet."""
+    if hasattr(candidates, "collect"):
+        return 2
+    return len(candidates.shape) if hasattr(candidates, "shape") else np.ndim(candidates)
 
 
 def _read_batch_size(batch_size: Any, n_candidates: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from skactiveml.base import BudgetManager, SingleAnnotatorStreamQueryStrategy
 from skactiveml.stream.budgetmanager import BalancedIncrementalQuantileFilter
 from skactiveml.utils import call_func, check_budget_manager, check_random_state, check_type
 
-from fado.active._utilities import pool_utilities, read_pool, value_pool
+from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Table, note_features
 
 __all__ = ["UtilityStream"]
@@ -131,9 +131,7 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         -------
         self
         """
-        if isinstance(candidates, type | str) or not (
-            isinstance(candidates, Sized) or hasattr(candidates, "shape")
-        ):
+        if not is_table_like(candidates):
             raise TypeError(f"`candidates` must be a table of rows, got {candidates!r}.")
         table = Table.from_input(candidates)
         positions = _read_positions(queried_indices, table.n_rows)

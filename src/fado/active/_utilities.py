@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from fado.tabular import Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = ["DEFAULT_ALPHA", "pool_utilities", "read_pool", "value_pool"]
+__all__ = ["DEFAULT_ALPHA", "is_table_like", "pool_utilities", "read_pool", "value_pool"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,6 +25,12 @@ def read_pool(X: Any, argument: str) -> Table:
     if not table.n_rows:
         raise ValueError(f"`{argument}` has no rows: there is nothing to choose from.")
     return table
+
+
+def is_table_like(value: Any) -> bool:
+    """Tell whether this may hold rows: it has a length or a shape, or is a lazy table."""
+    has_rows = isinstance(value, Sized) or hasattr(value, "shape") or hasattr(value, "collect")
+    return has_rows and not isinstance(value, type | str)
 
 
 def value_pool(valuator: Any, X: Any) -> Any:
@@ -54,7 +61,7 @@ def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> 
     >>> pool_utilities(valuation, None)
     array([1.  , 0.25])
     """
-    if utility is not None and not callable(utility):
+    if utility is not None and (isinstance(utility, type) or not callable(utility)):
         raise TypeError(
             "`utility` must be a utility like LinearUtility(alpha=0.75), or another function of a valuation, "
             f"got {utility!r}."

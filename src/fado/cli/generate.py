@@ -97,6 +97,11 @@ def generate(
             raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
         check_output(report, [data], [".json"])
     inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
+    if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:
+        raise ValueError(
+            f"`--report` needs a positive label, and {inputs.name!r} has {len(inputs.labels.classes)} "
+            "labels: name it by `--positive`."
+        )
     if MARK in inputs.table.column_names:
         raise ValueError(
             f"The table has a column {MARK!r} already, by which made rows are marked: rename it."

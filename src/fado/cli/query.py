@@ -161,7 +161,10 @@ def _read_shares(shares: Sequence[str]) -> Any:
             raise ValueError(
                 f"`--shares` must be like Female=0.5 or Female=250, or 'equal' or 'pool', got {text!r}."
             )
-        read[parts if len(parts) > 1 else parts[0]] = share
+        group = parts if len(parts) > 1 else parts[0]
+        if group in read:
+            raise ValueError(f"`--shares` names {label.strip()!r} twice: name each group once.")
+        read[group] = share
     return read
 
 

@@ -172,7 +172,7 @@ def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
 
     The rows to be made of a label are shared out to its groups, but for small ones, as its rows are now.
     """
-    made = np.zeros_like(cells.rows)
+    made, asked = np.zeros_like(cells.rows), np.zeros(cells.rows.shape, dtype=bool)
     for key, count in strategy.items():
         label = _label_of(cells, key[0] if isinstance(key, tuple) else key)
         told = f"sampling_strategy[{key!r}]"
@@ -181,8 +181,10 @@ def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
         else:
             here = np.flatnonzero(cells.compared & (cells.weight[label] > 0))
         present = int(cells.rows[label, here].sum() if isinstance(key, tuple) else cells.rows[label].sum())
-        if made[label, here].any():
+        told_of = here if isinstance(key, tuple) else np.arange(len(cells.groups))
+        if asked[label, told_of].any():
             raise ValueError(f"`sampling_strategy` asks twice for label {cells.labels[label]!r}: ask once.")
+        asked[label, told_of] = True
         short = check_count(told, count, 0, _MOST_ROWS) - present
         if short < 0:
             raise ValueError(

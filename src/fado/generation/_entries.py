@@ -51,7 +51,8 @@ def take_entries(X: Any, donors: Positions) -> Any:
     if isinstance(X, np.ndarray):
         return np.asanyarray(X)[donors, np.arange(donors.shape[1])]
     if isinstance(X, list | tuple):
-        return type(X)(type(X[0])(X[row][j] for j, row in enumerate(own)) for own in donors.tolist())
+        as_row = type(X[0]) if isinstance(X[0], list | tuple) else np.array
+        return type(X)(as_row([X[row][j] for j, row in enumerate(own)]) for own in donors.tolist())
     import narwhals as nw
 
     frame = nw.from_native(X.collect() if hasattr(X, "collect") else X, pass_through=False)

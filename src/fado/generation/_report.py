@@ -62,10 +62,11 @@ def generation_report(
     dict
         ``rows`` and ``judged``, how many there are. ``trained_on_real`` and ``trained_on_made``: ``auc`` and
         ``tpr`` on the judged rows of a model that learnt from either. ``told_apart``: the AUC, on rows that
-        it has not seen, of a model that tells made rows from judged ones of the same cells; 0.5 is a guess.
-        ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of how far ``made`` and
-        ``held_out`` rows are from the nearest row of X, and the ``ratio`` of both. ``copies``: the shares of
-        ``made`` and ``held_out`` rows that equal a row of X in every column.
+        it has not seen, of a model that tells made rows from judged ones of the same cells; 0.5 is a guess,
+        and NaN stands where these are too few. ``distances``: the ``median`` and the ``lowest_twentieth``
+        (5 % quantile) of how far ``made`` and ``held_out`` rows are from the nearest row of X, and the
+        ``ratio`` of both. ``copies``: the shares of ``made`` and ``held_out`` rows that equal a row of X in
+        every column.
 
     Notes
     -----
@@ -89,6 +90,7 @@ def generation_report(
     judged = replace(read_judge(judge), pos_label=pos_label)
     for own, what in ((problem, "`y`"), (judged, "The target of `judge`")):
         _check_two_labels(own, what)
+    _check_same_labels(problem, judged)
     seed = seed_from(random_state)
     made = _made_again(problem, seed, n_jobs)
     real, again = (_figures(own, judged, max_fpr, seed) for own in (problem, made))
@@ -108,6 +110,16 @@ def _check_two_labels(problem: Problem, what: str) -> None:
         raise ValueError(f"{what} has only one label ({labels.classes[0]!r}): there is nothing to learn.")
     if labels.positive is None:
         raise ValueError(f"{what} has {len(labels.classes)} labels: say with `pos_label` which is positive.")
+
+
+def _check_same_labels(problem: Problem, judged: Problem) -> None:
+    """Refuse judged labels that nothing is learnt of, among them a positive one that is another."""
+    strange = [label for label in judged.labels.classes if label not in problem.labels.classes]
+    if strange:
+        raise ValueError(
+            f"The target of `judge` has the label {strange[0]!r}, which `y` has not: give both the same "
+            "labels."
+        )
 
 
 def _made_again(problem: Problem, seed: int, n_jobs: int | None) -> Problem:
@@ -145,18 +157,22 @@ def _told_apart(made: Problem, judged: Problem, seed: int, workers: int) -> floa
         ]
         chosen += [rows[: min(map(len, sides))] for rows in sides]
     rows = np.sort(np.concatenate(chosen))
+    if len(rows) < 2 * FOLDS:
+        return float("nan")
     known = [_codes_column("label", joined.labels.codes), _codes_column("group", joined.groups.codes)]
     table = Table.of_columns([column.take(rows) for column in (*joined.table.columns, *known)], named=False)
     origin = Variable("made", "classes", is_made[rows].astype(np.int32), (False, True))
     folds = deal_rows(cells[rows] * 2 + origin.labels, [1 / FOLDS] * FOLDS, generator)
     engine = LightGBMEngine(table, workers=workers)
 
+    both = [fold for fold in range(FOLDS) if len(np.unique(origin.labels[folds == fold])) == 2]
+
     def told(fold: int, engine: LightGBMEngine, stop: threading.Event) -> float:
         inside, outside = (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
         task = Task(judging_estimator(), origin, inside.astype(np.int32), seed, outside.astype(np.int32))
         return float(roc_auc_score(origin.labels[outside], engine.fit(task, stop).scores))
 
-    return float(np.mean(list(ThreadExecutor(workers).run(told, range(FOLDS), engine))))
+    return float(np.mean(list(ThreadExecutor(workers).run(told, both, engine)))) if both else float("nan")
 
 
 def _codes_column(name: str, codes: npt.NDArray[Any]) -> Column:
