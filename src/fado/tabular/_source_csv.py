@@ -136,7 +136,7 @@ def _first_block(path: Path, separator: str, decimal_point: str) -> pa.Table:
 
 
 def _with_plain_line_ends(table: pa.Table) -> pa.Table:
-    r"""End lines within cells by ``\n`` alone: Arrow loses it from ``\r\n`` where one block ends in between."""
+    r"""End lines within cells by ``\n`` alone: Arrow loses it from a ``\r\n`` that two blocks share."""
     for j, field in enumerate(table.schema):
         column = table.column(j)
         if pa.types.is_string(field.type) and pc.any(pc.match_substring(column, "\r")).as_py():
