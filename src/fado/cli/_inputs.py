@@ -19,9 +19,8 @@ from fado.tabular import (
     Variable,
     check_compared,
     column_from,
-    is_pattern,
+    columns_named,
     label_named,
-    names_like,
     positive_code,
     protected_from,
     read_table,
@@ -31,7 +30,7 @@ from fado.tabular import (
     weights_of,
 )
 
-__all__ = ["Inputs", "columns_named", "read_inputs"]
+__all__ = ["Inputs", "read_inputs"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,8 @@ class Inputs:
             The features that models see at all; None is all of them.
         """
         there = self.features.column_names
-        by_hand = columns_named(there, exclude, "--exclude", self.name)
+        _check_not_target("--exclude", exclude, self.name)
+        by_hand = columns_named(there, exclude, "--exclude")
         seen = there if seen is None else seen
         return {
             name: [column for column in dict.fromkeys([*by_hand, *sources]) if column in seen]
@@ -141,7 +141,8 @@ def read_inputs(
     for option, name in beside.items():
         _check_not_target(option, [name], target)
     others = table.drop_columns([target])
-    unseen = {*columns_named(others.column_names, drop, "--drop", target), *beside.values()}
+    _check_not_target("--drop", drop, target)
+    unseen = {*columns_named(others.column_names, drop, "--drop"), *beside.values()}
     attributes, sources = {}, {}
     for expression in protected:
         _check_not_target("--protected", source_columns(table, expression), target)
@@ -160,25 +161,6 @@ def read_inputs(
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
         groups=None if groups is None else table.column(groups),
     )
-
-
-def columns_named(names: Sequence[str], wanted: Sequence[str], option: str, target: str) -> list[str]:
-    """Find columns by their names, or by patterns as a shell has them; a column called like a pattern wins.
-
-    Examples
-    --------
-    >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop", target="income")
-    ['age_1', 'age_2', 'sex']
-    """
-    _check_not_target(option, wanted, target)
-    found: dict[str, None] = {}
-    for name in wanted:
-        here = names_like(name, names)
-        if not here:
-            what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
-            raise ValueError(f"`{option}` names {name!r}: {what}{closest_names(name, names)}")
-        found.update(dict.fromkeys(here))
-    return list(found)
 
 
 def _check_not_target(option: str, names: Sequence[str | None], target: str) -> None:

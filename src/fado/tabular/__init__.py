@@ -16,7 +16,7 @@ from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, positive_code
 from fado.tabular._open import open_table
-from fado.tabular._patterns import is_pattern, names_like
+from fado.tabular._patterns import columns_named, is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
@@ -56,6 +56,7 @@ __all__ = [
     "check_min_group_size",
     "column_from",
     "columns_equal_to",
+    "columns_named",
     "columns_that_determine",
     "deal_rows",
     "deal_small_strata",

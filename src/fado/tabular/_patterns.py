@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-__all__ = ["is_pattern", "names_like"]
+from fado._messages import closest_names
+
+__all__ = ["columns_named", "is_pattern", "names_like"]
 
 
 def is_pattern(name: str) -> bool:
@@ -24,3 +26,30 @@ def names_like(name: str, names: Sequence[str]) -> list[str]:
     ['age_*']
     """
     return [name] if name in names else [own for own in names if fnmatchcase(own, name)]
+
+
+def columns_named(names: Sequence[str], wanted: Sequence[str], called: str) -> list[str]:
+    """Find columns by their names or patterns, each once; a column called like a pattern wins.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Those of all columns.
+    wanted : sequence of str
+        Names or patterns.
+    called : str
+        What the user knows `wanted` by, for a message.
+
+    Examples
+    --------
+    >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
+    ['age_1', 'age_2', 'sex']
+    """
+    found: dict[str, None] = {}
+    for name in wanted:
+        here = names_like(name, names)
+        if not here:
+            what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
+            raise ValueError(f"`{called}` names {name!r}: {what}{closest_names(name, names)}")
+        found.update(dict.fromkeys(here))
+    return list(found)

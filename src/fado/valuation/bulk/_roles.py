@@ -15,8 +15,7 @@ from fado.tabular import (
     TARGET,
     Column,
     column_from,
-    is_pattern,
-    names_like,
+    columns_named,
     protected_from,
     short_name,
     source_columns,
@@ -155,12 +154,12 @@ def read_roles(
     if weight == target:
         raise ValueError(f"`weight` names {target!r}, the target: name another column.")
     others = [name for name in names if name != target]
-    unseen = {*_columns_named(others, drop, "drop"), weight}
+    unseen = {*columns_named(others, _as_list(drop), "drop"), weight}
     features = tuple(name for name in others if name not in unseen)
     if not features:
         raise ValueError("No column is left for models to see: drop fewer.")
-    attributes = _attributes(schema, [protected] if isinstance(protected, str) else protected, target)
-    by_hand = _columns_named(list(features), exclude, "exclude")
+    attributes = _attributes(schema, _as_list(protected), target)
+    by_hand = columns_named(features, _as_list(exclude), "exclude")
     excluded = {
         own.name: tuple(dict.fromkeys([*by_hand, *(name for name in own.sources if name in features)]))
         for own in attributes
@@ -194,13 +193,5 @@ def _attributes(schema: pa.Schema, protected: Sequence[str], target: str) -> tup
     return tuple(found)
 
 
-def _columns_named(names: Sequence[str], wanted: Sequence[str], argument: str) -> list[str]:
-    """Find columns by their names, or by patterns as a shell has them."""
-    found: dict[str, None] = {}
-    for name in [wanted] if isinstance(wanted, str) else wanted:
-        here = names_like(name, names)
-        if not here:
-            what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
-            raise ValueError(f"`{argument}` names {name!r}: {what}{closest_names(name, names)}")
-        found.update(dict.fromkeys(here))
-    return list(found)
+def _as_list(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
