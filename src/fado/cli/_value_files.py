@@ -90,8 +90,7 @@ def is_beyond_memory(data: Path) -> bool:
     if data.stat().st_size < _WORTH_A_LOOK * free:
         return False
     source = open_source(data)
-    rows = data.stat().st_size / source.bytes_per_row if source.n_rows is None else source.n_rows
-    need = _TIMES_ITS_SIZE * source.bytes_per_row * rows
+    need = _TIMES_ITS_SIZE * source.bytes_per_row * source.about_rows
     if need <= free:
         return False
     print(

@@ -136,7 +136,7 @@ def make_plan(
         If the bound is too small; the sentence says the least that works.
     """
     costs = _Costs(source, roles, n_folds, workers)
-    about_rows = _about_rows(source)
+    about_rows = source.about_rows
     block_rows = costs.block_rows(memory)
     wanted = MOST_TRAIN_ROWS if train_rows is None else train_rows
     all_rows = about_rows if source.n_rows is not None else 2 * about_rows  # an estimate may fall short
@@ -221,16 +221,6 @@ class _Costs:
         blocks = (2 * self._workers + 1) * (self.row + 30 * self.variables)
         made = self._workers * self._cells * _BYTES_OF_A_SCORE * 2
         return round(block_rows * (blocks + made))
-
-
-def _about_rows(source: Source) -> int:
-    """Count the rows; those of long CSV files are taken to be as long in the file as in memory."""
-    known = (file.n_rows for file in source.files)
-    sizes = (file.size for file in source.files)
-    return sum(
-        round(size / source.bytes_per_row) if rows is None else rows
-        for rows, size in zip(known, sizes, strict=True)
-    )
 
 
 def _shown_time(seconds: float) -> str:
