@@ -4,10 +4,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fado.tabular import LevelsCollector, column_from, open_source, scan_levels
+from fado.tabular import LevelsCollector, column_from, open_source
 
 TEXTS = ["b", "ä", "a", "", None, "B", "z" * 40, "10", "2"]
 TEXT = pa.large_string()
+
+
+def scan_levels(source, most_rows):
+    collector = LevelsCollector(source.schema)
+    for part in source.parts(most_rows):
+        for block in source.blocks(part, most_rows=most_rows):
+            collector.add(block)
+    return collector.levels()
 
 
 def test_levels_are_those_of_the_whole_column(tmp_path):

@@ -23,7 +23,7 @@ from fado.tabular._rows import take_rows
 from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
 from fado.tabular._smallest import SmallestRows
 from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, open_source
-from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector, scan_levels
+from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector
 from fado.tabular._strata import SMALL_STRATUM, StrataCounter
 from fado.tabular._table import Table, one_hot
 from fado.tabular._variables import MISSING, TARGET, Kind, Variable, check_learnable, variable_from
@@ -78,7 +78,6 @@ __all__ = [
     "read_problem",
     "read_table",
     "row_hash",
-    "scan_levels",
     "short_name",
     "small_groups",
     "source_column",

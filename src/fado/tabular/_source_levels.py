@@ -5,9 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fado.tabular._source import Source
-
-__all__ = ["MOST_LEVELS", "LevelsCollector", "scan_levels"]
+__all__ = ["MOST_LEVELS", "LevelsCollector"]
 
 MOST_LEVELS = 1_000_000  # of one column: more are names of rows, not kinds
 _PENDING = 1 << 16  # texts that are held before those that repeat are let go
@@ -88,23 +86,3 @@ class _Distinct:
     def _unite(self) -> None:
         self._texts = pc.unique(pa.concat_arrays([self._texts, *self._new]))
         self._new, self._pending = [], 0
-
-
-def scan_levels(source: Source, most_rows: int, most: int = MOST_LEVELS) -> dict[str, tuple[str, ...]]:
-    """Read the columns of text of a whole table for their levels.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    most_rows : int
-        That are in memory at once.
-    most : int
-        Levels that a column may have.
-    """
-    text = [field.name for field in source.schema if pa.types.is_large_string(field.type)]
-    collector = LevelsCollector(source.schema, most)
-    for part in source.parts(most_rows) if text else ():
-        for block in source.blocks(part, text, most_rows):
-            collector.add(block)
-    return collector.levels()
