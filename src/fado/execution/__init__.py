@@ -3,13 +3,23 @@
 from typing import TYPE_CHECKING, Any
 
 from fado.execution._base import Executor, LostTask, n_workers
+from fado.execution._cluster import cluster_executor, on_cluster
 from fado.execution._joblib import JoblibExecutor
 from fado.execution._threads import ThreadExecutor
 
 if TYPE_CHECKING:
     from fado.execution._dask import DaskExecutor
 
-__all__ = ["DaskExecutor", "Executor", "JoblibExecutor", "LostTask", "ThreadExecutor", "n_workers"]
+__all__ = [
+    "DaskExecutor",
+    "Executor",
+    "JoblibExecutor",
+    "LostTask",
+    "ThreadExecutor",
+    "cluster_executor",
+    "n_workers",
+    "on_cluster",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -47,9 +47,16 @@ class _Delivery(distributed.WorkerPlugin):
         self.name = f"fado-{run}"
         self._run = run
         self._shared = shared
+        self._versions = library_versions()
 
     def setup(self, worker: Any) -> None:
-        """Keep it; workers of one process share the first that came."""
+        """Keep it; workers of one process share the first that came.
+
+        A worker with other libraries that joins while a run is on is refused: it never gets a task.
+        """
+        there = library_versions()
+        if there != self._versions:
+            raise ValueError(_other_libraries(str(getattr(worker, "address", "")), there, self._versions))
         with _lock:
             delivered = _delivered.setdefault(self._run, _Delivered(self._shared))
             delivered.n_holders += 1
@@ -169,4 +176,8 @@ def _check_versions(client: Any) -> None:
     here = library_versions()
     for worker, there in client.run(library_versions).items():
         if there != here:
-            raise ValueError(f"The Dask worker {worker} has other libraries: {there} there and {here} here.")
+            raise ValueError(_other_libraries(worker, there, here))
+
+
+def _other_libraries(worker: str, there: Mapping[str, str], here: Mapping[str, str]) -> str:
+    return f"The Dask worker {worker} has other libraries: {there} there and {here} here."

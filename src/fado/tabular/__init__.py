@@ -20,6 +20,7 @@ from fado.tabular._patterns import columns_named, is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
+from fado.tabular._shelf import ShelvedTable, on_shelf
 from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
 from fado.tabular._smallest import SmallestRows
 from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, open_source
@@ -43,6 +44,7 @@ __all__ = [
     "LargestUnit",
     "LevelsCollector",
     "Problem",
+    "ShelvedTable",
     "SmallestRows",
     "Source",
     "SourceFile",
@@ -68,6 +70,7 @@ __all__ = [
     "label_named",
     "names_like",
     "note_features",
+    "on_shelf",
     "one_column",
     "one_hot",
     "open_source",

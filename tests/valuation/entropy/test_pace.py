@@ -11,7 +11,7 @@ from fado.engine import default_estimators
 from fado.engine.lightgbm import _bins, _engine
 from fado.tabular import Table, Variable
 from fado.valuation.entropy import _base, _fits
-from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses
+from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses, trees_grown
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
@@ -89,7 +89,7 @@ def test_growing_ends_when_the_loss_has_long_not_fallen():
     curve = LossCurve(classes([0, 1]), np.array([0, 1]))
     assert not curve(np.array([0.1, 0.9]))
     assert [curve(np.array([0.2, 0.8])) for _ in range(3)] == [False, False, True]
-    assert curve.n_trees == 20
+    assert trees_grown(curve.losses) == 20
 
 
 def losses_with_the_lowest_after(n_trees, most=40):

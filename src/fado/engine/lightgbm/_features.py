@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from fado.engine._base import LabelArray, Rows
 from fado.engine._schema import Schema
 from fado.engine._target import check_target, replace_target
 from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, levelled
-from fado.tabular import Column, Table, Variable
+from fado.tabular import Column, ShelvedTable, Table, Variable
 
 __all__ = ["Features", "columns_of", "with_target"]
 
@@ -43,16 +44,30 @@ class Features:
     def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:
         self.schema = Schema.of(table)
         self._target = target
+        self._shelved = table if isinstance(table, ShelvedTable) else None
         self.n_columns = table.n_columns
-        self.columns = with_target(
-            SparseColumns(table.source) if table.is_sparse else table.columns,
-            None if target is None else _as_column(target),
-        )
+        self.columns = self._columns_of(table)
         order = list(range(len(self.columns)))
         if by_content:
             digests = digests_of(self.columns)
             order.sort(key=lambda j: digests[j])
         self.order = tuple(order)
+
+    def _columns_of(self, table: Table) -> Columns:
+        return with_target(
+            SparseColumns(table.source) if table.is_sparse else table.columns,
+            None if self._target is None else _as_column(self._target),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._shelved is None:
+            return self.__dict__
+        return {name: value for name, value in self.__dict__.items() if name != "columns"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._shelved is not None:  # its columns stand in a file
+            self.columns = self._columns_of(self._shelved)
 
     @property
     def is_sparse(self) -> bool:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier, is_regressor
 
 from fado.engine import Engine, LightGBMEngine, Scorer, SklearnEngine, Task, Watch, detach
-from fado.execution import JoblibExecutor, ThreadExecutor
+from fado.execution import (
+    Executor,
+    JoblibExecutor,
+    LostTask,
+    ThreadExecutor,
+    cluster_executor,
+)
 from fado.tabular import Table, Variable
-from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses
+from fado.valuation.entropy._order import Durations, longest_first
+from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses, trees_grown
 from fado.valuation.entropy._statistics import row_statistics, what_is_wrong
 
 __all__ = ["Bag", "KeptModel", "Outcome", "plan_fits", "run_fits"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -149,47 +158,97 @@ def run_fits(
     honoured = {key for key, own in estimators.items() if LightGBMEngine.supports(own, table)}
     native = [fit for fit in fits if id(fit.estimator) in honoured]
     generic = [fit for fit in fits if id(fit.estimator) not in honoured]
+    cluster = cluster_executor()
     if native:
         native.sort(key=lambda fit: fit.bag.number)
         seen = target if any(fit.variable.sees_target for fit in native) else None
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
-        place = _Workplace(engine, sample_weight, keep_models)
-        engine.prepare([fit.task(None) for fit in native])
-        executor = ThreadExecutor(workers)
+        if cluster is None:  # workers elsewhere bin where the table arrives
+            engine.prepare([fit.task(None) for fit in native])
+        place = _Workplace(engine, sample_weight, keep_models, cluster or ThreadExecutor(workers))
         if defaults and native[0].bag.out_of_bag is not None:
-            native, done = _pace(native, place, executor)
+            native, done = _pace(native, place)
             yield from done
-        yield from executor.run(_run_fit, native, place)
+        order = longest_first([fit.variable.name for fit in native], place.durations)
+        yield from place.run(_run_fit, native, order)
     if generic:
-        place = _Workplace(SklearnEngine(table, target), sample_weight, keep_models)
+        place = _Workplace(
+            SklearnEngine(table, target), sample_weight, keep_models, cluster or JoblibExecutor(workers)
+        )
         place.engine.prepare([fit.task(None) for fit in generic])
-        yield from JoblibExecutor(workers).run(_run_fit, generic, place)
+        yield from place.run(_run_fit, generic, range(len(generic)))
 
 
-@dataclass(frozen=True)
 class _Workplace:
-    """What every fit needs."""
+    """What every fit needs, and who runs them.
 
-    engine: Engine
-    sample_weight: FloatArray | None
-    keep_models: bool
+    Parameters
+    ----------
+    engine : Engine
+        Fits and scores.
+    sample_weight : ndarray or None
+        What each row counts.
+    keep_models : bool
+        Whether the models are wanted without their rows.
+    executor : Executor
+        Of this machine, or of a cluster.
+    """
+
+    def __init__(
+        self, engine: Engine, sample_weight: FloatArray | None, keep_models: bool, executor: Executor
+    ) -> None:
+        self.engine = engine
+        self.sample_weight = sample_weight
+        self.keep_models = keep_models
+        self.durations = Durations()
+        self._executor = executor
+
+    def run(
+        self, function: Callable[..., Result], fits: Sequence[Fit], order: Iterable[int]
+    ) -> Iterator[Result]:
+        """Call a function for fits in an order, and give the results in that order.
+
+        A cluster's workers are sent all fits at once, which share labels and bags, and then only numbers.
+        """
+        results: Iterator[Result | LostTask[Any]]
+        if isinstance(self._executor, ThreadExecutor | JoblibExecutor):
+            results = self._executor.run(function, (fits[number] for number in order), self)
+        else:
+            results = self._executor.run(_run_listed, order, (function, fits, self))
+        for result in results:
+            if isinstance(result, LostTask):
+                raise RuntimeError(
+                    f"{fits[result.task]} was lost with its workers ({result.reason}): see that they have "
+                    "memory enough, and run again."
+                )
+            yield result
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_executor"}
+
+
+def _run_listed(number: int, shared: tuple[Any, Sequence[Fit], _Workplace], stop: threading.Event) -> Any:
+    function, fits, place = shared
+    return function(fits[number], place, stop)
 
 
 def _run_fit(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
     return _learn(fit, place, stop, None)
 
 
-def _run_watched(task: tuple[Fit, LossCurve], place: _Workplace, stop: threading.Event | None) -> Outcome:
-    fit, curve = task
-    return _learn(fit, place, stop, curve)
+def _run_watched(fit: Fit, place: _Workplace, stop: threading.Event | None) -> tuple[Outcome, list[float]]:
+    curve = LossCurve(fit.variable, fit.bag.scored)
+    return _learn(fit, place, stop, curve), curve.losses
 
 
 def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Watch | None) -> Outcome:
     """Run a fit and reduce what its model says to what is averaged; an error names the fit."""
+    start = time.perf_counter()
     try:
         model = place.engine.fit(fit.task(place.sample_weight), stop, watch)
     except Exception as error:
         raise RuntimeError(f"{fit} failed: {error}") from error
+    place.durations.note(fit.variable.name, time.perf_counter() - start)
     variable, scored = fit.variable, fit.bag.scored
     wrong = what_is_wrong(variable, len(scored), model.scores)
     if wrong:
@@ -204,9 +263,7 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Wat
     return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced, kept)
 
 
-def _pace(
-    fits: Sequence[Fit], place: _Workplace, executor: ThreadExecutor
-) -> tuple[list[Fit], list[Outcome]]:
+def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[Outcome]]:
     """Let the first bags' unseen rows say how fast a variable's models should learn.
 
     Returns
@@ -219,21 +276,19 @@ def _pace(
     unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
     variables = {fit.variable.name: fit.variable for fit in fits}
     telling = {name: bags_that_tell(variable, unseen) for name, variable in variables.items()}
-    first = [fit for fit in fits if fit.bag.number < telling[fit.variable.name]]
-    curves = [LossCurve(fit.variable, fit.bag.scored) for fit in first]
-    outcomes = list(executor.run(_run_watched, list(zip(first, curves, strict=True)), place))
+    first = [number for number, fit in enumerate(fits) if fit.bag.number < telling[fit.variable.name]]
+    told = dict(zip(first, place.run(_run_watched, fits, first), strict=True))
     chosen = {}
     for name, estimator in {fit.variable.name: fit.estimator for fit in fits}.items():
-        own = [curve.losses for fit, curve in zip(first, curves, strict=True) if fit.variable.name == name]
+        own = [losses for number, (_, losses) in told.items() if fits[number].variable.name == name]
         chosen[name] = choose_pace(estimator, sum_losses(own))
-    done = {}
-    for fit, curve, outcome in zip(first, curves, outcomes, strict=True):
+    done, rest = [], []
+    for number, fit in enumerate(fits):
         estimator = chosen[fit.variable.name]
-        if estimator is fit.estimator and curve.n_trees == estimator.n_estimators:
-            done[fit.variable.name, fit.bag.number] = replace(outcome, estimator=estimator)
-    rest = [
-        replace(fit, estimator=chosen[fit.variable.name], paced=chosen[fit.variable.name])
-        for fit in fits
-        if (fit.variable.name, fit.bag.number) not in done
-    ]
-    return rest, list(done.values())
+        if number in told and estimator is fit.estimator:
+            outcome, losses = told[number]
+            if trees_grown(losses) == estimator.n_estimators:
+                done.append(replace(outcome, estimator=estimator))
+                continue
+        rest.append(replace(fit, estimator=estimator, paced=estimator))
+    return rest, done

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from fado.tabular import Variable
 from fado.valuation._probabilities import own_label_probability
 
-__all__ = ["LossCurve", "bags_that_tell", "choose_pace", "sum_losses"]
+__all__ = ["LossCurve", "bags_that_tell", "choose_pace", "sum_losses", "trees_grown"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -72,12 +72,7 @@ class LossCurve:
     def __call__(self, scores: FloatArray) -> bool:
         """Note the loss after a few more trees; say whether to stop growing."""
         self.losses.append(self._loss(scores[self._known]))
-        return self.n_trees - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
-
-    @property
-    def n_trees(self) -> int:
-        """How many trees were grown."""
-        return WATCHED_EVERY * (len(self.losses) - 1)
+        return trees_grown(self.losses) - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
 
     def _best_constant(self) -> FloatArray:
         if self._variable.kind == "continuous":
@@ -100,6 +95,11 @@ def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
         telling -= int(np.bincount(variable.labels).max())
     unseen = np.cumsum([len(rows) for rows in bags]) * (telling / n_rows)
     return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
+
+
+def trees_grown(losses: Sequence[float] | FloatArray) -> int:
+    """Say how many trees there were when the last of the `losses` was noted."""
+    return WATCHED_EVERY * (len(losses) - 1)
 
 
 def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
@@ -141,7 +141,7 @@ def choose_pace(model: Any, losses: FloatArray) -> Any:
     >>> slowed.n_estimators, slowed.learning_rate
     (30, 0.2)
     """
-    most, n_trees = model.n_estimators, WATCHED_EVERY * (len(losses) - 1)
+    most, n_trees = model.n_estimators, trees_grown(losses)
     if len(losses) < 2:
         return model
     best = max(WATCHED_EVERY * _lowest(losses), min(_FEWEST, most))
