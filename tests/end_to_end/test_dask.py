@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 
+import lightgbm
 import pandas as pd
 import pytest
 
@@ -41,6 +42,23 @@ def client():
 def test_a_cluster_gives_the_same_frame(client, tmp_path):
     expected = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "here", n_jobs=1)
     results = Experiment(copy.deepcopy(TABLE)).run(tmp_path / "there", n_jobs=1, client=client)
+    assert (results.frame["status"] == "done").all()
+    pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:.*too close to tell:UserWarning")
+@pytest.mark.parametrize("algorithm", ["oob", "influence"])
+def test_values_are_made_there_too(client, tmp_path, monkeypatch, algorithm):
+    table = copy.deepcopy(TABLE)
+    table["valuation"]["algorithms"] = [algorithm]
+    expected = Experiment(copy.deepcopy(table)).run(tmp_path / "here", n_jobs=1)
+
+    def refuse(*_, **__):
+        raise AssertionError("a model was fitted in this process")
+
+    monkeypatch.setattr(lightgbm.Booster, "update", refuse)
+    results = Experiment(table).run(tmp_path / "there", n_jobs=1, client=client)
     assert (results.frame["status"] == "done").all()
     pd.testing.assert_frame_equal(results.frame, expected.frame, check_exact=True)
 

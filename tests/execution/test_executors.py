@@ -321,6 +321,34 @@ def test_workers_with_other_libraries_are_refused():
             next(results)
 
 
+PRELOAD = """
+import fado.execution._dask as own
+told = own.library_versions()
+own.library_versions = lambda: {**told, "lightgbm": "0.1"}
+"""
+
+
+def test_a_late_worker_with_other_libraries_ends_the_run(processes, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    preload = tmp_path / "preload.py"
+    preload.write_text(PRELOAD)
+    client = processes._client
+    results = processes.run(nap, range(100_000))
+    assert next(results) == 0
+
+    async def join():
+        return await distributed.Nanny(client.scheduler.address, nthreads=1, preload=[str(preload)])
+
+    late = client.sync(join)
+    try:
+        with pytest.raises(ValueError, match=r"worker tcp:.* has other libraries: .*'lightgbm': '0.1'"):
+            list(results)
+    finally:
+        client.sync(late.close)
+    client.wait_for_workers(2)
+    assert list(processes.run(nap, range(4))) == [0, 1, 2, 3]
+
+
 def test_workers_of_one_process_may_go_one_by_one():
     pytest.importorskip("distributed")
     from fado.execution._dask import _delivered, _Delivery

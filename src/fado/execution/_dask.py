@@ -32,6 +32,7 @@ class _Delivered:
     """What a worker's process holds for one run."""
 
     shared: Any
+    refused: str | None = None  # why this process must not work
     stop: threading.Event = field(default_factory=threading.Event)
     n_holders: int = 0  # workers of this process
 
@@ -52,13 +53,13 @@ class _Delivery(distributed.WorkerPlugin):
     def setup(self, worker: Any) -> None:
         """Keep it; workers of one process share the first that came.
 
-        A worker with other libraries that joins while a run is on is refused: it never gets a task.
+        A worker with other libraries, which joined while the run was on, ends the run with its first task.
         """
-        there = library_versions()
+        there, refused = library_versions(), None
         if there != self._versions:
-            raise ValueError(_other_libraries(str(getattr(worker, "address", "")), there, self._versions))
+            refused = _other_libraries(worker.address, there, self._versions)
         with _lock:
-            delivered = _delivered.setdefault(self._run, _Delivered(self._shared))
+            delivered = _delivered.setdefault(self._run, _Delivered(self._shared, refused))
             delivered.n_holders += 1
 
     def teardown(self, worker: Any) -> None:
@@ -159,6 +160,8 @@ def _call(run: str, function: Function[Task, Result], task: Task) -> Result:
     """Run one task, on a worker."""
     with _lock:
         delivered = _delivered[run]
+    if delivered.refused is not None:
+        raise ValueError(delivered.refused)
     return function(task, delivered.shared, delivered.stop)
 
 

@@ -153,7 +153,7 @@ class Experiment:
         n_jobs : int, optional
             How many fits run side by side; None uses every core. It changes no result.
         client : dask.distributed.Client, optional
-            Sends the fits to a cluster instead; the store stays here.
+            Sends the fits, those of values too, to a cluster instead; the store stays here.
         progress : bool, default=False
             Whether to show a progress line.
         retry_failed : bool, default=False

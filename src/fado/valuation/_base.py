@@ -28,6 +28,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         The values.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
+    sends_fits : bool
+        Whether its fits go to the cluster that `fado.execution.on_cluster` names.
 
     Examples
     --------
@@ -45,6 +47,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     >>> RandomValues(random_state=0).fit(X, y, sensitive_features={"sex": sex}).valuation_["sex"].round(2)
     array([-0.54,  0.36,  1.3 ,  0.95])
     """
+
+    sends_fits: ClassVar[bool] = False
 
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,

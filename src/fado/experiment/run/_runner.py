@@ -201,7 +201,7 @@ class _Run:
             own.setdefault(key_of(dict(stored.trial.parameters)), stored.trial.parameters)
         for recipe in recipes.values():
             if "algorithm" in recipe.settings:
-                self._load_values(recipe.settings["algorithm"])
+                self._load_values(recipe.settings["algorithm"], client)
         line.expect(sum(map(len, models.values())))
         jobs = self._jobs(recipes, models, bench, line)
         batches: Generator[list[Judged | LostTask[Job]], None, None]
@@ -291,7 +291,7 @@ class _Run:
         text = json.dumps({"digest": bench.digest(recipe), "rows": len(chosen.rows)})
         return Record("set", key, DONE, text)
 
-    def _load_values(self, algorithm: str) -> None:
+    def _load_values(self, algorithm: str, client: Any) -> None:
         """Read the values of the training part from the store; make them, if they are not there.
 
         If the process crashed too often while they were made, there are none.
@@ -304,7 +304,12 @@ class _Run:
             start = time.monotonic()
             with self._noted("values", key):
                 made = value_training_part(
-                    self._config, self._data, algorithm, workers=self._workers, progress=self._progress
+                    self._config,
+                    self._data,
+                    algorithm,
+                    workers=self._workers,
+                    progress=self._progress,
+                    client=client,
                 )
             self._store.save_values(key, made, time.monotonic() - start)
             self._valuations[algorithm] = made

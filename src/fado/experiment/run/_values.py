@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+from fado.execution import LostTask, on_cluster
 from fado.experiment.config import Config
 from fado.experiment.run._data import Data
+from fado.tabular import Problem
 from fado.valuation import Valuation, make_valuator
 
 __all__ = ["value_training_part"]
 
 
 def value_training_part(
-    config: Config, data: Data, algorithm: str, *, workers: int, progress: bool
+    config: Config, data: Data, algorithm: str, *, workers: int, progress: bool, client: Any = None
 ) -> Valuation:
-    """Value the training part by an algorithm."""
+    """Value the training part by an algorithm.
+
+    On a cluster, every worker has a part in values that come of many fits; others are made by one worker.
+
+    Parameters
+    ----------
+    config : Config
+        The experiment.
+    data : Data
+        All rows.
+    algorithm : str
+        The valuator's name.
+    workers : int
+        How many fits run side by side, where there is no cluster.
+    progress : bool
+        Whether to show a progress bar.
+    client : dask.distributed.Client, optional
+        Of a cluster.
+    """
     there = data.problem.table.names
     valuator = make_valuator(
         algorithm,
@@ -29,7 +50,25 @@ def value_training_part(
         n_jobs=workers,
         progress=progress,
     )
-    return valuator.fit_problem(data.problem.take(data.parts["train"])).valuation_
+    problem = data.problem.take(data.parts["train"])
+    if client is None or getattr(valuator, "sends_fits", False):
+        with on_cluster(client):
+            return valuator.fit_problem(problem).valuation_
+    return _value_elsewhere(valuator, problem, client)
+
+
+def _value_elsewhere(valuator: Any, problem: Problem, client: Any) -> Valuation:
+    from fado.execution import DaskExecutor  # Dask is an extra
+
+    (made,) = DaskExecutor(client).run(_value, [valuator], problem)
+    if isinstance(made, LostTask):
+        raise RuntimeError(f"{type(valuator).__name__} was lost with its workers ({made.reason}): run again.")
+    return made
+
+
+def _value(valuator: Any, problem: Problem, stop: threading.Event) -> Valuation:
+    valuation: Valuation = valuator.fit_problem(problem).valuation_
+    return valuation
 
 
 def _estimators(models: tuple[dict[str, Any], ...]) -> list[Any] | None:

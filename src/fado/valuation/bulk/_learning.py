@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.tabular import Problem, row_hash
+from fado.execution import on_cluster
+from fado.tabular import Problem, on_shelf, row_hash
 from fado.valuation.bulk._curve import FIRST_SIZE, HELD_OUT, LearningCurve, follow_curve
 from fado.valuation.bulk._folds import Folds
 from fado.valuation.bulk._roles import Roles
@@ -42,6 +46,10 @@ class Learner:
         How many fits run side by side.
     progress : bool
         Whether to show a progress bar.
+    client : dask.distributed.Client or None
+        Of a cluster whose workers fit the models.
+    shelf : Path
+        Where the sample stands while such workers need it.
     """
 
     roles: Roles
@@ -50,6 +58,8 @@ class Learner:
     seed: int
     n_jobs: int | None
     progress: bool
+    client: Any
+    shelf: Path
 
     def valuator(self, bags: list[Bag], settings: dict[str, Any]) -> FoldedEntropy:
         """Make the valuator whose models are kept."""
@@ -63,6 +73,16 @@ class Learner:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+
+    @contextmanager
+    def lesson(self, scan: Scan) -> Iterator[Problem]:
+        """Give the sampled rows to learn from; fits on them go to the cluster, if there is one."""
+        problem = problem_of(scan, self.roles)
+        if self.client is None:
+            yield problem
+            return
+        with on_shelf(problem.table, self.shelf) as table, on_cluster(self.client):
+            yield replace(problem, table=table)
 
 
 def learn(scan: Scan, learner: Learner, most_train_rows: int, *, is_asked: bool) -> ValuationModels:
@@ -90,7 +110,8 @@ def learn(scan: Scan, learner: Learner, most_train_rows: int, *, is_asked: bool)
     bags = bags_of(learner.folds, cut.rows, hashes[chosen], train_rows)
     longest = max(len(bag.in_bag) for bag in bags)
     settings = {"train_rows": longest, "n_rows": scan.n_rows, **told}
-    return train(learner.valuator(bags, settings), problem_of(cut, learner.roles))
+    with learner.lesson(cut) as problem:
+        return train(learner.valuator(bags, settings), problem)
 
 
 def _curve(
@@ -101,23 +122,27 @@ def _curve(
     most, are_all = len(bag.in_bag), len(scan.rows) == scan.n_rows
     if most <= FIRST_SIZE:
         return LearningCurve(most_train_rows, None, {}, is_enough=are_all)
-    problem = problem_of(scan, learner.roles)
     held_out = np.sort(bag.scored[np.argsort(hashes[bag.scored])[:HELD_OUT]])
     by_hash = bag.in_bag[np.argsort(hashes[bag.in_bag])]
     valuator = learner.valuator([], {})
-    variables = variables_to_learn(problem, valuator.z_exclude, sees_target=True)
+    with learner.lesson(scan) as problem:
+        variables = variables_to_learn(problem, valuator.z_exclude, sees_target=True)
 
-    def values_of(size: int) -> dict[str, FloatArray]:
-        rows = np.sort(np.concatenate([by_hash[:size], held_out]))  # no other row may have a say in the bins
-        scored = np.isin(rows, held_out)
-        here = Bag(0, np.flatnonzero(~scored).astype(np.int32), np.flatnonzero(scored).astype(np.int32))
-        part = _some_rows(problem, rows)
-        learnt = valuator._learn(
-            part, [own.take(rows) for own in variables], [here], learner.seed, show=False
-        )
-        return {name: own.mean[scored] for name, own in learnt.moments.items()}
+        def values_of(size: int) -> dict[str, FloatArray]:
+            # No other row may have a say in the bins.
+            rows = np.sort(np.concatenate([by_hash[:size], held_out]))
+            scored = np.isin(rows, held_out)
+            here = Bag(0, np.flatnonzero(~scored).astype(np.int32), np.flatnonzero(scored).astype(np.int32))
+            learnt = valuator._learn(
+                _some_rows(problem, rows),
+                [own.take(rows) for own in variables],
+                [here],
+                learner.seed,
+                show=False,
+            )
+            return {name: own.mean[scored] for name, own in learnt.moments.items()}
 
-    found = follow_curve(values_of, most, are_all=are_all)
+        found = follow_curve(values_of, most, are_all=are_all)
     return replace(found, train_rows=most_train_rows) if found.train_rows == most else found
 
 

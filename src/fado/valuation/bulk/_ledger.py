@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,28 +17,52 @@ from fado.tabular import Source
 from fado.valuation._plain import shorten
 from fado.valuation._stored import DONE, PLAN
 from fado.valuation.bulk._folds import Folds
+from fado.valuation.bulk._frames import TABLES
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LEARNT", "MODELS", "folds_from", "folds_to_plain", "locked", "request_of", "settle"]
+__all__ = [
+    "LEARNT",
+    "MODELS",
+    "SAMPLE",
+    "compare",
+    "folds_from",
+    "folds_to_plain",
+    "locked",
+    "request_of",
+    "settle",
+]
 
 LEARNT = Manifest(name="_learnt.json", kind="fado notes of values", layout=1, what="set of notes")
 MODELS = "_models"
+SAMPLE = "_sample"
 _LOCK = "_lock"
-_OWN = {PLAN.name, LEARNT.name, DONE.name, MODELS, _LOCK}
+_OWN = {PLAN.name, LEARNT.name, DONE.name, MODELS, SAMPLE, _LOCK}
 
 
-def request_of(source: Source, decisive: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what is asked for: which files, and all that decides a value."""
+def request_of(
+    source: Source, decisive: Mapping[str, Any], files: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Say what is asked for: which files, and all that decides a value.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+    decisive : mapping
+        What decides a value, but for the files.
+    files : sequence of mapping, optional
+        What stands for the files, where the table came as something else.
+    """
     schema = hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest()
-    files = [
+    own = [
         {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
         for file in source.files
     ]
-    return {**decisive, "schema": schema, "files": files}
+    return {**decisive, "schema": schema, "files": own if files is None else list(files)}
 
 
 def settle(directory: Path, request: Mapping[str, Any], frozen: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,17 +99,19 @@ def settle(directory: Path, request: Mapping[str, Any], frozen: Mapping[str, Any
         PLAN.write(directory, {"request": request, "frozen": frozen})
         return dict(frozen)
     told = PLAN.open(directory)
-    _compare(directory, told["request"], request)
+    compare(directory, told["request"], request)
     return dict(told["frozen"])
 
 
 def _is_own(name: str, *, begun: bool) -> bool:
     """Tell what a run may have left; before there is a plan, parts are somebody else's."""
-    return name == _LOCK or name.startswith(".") or (begun and (name in _OWN or name.startswith("part-")))
+    if name == _LOCK or name.startswith((".", TABLES)):
+        return True
+    return begun and (name in _OWN or name.startswith("part-"))
 
 
-def _compare(directory: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run that asked for something else."""
+def compare(directory: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run that asked for something else than what is asked for now."""
     begun = f"The values in {str(directory)!r} were begun"
     otherwise = "name another `out` to begin anew"
     for name in now:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from fado._memory import free_memory, parse_memory
 from fado._validation import check_count
@@ -17,7 +19,7 @@ from fado.valuation.bulk._folds import count_folds
 from fado.valuation.bulk._plan import FilesPlan, make_plan
 from fado.valuation.bulk._roles import Roles, read_roles
 
-__all__ = ["Paths", "Request", "check_out", "directory_of", "read_request"]
+__all__ = ["Asked", "Paths", "Request", "check_out", "check_place", "directory_of", "read_request"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -27,11 +29,47 @@ _IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a caller asks for, but for the table: as `value_files` takes it."""
+
+    target: str
+    protected: str | Sequence[str]
+    drop: Sequence[str]
+    exclude: Sequence[str]
+    weight: str | None
+    memory: str | int | None
+    train_rows: int | None
+    n_bags: int
+    unseen_fraction: float
+    n_jobs: int | None
+    seed: int = 0
+
+    def roles(self, schema: pa.Schema) -> Roles:
+        """Say what the columns of a table are for."""
+        return read_roles(
+            schema, self.target, self.protected, drop=self.drop, exclude=self.exclude, weight=self.weight
+        )
+
+    def decisive(self, roles: Roles) -> dict[str, Any]:
+        """Give all that decides a value, but for the files."""
+        return {
+            **roles.to_plain(),
+            "random_state": self.seed,
+            "n_bags": int(self.n_bags),
+            "unseen_fraction": float(self.unseen_fraction),
+            "train_rows": self.train_rows,
+            "versions": library_versions(),
+        }
+
+
+@dataclass(frozen=True)
 class Request:
     """What is to be done.
 
     Parameters
     ----------
+    asked : Asked
+        By the caller.
     source : Source
         The table.
     roles : Roles
@@ -42,22 +80,16 @@ class Request:
         What it will take.
     """
 
+    asked: Asked
     source: Source
     roles: Roles
     tiles: int
     n_folds: int
     plan: FilesPlan
 
-    def decisive(self, seed: int, train_rows: int | None, unseen_fraction: float) -> dict[str, Any]:
+    def decisive(self) -> dict[str, Any]:
         """Give all that decides a value, but for the files."""
-        return {
-            **self.roles.to_plain(),
-            "random_state": seed,
-            "n_bags": self.plan.n_bags,
-            "unseen_fraction": float(unseen_fraction),
-            "train_rows": train_rows,
-            "versions": library_versions(),
-        }
+        return self.asked.decisive(self.roles)
 
     def frozen(self) -> dict[str, Any]:
         """Give what memory has decided."""
@@ -67,36 +99,24 @@ class Request:
         }
 
 
-def read_request(
-    paths: Paths,
-    target: str,
-    protected: str | Sequence[str],
-    drop: Sequence[str],
-    exclude: Sequence[str],
-    weight: str | None,
-    memory: str | int | None,
-    train_rows: int | None,
-    n_bags: int,
-    unseen_fraction: float,
-    n_jobs: int | None,
-) -> Request:
-    """Read what is asked for, and plan it."""
-    tiles, n_folds = count_folds(n_bags, unseen_fraction)
-    if train_rows is not None:
-        train_rows = check_count("train_rows", train_rows, 1, _MOST_TRAIN_ROWS)
-    bound = _bound(memory)
+def read_request(paths: Paths, asked: Asked) -> Request:
+    """Open the table, read what is asked for, and plan it."""
+    tiles, n_folds = count_folds(asked.n_bags, asked.unseen_fraction)
+    if asked.train_rows is not None:
+        asked = replace(asked, train_rows=check_count("train_rows", asked.train_rows, 1, _MOST_TRAIN_ROWS))
+    bound = _bound(asked.memory)
     source = open_source(paths)
-    roles = read_roles(source.schema, target, protected, drop=drop, exclude=exclude, weight=weight)
+    roles = asked.roles(source.schema)
     plan = make_plan(
         source,
         roles,
         memory=bound,
-        train_rows=train_rows,
+        train_rows=asked.train_rows,
         tiles=tiles,
         n_folds=n_folds,
-        workers=n_workers(n_jobs),
+        workers=n_workers(asked.n_jobs),
     )
-    return Request(source, roles, tiles, n_folds, plan)
+    return Request(asked, source, roles, tiles, n_folds, plan)
 
 
 def _bound(memory: str | int | None) -> int:
@@ -106,8 +126,8 @@ def _bound(memory: str | int | None) -> int:
     return _IF_NOT_TOLD if free is None else round(_SHARE_OF_FREE * free)
 
 
-def check_out(out: Path, source: Source, paths: Paths) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+def check_place(out: Path) -> None:
+    """Refuse, before any work is done, an output that cannot be written."""
     if out.suffix.lower() == ".csv":
         raise ValueError(f"`out` must be a directory, or end in .parquet, got {str(out)!r}.")
     if not out.parent.is_dir():
@@ -119,6 +139,11 @@ def check_out(out: Path, source: Source, paths: Paths) -> None:
         raise ValueError(f"{str(out)!r} is a file: name a directory, or a file that ends in .parquet.")
     if not os.access(out if out.is_dir() else out.parent, os.W_OK):
         raise ValueError(f"The directory {str(out if out.is_dir() else out.parent)!r} is not writable.")
+
+
+def check_out(out: Path, source: Source, paths: Paths) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+    check_place(out)
     files = [file.path.resolve() for file in source.files]
     if out.resolve() in files or out.resolve() in {path.parent for path in files}:
         raise ValueError(f"`out` is {str(out)!r}, which is read as well: name another.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ from fado.tabular import TARGET, positive_code
 from fado.valuation._result import Valuation
 from fado.valuation._saved import About, read_lazily
 from fado.valuation._scale import CLOSENESS, ENTROPY
-from fado.valuation._stored import DONE
+from fado.valuation._stored import DONE, PLAN
 from fado.valuation.bulk._folds import Folds
+from fado.valuation.bulk._frames import clear_staged, is_dask_frame, schema_of, stage, token_of
 from fado.valuation.bulk._learning import Learner, learn
 from fado.valuation.bulk._ledger import (
     LEARNT,
     MODELS,
+    SAMPLE,
+    compare,
     folds_from,
     folds_to_plain,
     locked,
@@ -28,7 +32,15 @@ from fado.valuation.bulk._ledger import (
 )
 from fado.valuation.bulk._parts import join_parts, read_sums, writing
 from fado.valuation.bulk._plan import FilesPlan
-from fado.valuation.bulk._request import Paths, Request, check_out, directory_of, read_request
+from fado.valuation.bulk._request import (
+    Asked,
+    Paths,
+    Request,
+    check_out,
+    check_place,
+    directory_of,
+    read_request,
+)
 from fado.valuation.bulk._scan import scan
 from fado.valuation.bulk._score_parts import Place, score_parts
 from fado.valuation.bulk._scoring import FIELDS, Scoring
@@ -42,7 +54,7 @@ _MOST_SEED = 2**63 - 1
 
 
 def value_files(
-    paths: Paths,
+    paths: Any,
     *,
     target: str,
     protected: str | Sequence[str],
@@ -68,9 +80,10 @@ def value_files(
 
     Parameters
     ----------
-    paths : path-like or sequence of path-like
+    paths : path-like, sequence of path-like, or dask DataFrame
         A Parquet or CSV file, several, a directory, or a pattern as a shell has it. Rows stand in the order
-        of the sorted paths; names that begin with ``_`` or ``.`` are not data.
+        of the sorted paths; names that begin with ``_`` or ``.`` are not data. A dask DataFrame is written to
+        Parquet files in `out` first, partition by partition, which are removed in the end.
     target : str
         The column to be predicted.
     protected : str or sequence of str
@@ -82,8 +95,8 @@ def value_files(
         A bound such as ``"4GB"``, or bytes; three quarters of what is free if not given. It decides nothing
         but how many rows models may learn from at most, where `train_rows` does not say.
     client : dask.distributed.Client, optional
-        Of a cluster whose workers see the same files: they score and write the parts. Models are trained
-        here.
+        Of a cluster whose workers see the same files, `out` too: they fit the models, and score and write
+        the parts.
     train_rows : int, optional
         How many rows each bag learns from. Without it, a learning curve on the first bag decides: the rows
         are doubled until that gains less than 0.005 of rank agreement, or memory is full.
@@ -132,25 +145,57 @@ def value_files(
     ...     valuation.shape, sorted(valuation.counts["y"].unique().tolist())
     ((1000, 2), [2])
     """
-    work = read_request(
-        paths, target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs
-    )
     seed = check_count("random_state", random_state, 0, _MOST_SEED)
+    asked = Asked(
+        target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs, seed
+    )
     final = Path(out)
-    check_out(final, work.source, paths)
     directory = directory_of(final)
+    if not is_dask_frame(paths):
+        work = read_request(paths, asked)
+        check_out(final, work.source, paths)
+        with _kept(directory):
+            return _value(directory, final, work, None, client, progress=progress)
+    roles = asked.roles(schema_of(paths))
+    check_place(final)
+    stand_in = [{"path": f"dask DataFrame {token_of(paths)}", "size": 0, "modified": 0}]
+    with _kept(directory):
+        if (directory / PLAN.name).is_file():
+            compare(directory, PLAN.open(directory)["request"], {**asked.decisive(roles), "files": stand_in})
+        if not (directory / DONE.name).is_file():
+            work = read_request(stage(paths, directory, client), asked)
+            _value(directory, final, work, stand_in, client, progress=progress)
+            clear_staged(directory)
+    return read_lazily(final)
+
+
+@contextmanager
+def _kept(directory: Path) -> Iterator[None]:
+    """Make a run's directory, and hold it."""
     with writing(directory):
         directory.mkdir(exist_ok=True)
     with locked(directory), writing(directory):
-        request = request_of(work.source, work.decisive(seed, train_rows, unseen_fraction))
-        frozen = settle(directory, request, work.frozen())
-        if not (directory / DONE.name).is_file():
-            _finish(directory, work, frozen, seed, unseen_fraction, n_jobs, client, progress=progress)
-        if directory == final:
-            return read_lazily(final)
-        told = DONE.open(directory)
-        about = _about(load_models(directory / MODELS), LEARNT.open(directory))
-        join_parts([directory / entry["file"] for entry in told["parts"]], final, about)
+        yield
+
+
+def _value(
+    directory: Path,
+    final: Path,
+    work: Request,
+    files: Sequence[Mapping[str, Any]] | None,
+    client: Any,
+    *,
+    progress: bool,
+) -> Valuation:
+    """Do what the directory lacks, and bring the values to where they are wanted."""
+    frozen = settle(directory, request_of(work.source, work.decisive(), files), work.frozen())
+    if not (directory / DONE.name).is_file():
+        _finish(directory, work, frozen, client, progress=progress)
+    if directory == final:
+        return read_lazily(final)
+    told = DONE.open(directory)
+    about = _about(load_models(directory / MODELS), LEARNT.open(directory))
+    join_parts([directory / entry["file"] for entry in told["parts"]], final, about)
     shutil.rmtree(directory)
     return read_lazily(final)
 
@@ -181,10 +226,15 @@ def plan_files(
     FilesPlan
         It prints as a few lines.
     """
-    work = read_request(
-        paths, target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs
+    if is_dask_frame(paths):
+        raise ValueError(
+            "A dask DataFrame has no plan before it is computed: give it to `value_files`, or write it with "
+            "`to_parquet` and plan those files."
+        )
+    asked = Asked(
+        target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs
     )
-    return work.plan
+    return read_request(paths, asked).plan
 
 
 def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[str, list[GroupLine]]:
@@ -210,18 +260,9 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
     return group_lines(classes, (own for file in files for own in read_sums(file)), code)
 
 
-def _finish(
-    directory: Path,
-    work: Request,
-    frozen: dict[str, Any],
-    seed: int,
-    unseen_fraction: float,
-    n_jobs: int | None,
-    client: Any,
-    *,
-    progress: bool,
-) -> None:
+def _finish(directory: Path, work: Request, frozen: dict[str, Any], client: Any, *, progress: bool) -> None:
     """Do all that is not done yet."""
+    asked = work.asked
     if not (directory / LEARNT.name).is_file():
         most = int(frozen["most_train_rows"])
         if most > work.plan.train_rows:
@@ -231,7 +272,14 @@ def _finish(
                 "`out` to begin anew."
             )
         learner = Learner(
-            work.roles, Folds(seed, work.tiles, work.n_folds), unseen_fraction, seed, n_jobs, progress
+            work.roles,
+            Folds(asked.seed, work.tiles, work.n_folds),
+            asked.unseen_fraction,
+            asked.seed,
+            asked.n_jobs,
+            progress,
+            client,
+            directory / SAMPLE,
         )
         _learn(directory, work, learner, most)
     told = LEARNT.open(directory)
@@ -242,6 +290,7 @@ def _finish(
     scoring = Scoring(work.roles, folds_from(told["folds"]), models.kept)
     place = Place(source, scoring, about, directory, work.plan.block_rows)
     score_parts(place, parts, workers=work.plan.workers, client=client, progress=progress)
+    (directory / SAMPLE).unlink(missing_ok=True)  # of a run that was ended while models learnt
     entries = [{"file": place.path(part).name, "rows": part.n_rows} for part in parts]
     DONE.write(directory, {"parts": entries, "description": about.describe().decode()})
 

@@ -35,6 +35,8 @@ _MOST_WORKERS = 1_000
 class EntropyValuator(BaseValuator):
     """Base of the entropy valuators: subclasses say which bags there are."""
 
+    sends_fits = True
+
     def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
         self._check(problem)
         variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
