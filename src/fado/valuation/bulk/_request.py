@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fado._memory import free_memory, parse_memory
 from fado._validation import check_count
 from fado._versions import library_versions
 from fado.execution import n_workers
 from fado.tabular import Source, open_source
 from fado.valuation.bulk._folds import count_folds
 from fado.valuation.bulk._plan import FilesPlan, make_plan
+from fado.valuation.bulk._reading import memory_bound
 from fado.valuation.bulk._roles import Roles, read_roles
 
 __all__ = ["Paths", "Request", "check_out", "directory_of", "read_request"]
@@ -22,8 +22,6 @@ __all__ = ["Paths", "Request", "check_out", "directory_of", "read_request"]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _MOST_TRAIN_ROWS = 10**12
-_SHARE_OF_FREE = 0.75
-_IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def read_request(
     tiles, n_folds = count_folds(n_bags, unseen_fraction)
     if train_rows is not None:
         train_rows = check_count("train_rows", train_rows, 1, _MOST_TRAIN_ROWS)
-    bound = _bound(memory)
+    bound = memory_bound(memory)
     source = open_source(paths)
     roles = read_roles(source.schema, target, protected, drop=drop, exclude=exclude, weight=weight)
     plan = make_plan(
@@ -97,13 +95,6 @@ def read_request(
         workers=n_workers(n_jobs),
     )
     return Request(source, roles, tiles, n_folds, plan)
-
-
-def _bound(memory: str | int | None) -> int:
-    if memory is not None:
-        return parse_memory(memory)
-    free = free_memory()
-    return _IF_NOT_TOLD if free is None else round(_SHARE_OF_FREE * free)
 
 
 def check_out(out: Path, source: Source, paths: Paths) -> None:
