@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -73,9 +73,12 @@ class TablePass:
         _check_two_sides(variables, self._roles)
         return variables
 
-    def labels(self) -> list[tuple[object, ...]]:
-        """Give the labels of the target and of each attribute in the order of their codes."""
-        return [own.labels for own in self._seen]
+    def labels(self) -> list[tuple[Any, ...] | None]:
+        """Give the labels of the target and of each attribute in the order of their codes.
+
+        A missing label is None; so are the labels of numbers that are no classes.
+        """
+        return [None if own.are_numbers else own.labels for own in self._seen]
 
     def target_pattern(self) -> str | None:
         """Digest which rows share a label of the target; None for numbers."""
