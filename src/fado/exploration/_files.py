@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from fado._validation import check_count
 from fado.exploration._explore import Exploration
 from fado.exploration._material import read_material
@@ -23,12 +25,13 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
 
-# Bytes of a sampled row while a page is made of it, as measured on tables of 5 and 40 columns: so many times
-# its columns as Arrow holds them, so many for every column, for every variable, and beside.
-_TIMES_ITS_COLUMNS = 4.0
-_OF_A_COLUMN = 30
-_OF_A_VARIABLE = 200
-_BESIDE = 400
+# Bytes of a sampled row while a page is made of it, measured on tables of 5 and of 40 columns and on one of
+# five texts that no two rows share: so many times its columns as Arrow holds them, and so many beside.
+_TIMES_ITS_COLUMNS = 1.5
+_OF_A_TEXT = 100
+_OF_A_VARIABLE = 150
+_OF_A_ROW = 100
+_OF_A_SEARCHED_CELL = 40
 
 
 def explore_files(
@@ -191,15 +194,18 @@ def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -
     """Refuse a bound that a row group, or the sample beside it, does not fit into."""
     costs = reading_costs(source, roles.needed)
     all_rows = source.about_rows if source.n_rows is not None else 2 * source.about_rows
+    texts = [name for name in roles.features if pa.types.is_large_string(source.schema.field(name).type)]
     one = (
         _TIMES_ITS_COLUMNS * costs.row
-        + _OF_A_COLUMN * len(roles.needed)
+        + _OF_A_TEXT * len(texts)
         + _OF_A_VARIABLE * len(roles.names)
-        + _BESIDE
+        + _OF_A_ROW
     )
-    least = round(costs.unit + min(sample_rows, all_rows) * one)
+    rows = min(sample_rows, all_rows)
+    searched = _OF_A_SEARCHED_CELL * len(roles.features) * min(rows, _MOST_SEARCHED)
+    least = round(costs.unit + searched + rows * one)
     if least <= memory:
         return
-    fitting = int((memory - costs.unit) / one)
-    fewer = f", or `sample_rows={fitting:,}`" if fitting > 0 else ""
+    fitting = int((memory - costs.unit - searched) / one)
+    fewer = f", or `sample_rows={fitting}`" if fitting > 0 else ""
     raise costs.too_small(memory, least, f" for `sample_rows={sample_rows:,}`", fewer)
