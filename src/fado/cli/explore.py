@@ -74,7 +74,7 @@ def explore(
     from fado import explore as explored  # slow to import, and other commands need none
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
-    shown = {
+    shown: dict[str, Any] = {
         "min_group_size": MIN_GROUP_SIZE if min_group_size is None else min_group_size,
         "show_rows": show_rows,
         "random_state": seed,
