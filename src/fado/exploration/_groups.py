@@ -41,7 +41,7 @@ class ListedGroup:
     name: str
     rows: int
     standing: str
-    members: tuple[int, ...] = field(default=(), repr=False)
+    members: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
