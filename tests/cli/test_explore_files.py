@@ -108,6 +108,7 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
             ("--protected", "income"),
             "error: `--values` holds no values for 'income'; it has ['sex', 'age>=50']",
         ),
+        (("--positive", "1", "--values", __file__), "error: `--values` of a table in files must be a direct"),
         (("--values", "nowhere"), "error: There is no file or directory 'nowhere'."),
     ],
 )

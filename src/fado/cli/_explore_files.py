@@ -83,7 +83,8 @@ def explore_by_files(
 
 def _label(values: Path, positive: str | None) -> Any:
     """Find the label that is meant among those that the values tell of."""
-    if positive is None or not values.exists():
+    is_lazy = values.is_dir() or (values.is_file() and values.suffix.lower() == ".parquet")
+    if positive is None or not is_lazy:  # `explore_files` says what is wrong with others
         return None
     note = read_lazily(values).provenance.variables.get(TARGET)
     return label_named(note.classes, positive, "--positive") if note and note.classes else positive
