@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from fado.aim import AimedEstimator
     from fado.experiment import find_frontier
-    from fado.exploration import explore
+    from fado.exploration import explore, explore_files
     from fado.generation import UtilityAwareOverSampler
     from fado.interventions import (
         RandomPrevalenceSampler,
@@ -52,6 +52,7 @@ __all__ = [
     "Valuation",
     "__version__",
     "explore",
+    "explore_files",
     "find_frontier",
     "load_model",
     "value_files",
@@ -77,6 +78,7 @@ _HOMES = {
     "UtilityAwareReweigher": "fado.interventions",
     "Valuation": "fado.valuation",
     "explore": "fado.exploration",
+    "explore_files": "fado.exploration",
     "find_frontier": "fado.experiment",
     "load_model": "fado.models",
     "value_files": "fado.valuation",

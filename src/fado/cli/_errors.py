@@ -47,6 +47,8 @@ _OPTIONS = {
     "confidence": "--confidence",
     "memory": "--memory",
     "train_rows": "--train-rows",
+    "sample_rows": "--sample-rows",
+    "values": "--values",
     "target": "--target",
     "protected": "--protected",
     "drop": "--drop",

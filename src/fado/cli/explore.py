@@ -11,10 +11,20 @@ import pyarrow as pa
 import typer
 
 from fado.cli._errors import in_sentences
+from fado.cli._explore_files import MemoryOfSample, SampleRows, ValuesOrParts, explore_by_files
 from fado.cli._inputs import read_inputs
-from fado.cli._options import Data, Drop, MinGroupSize, Positive, Protected, Seed, Target, Values, Weight
+from fado.cli._options import (
+    Drop,
+    MinGroupSize,
+    Positive,
+    Protected,
+    Seed,
+    Target,
+    Weight,
+)
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
+from fado.cli._value_files import DataOrParts, names_several
 from fado.cli._values import load_values
 from fado.tabular import MIN_GROUP_SIZE, read_table
 from fado.valuation import Valuation
@@ -26,8 +36,8 @@ _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 @in_sentences
 def explore(
-    data: Data,
-    values: Values,
+    data: DataOrParts,
+    values: ValuesOrParts,
     target: Target,
     protected: Protected,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page; ends in .html.")],
@@ -56,28 +66,46 @@ def explore(
     ] = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,
+    memory: MemoryOfSample = None,
+    sample_rows: SampleRows = None,
     seed: Seed = 0,
 ) -> None:
     """Write a page that shows which rows carry the bias, and what could be done about it."""
     from fado import explore as explored  # slow to import, and other commands need none
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
-    found = explored(
-        inputs.features,
-        inputs.target.to_pandas().rename(target),
-        sensitive_features=inputs.protected,
-        valuation=load_values(values, target, inputs.target),
-        pool=_read_pool(pool, pool_values),
-        sample_weight=inputs.weight,
-        pos_label=inputs.positive,
-        min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
-        show_rows=show_rows,
-        retrain=retrain,
-        random_state=seed,
-    )
+    shown: dict[str, Any] = {
+        "min_group_size": MIN_GROUP_SIZE if min_group_size is None else min_group_size,
+        "show_rows": show_rows,
+        "random_state": seed,
+    }
+    if names_several(data) or memory is not None or sample_rows is not None:
+        named = {"target": target, "protected": protected, "drop": drop or [], "weight": weight}
+        found = explore_by_files(
+            data,
+            values,
+            positive=positive,
+            sample_rows=sample_rows,
+            settings={**named, **shown, "memory": memory},
+            useless={"--retrain": retrain, "--pool": pool, "--pool-values": pool_values},
+        )
+    else:
+        inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
+        found = explored(
+            inputs.features,
+            inputs.target.to_pandas().rename(target),
+            sensitive_features=inputs.protected,
+            valuation=load_values(values, target, inputs.target),
+            pool=_read_pool(pool, pool_values),
+            sample_weight=inputs.weight,
+            pos_label=inputs.positive,
+            retrain=retrain,
+            **shown,
+        )
     found.write_html(out)
     summary = found.to_dict()
+    if summary["about"]["sampled"] is not None:
+        print(summary["about"]["sampled"]["sentence"])
     for attribute in summary["attributes"]:
         print(f"Protected attribute {attribute['name']}")
         if attribute["left_out"]:

@@ -43,12 +43,14 @@ def effects_part(
     if not valuation.scales[attribute.name].is_signed:
         return None
     metrics = metrics_of(valuation, attribute.name)
-    on_ratio = _weighted(material, attribute.name)
-    on_performance = None if metrics.performance is None else _weighted(material, "y")
+    of_rows = [_weighted(material, name) for name in (attribute.name, "y")]
+    times = 1.0 if material.sampled is None else material.sampled.times  # that a row stands for
+    on_ratio = times * of_rows[0]
+    on_performance = None if metrics.performance is None else times * of_rows[1]
     now = level_now(material, attribute)
     curve = removal_curve(on_ratio, on_performance, SHARES)
     return {
-        "lead": _lead(metrics, attribute),
+        "lead": _lead(metrics, attribute, is_sample=material.sampled is not None),
         "ratio": metrics.ratio,
         "performance": metrics.performance,
         "now": now,
@@ -56,7 +58,9 @@ def effects_part(
         "cells": cell_effects(attribute.groups, label_groups(material), on_ratio, on_performance),
         "slices": [one | _levels(one, now) for one in _slices(material, finder, on_ratio, on_performance)],
         "curve": [one | _levels(one, now) for one in curve],
-        "rows": _worst(material, on_ratio, on_performance, show_rows=show_rows),
+        "rows": _worst(
+            material, of_rows[0], None if on_performance is None else of_rows[1], show_rows=show_rows
+        ),
     }
 
 
@@ -186,7 +190,7 @@ def _worst(
     worst = np.argsort(on_ratio, kind="stable")[:MOST_ROWS]
     return [
         {
-            "row": int(material.rows[row]),
+            "row": material.row_number(int(row)),
             "ratio_effect": float(on_ratio[row]),
             "performance_effect": None if on_performance is None else float(on_performance[row]),
         }
@@ -196,12 +200,13 @@ def _worst(
     ]
 
 
-def _lead(metrics: Metrics, attribute: Attribute) -> str:
+def _lead(metrics: Metrics, attribute: Attribute, *, is_sample: bool) -> str:
+    scaled = " Sums are scaled up from the sample to all rows." if is_sample else ""
     both = "" if metrics.performance is None else f", and its {metrics.performance}"
     return (
         "A row's effect is what its weight adds to a metric of the model: here the model's "
         f"{metrics.ratio} between the groups of {attribute.name}{both}. A negative effect on the ratio marks "
         "a row that makes the groups less equal; removing rows changes a metric by about minus the sum of "
         "their effects. This is first order: it says where to look and holds for few rows; the more are "
-        "removed, the less it can be trusted."
+        f"removed, the less it can be trusted.{scaled}"
     )

@@ -125,7 +125,9 @@ class Exploration:
         left_out = [f"{one['name']}: {one['left_out']}" for one in attributes if one["left_out"]]
         pool = self._summary.get("pool")
         beside = "" if pool is None else f", beside a pool of {pool['rows']:,}"
-        return "\n".join([f"Exploration of {about['rows']:,} rows by {names}{beside}", *left_out])
+        sampled = about["sampled"]
+        rows = f"{about['rows']:,}" + ("" if sampled is None else f" sampled of {sampled['of']:,}")
+        return "\n".join([f"Exploration of {rows} rows by {names}{beside}", *left_out])
 
 
 def explore(

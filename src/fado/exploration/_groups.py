@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fado.exploration._sampled import WholeGroups
 from fado.tabular import MIN_GROUP_SIZE, small_groups, tell_small
 
 __all__ = ["FEWEST_MEMBERS", "ListedGroup", "ShownGroups", "listed_groups", "show_groups", "tell_left_out"]
@@ -32,11 +33,15 @@ NOTES = {
 
 @dataclass(frozen=True)
 class ListedGroup:
-    """A group with its rows, and whether it is compared, pooled, small, or too small to be named."""
+    """A group with its rows, and whether it is compared, pooled, small, or too small to be named.
+
+    `members` are the groups that it stands for, as rows were numbered at first.
+    """
 
     name: str
     rows: int
     standing: str
+    members: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class ShownGroups:
         The position of what is too small to be compared: counted, and left out of every rate.
     listed : tuple of ListedGroup
         All groups, the compared ones first; those of fewer than ten rows as one, without their names.
+    place : ndarray of int
+        Of each group, as rows were numbered at first, the shown one that it is part of.
     """
 
     codes: Codes
@@ -62,6 +69,7 @@ class ShownGroups:
     others: int | None = None
     small: int | None = None
     listed: tuple[ListedGroup, ...] = ()
+    place: Codes = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -102,6 +110,10 @@ class ShownGroups:
     def members(self, group: int) -> npt.NDArray[np.bool_]:
         """Mark the rows of one group."""
         return self.codes == group
+
+    def pooled(self, group: int) -> list[int]:
+        """List the groups that a shown one is made of, as rows were numbered at first."""
+        return [int(one) for one in np.flatnonzero(self.place == group)]
 
 
 def show_groups(
@@ -145,23 +157,27 @@ def show_groups(
             place[pool] = len(shown)
             shown.append(names[pool[0]] if len(pool) == 1 else f"({len(pool)} {word} {noun})")
     listed = [
-        ListedGroup(names[group], int(sizes[group]), standing)
+        ListedGroup(names[group], int(sizes[group]), standing, (group,))
         for groups, standing in ((kept, COMPARED), (rest, POOLED), (left, SMALL))
         for group in groups
         if not too_few[group]
     ]
     if too_few.any():
-        listed.append(_unnamed(sizes[too_few], noun))
-    return ShownGroups(place[codes], tuple(shown), pools[0], pools[1], tuple(listed))
+        listed.append(_unnamed(sizes, too_few, noun))
+    return ShownGroups(place[codes], tuple(shown), pools[0], pools[1], tuple(listed), place)
 
 
-def listed_groups(groups: ShownGroups) -> list[dict[str, Any]]:
-    """List all groups with their rows as plain data, each with a note if it is not compared."""
+def listed_groups(groups: ShownGroups, whole: WholeGroups | None = None) -> list[dict[str, Any]]:
+    """List all groups with their rows as plain data, each with a note if it is not compared.
+
+    Of a sample whose groups were counted over the whole table, also what they come to there.
+    """
     listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
     if more:
         standings = {one.standing for one in more}
         standing = standings.pop() if len(standings) == 1 else SEVERAL
-        listed.append(ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), standing))
+        members = tuple(member for one in more for member in one.members)
+        listed.append(ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), standing, members))
     return [
         {
             "name": one.name,
@@ -169,6 +185,11 @@ def listed_groups(groups: ShownGroups) -> list[dict[str, Any]]:
             "compared": one.standing == COMPARED,
             "note": NOTES[one.standing],
         }
+        | (
+            {}
+            if whole is None
+            else dict(zip(("in_all", "rate_in_all"), whole.together(one.members), strict=True))
+        )
         for one in listed
     ]
 
@@ -215,8 +236,8 @@ def tell_left_out(groups: ShownGroups, speak: Callable[[str], str], min_group_si
     return " ".join(sentences) or None
 
 
-def _unnamed(sizes: Codes, noun: str) -> ListedGroup:
-    word = noun if len(sizes) > 1 else noun.removesuffix("s")
-    return ListedGroup(
-        f"({len(sizes)} {word} of fewer than {FEWEST_MEMBERS} rows)", int(sizes.sum()), UNNAMED
-    )
+def _unnamed(sizes: Codes, too_few: npt.NDArray[np.bool_], noun: str) -> ListedGroup:
+    members = tuple(int(group) for group in np.flatnonzero(too_few))
+    word = noun if len(members) > 1 else noun.removesuffix("s")
+    name = f"({len(members)} {word} of fewer than {FEWEST_MEMBERS} rows)"
+    return ListedGroup(name, int(sizes[too_few].sum()), UNNAMED, members)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.exploration._groups import ShownGroups, show_groups
+from fado.exploration._sampled import Sampled, WholeGroups
 from fado.exploration._unlabelled import Unlabelled, read_pool
 from fado.exploration._wording import quoted
 from fado.tabular import Column, Groups, Problem, Table, Variable, check_min_group_size, group_rows
@@ -29,6 +30,7 @@ class Attribute:
     fine: Groups
     groups: ShownGroups
     position: int | None  # among the feature columns, if it was given by a name
+    whole: WholeGroups | None = None  # the groups over all rows, where a sample is explored
 
     @property
     def name(self) -> str:
@@ -86,6 +88,8 @@ class Material:
         How many rows are searched at most.
     pool : Unlabelled or None
         Rows without labels, to be shown beside these.
+    sampled : Sampled or None
+        The larger table that these rows were drawn from.
     """
 
     table: Table
@@ -101,6 +105,7 @@ class Material:
     problem: Problem
     max_rows: int
     pool: Unlabelled | None = None
+    sampled: Sampled | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -116,6 +121,11 @@ class Material:
         """Give what the rows weigh in the models; None where they weigh the same."""
         weights = self.problem.sample_weight
         return None if weights is None else weights[self.rows]
+
+    def row_number(self, row: int) -> int:
+        """Give the place of an explored row in the table that the user has."""
+        place = self.rows[row]
+        return int(place if self.sampled is None else self.sampled.places[place])
 
     @property
     def is_positive(self) -> Bools | None:
@@ -196,6 +206,7 @@ def read_material(
     min_group_size: int,
     seed: int,
     pool: Any = None,
+    sampled: Sampled | None = None,
 ) -> Material:
     """Gather what is to be explored, and value it if that has not been done."""
     _check_max_rows(max_rows)
@@ -222,8 +233,8 @@ def read_material(
         table=problem.table,
         target=problem.target.take(rows),
         target_name=target_name,
-        positive=problem.positive,
-        attributes=tuple(_attributes(problem, rows, min_group_size)),
+        positive=problem.positive if sampled is None or sampled.has_positive else None,
+        attributes=tuple(_attributes(problem, rows, min_group_size, sampled)),
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,
         sample=sample_rows(len(rows), max_rows, seed),
@@ -232,14 +243,19 @@ def read_material(
         problem=problem,
         max_rows=max_rows,
         pool=None if given is None else Unlabelled.of(given, valuation, names),
+        sampled=sampled,
     )
 
 
-def _attributes(problem: Problem, rows: npt.NDArray[np.intp], min_group_size: int) -> Iterator[Attribute]:
+def _attributes(
+    problem: Problem, rows: npt.NDArray[np.intp], min_group_size: int, sampled: Sampled | None
+) -> Iterator[Attribute]:
     for variable, position in zip(problem.protected, problem.positions, strict=True):
         cut = variable.take(rows)
         fine = group_rows([cut], quarters=True)
-        yield Attribute(cut, fine, show_groups(fine.codes, fine.titles, min_group_size), position)
+        shown = show_groups(fine.codes, fine.titles, min_group_size)
+        whole = None if sampled is None else sampled.groups_of(cut)
+        yield Attribute(cut, fine, shown, position, whole)
 
 
 def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> None:

@@ -15,6 +15,7 @@ from fado.exploration._groups import listed_groups, show_groups, tell_left_out
 from fado.exploration._material import Attribute, Material
 from fado.exploration._plane import plane
 from fado.exploration._pool_part import pool_part
+from fado.exploration._sampled_part import sampled_part
 from fado.exploration._slices import SliceFinder
 from fado.exploration._suspicious import suspicious_part
 from fado.exploration._wording import quoted
@@ -78,7 +79,7 @@ def _attribute(
     return {
         "name": attribute.name,
         "kind": attribute.variable.kind,
-        "groups": listed_groups(groups),
+        "groups": listed_groups(groups, attribute.whole),
         "shown": list(groups.names),
         "some_hidden": bool((groups.codes < 0).any()),
         "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
@@ -112,6 +113,7 @@ def _about(material: Material) -> dict[str, Any]:
         "weights_given": material.weights is not None,
         "rows_without_value": material.table.n_rows - len(material),
         "rows_searched": len(material.sample),
+        "sampled": sampled_part(material),
         "columns": material.table.n_columns,
         "target": {
             "name": material.target_name,

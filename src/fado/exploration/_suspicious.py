@@ -165,7 +165,7 @@ def _worst(
     rows = np.flatnonzero(members & contradicted)
     rows = rows[np.argsort(agreement[rows], kind="stable")[:MOST_ROWS]]
     listed: list[dict[str, Any]] = [
-        {"row": int(material.rows[row]), "agreement": float(agreement[row])} for row in rows
+        {"row": material.row_number(int(row)), "agreement": float(agreement[row])} for row in rows
     ]
     if show_rows:
         for entry, row in zip(listed, rows, strict=True):

@@ -16,6 +16,7 @@ from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, positive_code
 from fado.tabular._open import open_table
+from fado.tabular._pattern_of_labels import LabelPattern
 from fado.tabular._patterns import columns_named, is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
@@ -40,6 +41,7 @@ __all__ = [
     "Column",
     "Groups",
     "Kind",
+    "LabelPattern",
     "Labels",
     "LargestUnit",
     "LevelsCollector",

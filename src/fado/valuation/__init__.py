@@ -6,6 +6,7 @@ from fado.valuation._provenance import Provenance, SplitGains, TargetNote, Varia
 from fado.valuation._registry import make_valuator, register_valuator, valuator_names
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
+from fado.valuation._saved import read_lazily
 from fado.valuation._scale import Scale
 from fado.valuation.bulk import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.entropy import (
@@ -44,6 +45,7 @@ __all__ = [
     "make_valuator",
     "plan_files",
     "read_judge",
+    "read_lazily",
     "register_valuator",
     "removal_effects",
     "retraining_check",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names, warn_user
-from fado.tabular import Problem
+from fado.tabular import LabelPattern, Problem
 
 __all__ = ["are_made_up", "check_alignment", "target_pattern"]
 
@@ -28,7 +27,9 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
     first = np.full(int(codes.max()) + 1, len(codes))
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     by_appearance = np.argsort(np.argsort(first, kind="stable"), kind="stable").astype(np.int32)
-    return hashlib.blake2b(by_appearance[codes].data, digest_size=16).hexdigest()
+    pattern = LabelPattern()
+    pattern.add(by_appearance[codes])
+    return pattern.hexdigest()
 
 
 def check_alignment(valuation: Any, problem: Problem) -> None:

@@ -163,9 +163,11 @@ class Valuation:
         rows : array of int or bool, or slice
             The rows' positions, in the order that is wanted.
         """
-        rows = np.atleast_1d(np.arange(len(self))[rows])
-        fields = {
-            field: {name: array[rows] for name, array in arrays.items()}
+        rows = _places(rows, len(self))
+        fields: dict[str, Any] = {
+            field: arrays.take(rows)
+            if isinstance(arrays, StoredColumns)
+            else {name: array[rows] for name, array in arrays.items()}
             for field, arrays in self._arrays.items()
         }
         return Valuation(
@@ -376,6 +378,15 @@ def _shown(text: str) -> str:
     """Give text that somebody else may have written as one short line of printable characters."""
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:_LONGEST])
     return line if len(text) <= _LONGEST else line + "..."
+
+
+def _places(rows: Any, n_rows: int) -> npt.NDArray[np.int64]:
+    """Give rows by their places; where these are given, none is made for every row there is."""
+    are_places = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) > 0
+    if are_places and rows.min() >= 0 and rows.max() < n_rows:
+        places: npt.NDArray[np.int64] = rows.astype(np.int64, copy=False)
+        return places
+    return np.atleast_1d(np.arange(n_rows)[rows])
 
 
 def _mean(values: FloatArray) -> float:

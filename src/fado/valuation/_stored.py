@@ -19,6 +19,8 @@ __all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts"]
 
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
+_ROWS_AT_A_TIME = 1 << 17
+_BUFFER = 1 << 20  # bytes of a column that are read at once
 
 
 @dataclass(frozen=True)
@@ -42,21 +44,36 @@ class StoredColumns(Mapping[str, npt.NDArray[Any]]):
         Per variable, what its column is called in the files.
     scales : mapping of str to Scale
         Between which ends each variable's values lie.
+    rows : ndarray of int, optional
+        The places of the rows that are wanted, in the order that is wanted; all if not given.
     """
 
     def __init__(
-        self, parts: Sequence[Part], field: str, columns: Mapping[str, str], scales: Mapping[str, Scale]
+        self,
+        parts: Sequence[Part],
+        field: str,
+        columns: Mapping[str, str],
+        scales: Mapping[str, Scale],
+        rows: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self._parts = tuple(parts)
         self._field = field
         self._columns = dict(columns)
         self._scales = scales
+        self._rows = rows
         self._read: dict[str, npt.NDArray[Any]] = {}
 
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        return sum(part.n_rows for part in self._parts)
+        return sum(part.n_rows for part in self._parts) if self._rows is None else len(self._rows)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> StoredColumns:
+        """Give the same of some rows; of the others little is ever held in memory at once."""
+        places = rows if self._rows is None else self._rows[rows]
+        taken = StoredColumns(self._parts, self._field, self._columns, self._scales, places)
+        taken._read = {name: own[rows] for name, own in self._read.items()}
+        return taken
 
     def __getitem__(self, variable: str) -> npt.NDArray[Any]:
         if variable not in self._read:
@@ -72,16 +89,25 @@ class StoredColumns(Mapping[str, npt.NDArray[Any]]):
     def _column(self, variable: str, name: str) -> npt.NDArray[Any]:
         """Read one column of all parts, and refuse what no valuator can have given."""
         found = np.empty(self.n_rows, dtype=np.int32 if self._field == "counts" else np.float64)
+        order = None if self._rows is None else np.argsort(self._rows, kind="stable")
+        wanted = None if self._rows is None else self._rows[order]
         first = 0
         for part in self._parts:
-            numbers = _numbers(part, name)
-            found[first : first + part.n_rows] = numbers
-            first += part.n_rows
-            try:
-                check_fields({self._field: {variable: numbers}}, self._scales, lambda _, own: name)
-            except ValueError as error:
-                raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
+            for numbers in _numbers(part, name):
+                self._check(part, variable, name, numbers)
+                if wanted is None or order is None:
+                    found[first : first + len(numbers)] = numbers
+                else:
+                    start, stop = np.searchsorted(wanted, [first, first + len(numbers)])
+                    found[order[start:stop]] = numbers[wanted[start:stop] - first]
+                first += len(numbers)
         return found
+
+    def _check(self, part: Part, variable: str, name: str, numbers: npt.NDArray[Any]) -> None:
+        try:
+            check_fields({self._field: {variable: numbers}}, self._scales, lambda _, own: name)
+        except ValueError as error:
+            raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
 
 
 def open_parts(directory: str | os.PathLike[str]) -> tuple[list[Part], bytes | None]:
@@ -136,15 +162,20 @@ def _check_part(part: Part) -> None:
         )
 
 
-def _numbers(part: Part, name: str) -> npt.NDArray[Any]:
+def _numbers(part: Part, name: str) -> Iterator[npt.NDArray[Any]]:
+    """Read one column of a part, some rows at a time."""
     import pyarrow as pa
     import pyarrow.parquet
 
     try:
-        with pyarrow.parquet.ParquetFile(part.path, page_checksum_verification=True) as file:
-            column = file.read(columns=[name]).column(0)
-            return column.cast(pa.float64(), safe=False).to_numpy()
-    except (pa.ArrowException, OSError, IndexError) as error:
+        with pyarrow.parquet.ParquetFile(
+            part.path, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER
+        ) as file:
+            if name not in file.schema_arrow.names or file.metadata.num_rows != part.n_rows:
+                raise pa.ArrowException(name)
+            for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=[name], use_threads=False):
+                yield batch.column(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{str(part.path)!r} cannot be read: it is damaged, or of another valuation.") from (
             error
         )

@@ -155,7 +155,7 @@ def test_neither_memory_nor_workers_change_a_bit(data, valued, tmp_path, other):
 
 
 def test_neither_files_nor_blocks_nor_their_order_change_a_bit(valued, tmp_path, monkeypatch):
-    monkeypatch.setattr(_plan, "_BLOCK_ROWS", 137)
+    monkeypatch.setattr(_plan, "BLOCK_ROWS", 137)
     monkeypatch.setattr(_plan, "_PART_ROWS", 500)
     folder = write_parts(tmp_path / "d", n_files=3, row_group_size=171)
     files = sorted(folder.iterdir(), reverse=True)
@@ -199,6 +199,16 @@ def test_a_directory_is_read_column_by_column(valued):
     assert list(arrays._read) == ["sex"]
     assert lazy.counts.dtypes.unique().tolist() == [np.dtype("int32")]
     assert_same(lazy.take(slice(None)), valued[0])
+
+
+def test_some_rows_are_taken_without_a_column_of_all(valued):
+    lazy, rows = Valuation.load(valued[1]), np.array([N - 1, 0, 5, 5, 700])
+    taken = lazy.take(rows)
+    assert len(taken) == 5
+    np.testing.assert_array_equal(taken.values, valued[0].values.iloc[rows])
+    np.testing.assert_array_equal(taken.take(np.array([4, 1])).values, valued[0].values.iloc[[700, 0]])
+    assert not lazy._arrays["values"]._read
+    np.testing.assert_array_equal(taken.counts["y"], valued[0].counts["y"].iloc[rows])
 
 
 def test_a_continuous_target_and_weights(tmp_path):

@@ -62,6 +62,11 @@ class Classes:
             )
         return places[codes]
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The labels in the order of their numbers, None for the missing."""
+        return tuple(self._places)
+
     def variable(self) -> Variable:
         """Say what the variable is, by the rule that holds for a table in memory; it has no rows."""
         if self.are_numbers:

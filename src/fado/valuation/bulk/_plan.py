@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fado._memory import format_memory
 from fado.tabular import Source
+from fado.valuation.bulk._reading import BLOCK_ROWS, LEAST_BLOCK_ROWS, reading_costs
 from fado.valuation.bulk._roles import Roles
 from fado.valuation.bulk._training import sample_size
 
@@ -14,8 +15,6 @@ __all__ = ["MOST_TRAIN_ROWS", "FilesPlan", "make_plan"]
 MOST_TRAIN_ROWS = 1_600_000  # 12,500 doubled seven times: so far the learning curve goes
 LEAST_TRAIN_ROWS = 1_000  # with fewer, memory is too small to be of use
 _PART_ROWS = 1_000_000
-_BLOCK_ROWS = 1 << 15
-_LEAST_BLOCK_ROWS = 1 << 10
 
 # Bytes of one row beside its columns, as measured by benchmarks/scale.py: positions in bags, moments, scores.
 _BYTES_OF_A_SAMPLED_ROW = 60
@@ -141,14 +140,10 @@ def make_plan(
     wanted = MOST_TRAIN_ROWS if train_rows is None else train_rows
     all_rows = about_rows if source.n_rows is not None else 2 * about_rows  # an estimate may fall short
     most = min(wanted, all_rows)
-    least = costs.peak(most if train_rows is not None else min(LEAST_TRAIN_ROWS, most), _LEAST_BLOCK_ROWS)
+    least = costs.peak(most if train_rows is not None else min(LEAST_TRAIN_ROWS, most), LEAST_BLOCK_ROWS)
     if least > memory:
         what = f" for `train_rows={train_rows:,}`" if train_rows is not None else ""
-        raise ValueError(
-            f"`memory` of {format_memory(memory)} is too small{what}: {costs.largest} take(s) "
-            f"{format_memory(costs.reading)} at once; the least that works is "
-            f"{-(-least // 10**6):,} MB."
-        )
+        raise costs.reading.too_small(memory, least, what)
     fitting = most if train_rows is not None else costs.rows_that_fit(memory, most)
     held = costs.peak(fitting, block_rows)
     part_rows = _PART_ROWS
@@ -181,10 +176,7 @@ class _Costs:
     """What the stages of the work take, in bytes."""
 
     def __init__(self, source: Source, roles: Roles, n_folds: int, workers: int) -> None:
-        share = len(roles.needed) / len(source.schema.names)
-        self.row = source.bytes_per_row * share
-        self.reading = round(source.largest_unit.n_bytes * share)
-        self.largest = f"the {source.largest_unit.n_rows:,} rows that {str(source.largest_unit.path)!r} gives"
+        self.reading = reading_costs(source, roles.needed)
         self.variables = len(roles.names)
         self._cells = len(roles.features) + 1
         self._n_folds = n_folds
@@ -192,17 +184,17 @@ class _Costs:
 
     def peak(self, train_rows: int, block_rows: int) -> int:
         """Say what the hungriest stage takes."""
-        return self.reading + max(self._sampling(train_rows), self._scoring(block_rows))
+        return self.reading.unit + max(self._sampling(train_rows), self._scoring(block_rows))
 
     def rows_that_fit(self, memory: int, most: int) -> int:
         """Give as many training rows as fit, and no more than are wanted."""
         one = self._sampling(10**6) / 10**6
-        return min(most, int((memory - self.reading) / one))
+        return min(most, int((memory - self.reading.unit) / one))
 
     def block_rows(self, memory: int) -> int:
         """Give as many rows of a block as fit."""
-        rows = _BLOCK_ROWS
-        while rows > _LEAST_BLOCK_ROWS and self._scoring(rows) + self.reading > memory / 2:
+        rows = BLOCK_ROWS
+        while rows > LEAST_BLOCK_ROWS and self._scoring(rows) + self.reading.unit > memory / 2:
             rows //= 2
         return rows
 
@@ -211,14 +203,17 @@ class _Costs:
         sampled = sample_size(train_rows, self._n_folds)
         bins = self._cells * _BYTES_OF_A_BIN
         held = (
-            self.row * 1.25 + bins + _BYTES_OF_A_SAMPLED_ROW + _BYTES_OF_A_SAMPLED_VARIABLE * self.variables
+            self.reading.row * 1.25
+            + bins
+            + _BYTES_OF_A_SAMPLED_ROW
+            + _BYTES_OF_A_SAMPLED_VARIABLE * self.variables
         )
         copied = _COPIES_OF_BINS * bins + _BYTES_OF_A_FITTED_ROW
         return round(sampled * (held + self._workers * copied))
 
     def _scoring(self, block_rows: int) -> int:
         """Bytes while rows are scored: blocks in flight, and the numbers that each worker makes of one."""
-        blocks = (2 * self._workers + 1) * (self.row + 30 * self.variables)
+        blocks = (2 * self._workers + 1) * (self.reading.row + 30 * self.variables)
         made = self._workers * self._cells * _BYTES_OF_A_SCORE * 2
         return round(block_rows * (blocks + made))
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from fado._memory import free_memory, parse_memory
 from fado._validation import check_count
 from fado._versions import library_versions
 from fado.execution import n_workers
 from fado.tabular import Source, open_source
 from fado.valuation.bulk._folds import count_folds
 from fado.valuation.bulk._plan import FilesPlan, make_plan
+from fado.valuation.bulk._reading import memory_bound
 from fado.valuation.bulk._roles import Roles, read_roles
 
 __all__ = ["Asked", "Paths", "Request", "check_out", "check_place", "directory_of", "read_request"]
@@ -24,8 +24,6 @@ __all__ = ["Asked", "Paths", "Request", "check_out", "check_place", "directory_o
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _MOST_TRAIN_ROWS = 10**12
-_SHARE_OF_FREE = 0.75
-_IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def read_request(paths: Paths, asked: Asked) -> Request:
     tiles, n_folds = count_folds(asked.n_bags, asked.unseen_fraction)
     if asked.train_rows is not None:
         asked = replace(asked, train_rows=check_count("train_rows", asked.train_rows, 1, _MOST_TRAIN_ROWS))
-    bound = _bound(asked.memory)
+    bound = memory_bound(asked.memory)
     source = open_source(paths)
     roles = asked.roles(source.schema)
     plan = make_plan(
@@ -117,13 +115,6 @@ def read_request(paths: Paths, asked: Asked) -> Request:
         workers=n_workers(asked.n_jobs),
     )
     return Request(asked, source, roles, tiles, n_folds, plan)
-
-
-def _bound(memory: str | int | None) -> int:
-    if memory is not None:
-        return parse_memory(memory)
-    free = free_memory()
-    return _IF_NOT_TOLD if free is None else round(_SHARE_OF_FREE * free)
 
 
 def check_place(out: Path) -> None:

@@ -45,11 +45,15 @@ class Attribute:
     sources: tuple[str, ...]
     is_column: bool
 
+    def entries(self, block: pa.Table) -> Any:
+        """Give the attribute of some rows: a column as it stands, or what the comparison says."""
+        if self.is_column:
+            return block.column(self.sources[0])
+        return protected_from(block.select(list(self.sources)), self.expression)
+
     def read(self, block: pa.Table) -> Column:
         """Read the attribute of some rows."""
-        if self.is_column:
-            return column_from(self.name, block.column(self.sources[0]))
-        return column_from(self.name, protected_from(block.select(list(self.sources)), self.expression))
+        return column_from(self.name, self.entries(block))
 
 
 @dataclass(frozen=True)

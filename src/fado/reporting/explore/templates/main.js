@@ -50,6 +50,7 @@ function change(what) {
 
 function drawAbout() {
   const target = about.target, box = document.getElementById("about");
+  if (about.sampled) box.before(el("p", { class: "sampled" }, name(about.sampled.sentence)));
   document.title = `Exploration: ${target.name} by ${summary.attributes.map((one) => one.name).join(", ")}`;
   box.append(`${count(about.rows)} rows, ${count(about.columns)} columns. Target `, name(target.name));
   if (target.kind === "continuous") box.append(" (continuous)");
@@ -65,7 +66,7 @@ function drawAbout() {
 function drawAll() {
   const attribute = summary.attributes[state.attribute];
   drawSwitch();
-  drawBiases(attribute);
+  drawBiases(attribute, about);
   drawValues(attribute, about);
   drawPlane(attribute, about);
   drawColumns(attribute, about);

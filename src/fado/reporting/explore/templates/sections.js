@@ -2,7 +2,7 @@
 
 const MOST_PER_SLICE = 4; // groups whose outcome is told one by one
 
-function drawBiases(attribute) {
+function drawBiases(attribute, about) {
   const box = part("biases");
   for (const bias of attribute.biases) {
     const head = bias.turning || bias;
@@ -22,7 +22,7 @@ function drawBiases(attribute) {
     }
     if (bias.labels) card.append(labelShares(bias));
   }
-  document.getElementById("left-out").replaceChildren(...groupList(attribute.left_out, attribute.groups));
+  document.getElementById("left-out").replaceChildren(...groupList(attribute.left_out, attribute.groups, about.outcome));
 }
 
 // A target of several labels and no positive one: what each group has of each.
@@ -34,15 +34,18 @@ function labelShares(bias) {
   ], bias.labels)));
 }
 
-// Which groups are left out of comparisons, and all groups with their rows.
-function groupList(sentence, groups) {
-  if (!sentence) return [];
-  return [el("p", { class: "note" }, name(sentence)),
+// Which groups are left out of comparisons, and all groups with their rows; of a sample also their rows in all files.
+function groupList(sentence, groups, outcome) {
+  const inAll = groups.some((g) => known(g.in_all)), rates = groups.some((g) => known(g.rate_in_all));
+  if (!sentence && !inAll) return [];
+  return [sentence ? el("p", { class: "note" }, name(sentence)) : null,
     el("details", { class: "groups" }, el("summary", {}, "All groups and their rows"), el("div", { class: "card" }, table([
       { label: "group", text: true, of: (g) => name(g.name) },
-      { label: "rows", of: (g) => count(g.rows) },
+      { label: inAll ? "rows in the sample" : "rows", of: (g) => count(g.rows) },
+      ...(inAll ? [{ label: "in all files", of: (g) => count(g.in_all) }] : []),
+      ...(rates ? [{ label: `${clipped(outcome.name, 190)}, in all files`, of: (g) => percent(g.rate_in_all) }] : []),
       { label: "compared", text: true, of: (g) => g.note || "yes" },
-    ], groups)))];
+    ], groups)))].filter(Boolean);
 }
 
 function drawValues(attribute, about) {

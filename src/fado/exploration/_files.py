@@ -1,0 +1,211 @@
+"""Explore a table in files by a sample of its rows, within a bound on memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fado._validation import check_count
+from fado.exploration._explore import Exploration
+from fado.exploration._material import read_material
+from fado.exploration._sampling import read_sample
+from fado.exploration._summary import summarise
+from fado.tabular import MIN_GROUP_SIZE, Source, check_min_group_size, open_source
+from fado.valuation import Valuation, read_lazily
+from fado.valuation.bulk import Roles, memory_bound, read_roles, reading_costs
+
+__all__ = ["explore_files"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
+_MOST = 2**63 - 1
+
+# Bytes of a sampled row while a page is made of it, measured on tables of 5 and of 40 columns and on one of
+# five texts that no two rows share: so many times its columns as Arrow holds them, and so many beside.
+_TIMES_ITS_COLUMNS = 1.5
+_OF_A_TEXT = 100
+_OF_A_VARIABLE = 150
+_OF_A_ROW = 100
+_OF_A_SEARCHED_CELL = 40
+
+
+def explore_files(
+    paths: Paths,
+    *,
+    values: str | os.PathLike[str] | Valuation,
+    target: str,
+    protected: str | Sequence[str],
+    sample_rows: int = 200_000,
+    memory: str | int | None = None,
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    pos_label: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    show_rows: bool = False,
+    random_state: int = 0,
+    progress: bool = False,
+) -> Exploration:
+    """Explore a table in files, however many rows it has, by a random sample of them.
+
+    The table is read once, block by block, and the rows of the smallest hashes are kept: the same rows,
+    however the table is cut into files. Only their values are taken. Rows, the sizes of groups and their
+    positive rates are counted over all rows in the same pass, and not read off the files of values, which
+    need not be those of `value_files`. The page says how large the sample is and by how much it may be off;
+    ``to_dict()["about"]["sampled"]`` has the same as data. A table of no more than `sample_rows` rows is
+    explored whole, and nothing is said of a sample.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        A Parquet or CSV file, several, a directory, or a pattern as a shell has it. Rows stand in the order
+        of the sorted paths; names that begin with ``_`` or ``.`` are not data.
+    values : path-like or Valuation
+        The values of all rows: the directory or the Parquet file that `value_files` wrote, or what it gave.
+    target : str
+        The column to be predicted.
+    protected : str or sequence of str
+        The protected attributes: columns, or comparisons such as ``"age>=50"``.
+    sample_rows : int, default=200_000
+        How many rows are explored.
+    memory : str or int, optional
+        A bound such as ``"4GB"``, or bytes; three quarters of what is free if not given.
+    drop : sequence of str
+        Columns, or patterns of their names, that are not shown.
+    weight : str, optional
+        The column of what each row counts in the models; effects are multiplied by it.
+    pos_label : label, optional
+        The positive label. None is the larger of two; a target of more classes has none.
+    min_group_size : int, default=30
+        As `explore` takes it, in sampled rows.
+    show_rows : bool, default=False
+        Whether to show what the most suspicious and the most harmful rows hold, and not just where they
+        stand in the whole table.
+    random_state : int, default=0
+        Seed of the sample, and of all that `explore` draws.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Exploration
+
+    Raises
+    ------
+    ValueError
+        If a file or a setting is not what it must be, the values are of other rows, or `memory` is too small.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pandas as pd
+    >>> import fado
+    >>> rng = np.random.default_rng(0)
+    >>> asked = {"target": "default", "protected": "age >= 50", "memory": "1GB"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in range(2):
+    ...         frame = pd.DataFrame({"income": rng.normal(size=500), "age": rng.integers(18, 80, size=500)})
+    ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
+    ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
+    ...     loans = f"{folder}/loans-*.parquet"
+    ...     values = fado.value_files(loans, out=f"{folder}/values", **asked)
+    ...     seen = fado.explore_files(loans, values=values, sample_rows=400, **asked)
+    >>> seen
+    Exploration of 400 sampled of 1,000 rows by age>=50
+    >>> round(seen.to_dict()["about"]["sampled"]["error"], 3)
+    0.038
+    """
+    wanted = check_count("sample_rows", sample_rows, 1, _MOST)
+    seed = check_count("random_state", random_state, 0, _MOST)
+    check_min_group_size(min_group_size)
+    bound = memory_bound(memory)
+    valuation = _open_values(values)
+    source = open_source(paths)
+    roles = read_roles(source.schema, target, protected, drop=drop, weight=weight)
+    if not roles.attributes:
+        raise ValueError("There is no protected attribute to explore: pass one as `protected`.")
+    _check_values(valuation, roles, source.n_rows)
+    _check_memory(source, roles, bound, wanted)
+    read = read_sample(source, roles, wanted, seed, pos_label, progress=progress)
+    _check_values(valuation, roles, read.sampled.n_rows)
+    _check_order(valuation, roles, read.target_pattern)
+    material = read_material(
+        read.problem(roles),
+        target,
+        valuation.take(read.sampled.places),
+        max_rows=_MOST_SEARCHED,
+        min_group_size=min_group_size,
+        seed=seed,
+        sampled=None if read.is_whole else read.sampled,
+    )
+    return Exploration(summarise(material, show_rows=show_rows))
+
+
+def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
+    if isinstance(values, Valuation):
+        return values
+    path = Path(values)
+    if not path.exists():
+        raise ValueError(f"There is no file or directory {str(path)!r}.")
+    if not path.is_dir() and path.suffix.lower() != ".parquet":
+        raise ValueError(
+            "`values` of a table in files must be a directory of parts or end in .parquet, as `fado value` "
+            f"writes them, got {str(path)!r}."
+        )
+    return read_lazily(path)
+
+
+def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> None:
+    """Refuse values of other attributes, of another number of rows, or of another target."""
+    lacking = [own.name for own in roles.attributes if own.name not in valuation.protected]
+    if lacking:
+        raise ValueError(
+            f"`values` holds no values for {lacking[0]!r}; it has {valuation.protected}: value the rows with "
+            "the same `protected`."
+        )
+    if n_rows is not None and len(valuation) != n_rows:
+        raise ValueError(
+            f"`values` has {len(valuation):,} rows and the table has {n_rows:,}: pass the values of the same "
+            "rows."
+        )
+    note = valuation.provenance.made_for
+    if note is not None and note.target != roles.target:
+        raise ValueError(
+            f"`values` are of the target {note.target!r}, not of {roles.target!r}: pass others, or value "
+            "this target."
+        )
+
+
+def _check_order(valuation: Valuation, roles: Roles, pattern: str | None) -> None:
+    """Refuse values that were made with other labels; of numbers there is no pattern to compare."""
+    known = valuation.provenance.target_pattern
+    if known is not None and known != pattern:
+        raise ValueError(
+            f"`values` were made with other labels than those of {roles.target!r}, or with the rows in "
+            "another order: pass the values of these very rows."
+        )
+
+
+def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -> None:
+    """Refuse a bound that a row group, or the sample beside it, does not fit into."""
+    costs = reading_costs(source, roles.needed)
+    all_rows = source.about_rows if source.n_rows is not None else 2 * source.about_rows
+    texts = [name for name in roles.features if pa.types.is_large_string(source.schema.field(name).type)]
+    one = (
+        _TIMES_ITS_COLUMNS * costs.row
+        + _OF_A_TEXT * len(texts)
+        + _OF_A_VARIABLE * len(roles.names)
+        + _OF_A_ROW
+    )
+    rows = min(sample_rows, all_rows)
+    searched = _OF_A_SEARCHED_CELL * len(roles.features) * min(rows, _MOST_SEARCHED)
+    least = round(costs.unit + searched + rows * one)
+    if least <= memory:
+        return
+    fitting = int((memory - costs.unit - searched) / one)
+    fewer = f", or `sample_rows={fitting}`" if fitting > 0 else ""
+    raise costs.too_small(memory, least, f" for `sample_rows={sample_rows:,}`", fewer)

@@ -1,0 +1,120 @@
+"""`fado explore` of directories, patterns, and files within a bound on memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import fado
+from fado.cli._app import build_app
+
+N = 3_000
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "age": RNG.integers(18, 90, N),
+        "income": RNG.lognormal(size=N),
+        "sex": RNG.choice(["f", "m"], N),
+    }
+)
+FRAME["default"] = (FRAME["income"] + RNG.normal(size=N) < 0.6).astype(int)
+ASKED = ("--target", "default", "--protected", "sex", "--protected", "age >= 50", "--drop", "id")
+SETTINGS = {"target": "default", "protected": ["sex", "age >= 50"], "drop": ["id"]}
+
+
+def run(data, values, page, *more):
+    arguments = ["explore", data, "--values", values, *ASKED, "--out", page, *more]
+    return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for part in range(3):
+        FRAME.iloc[part * 1000 : (part + 1) * 1000].to_parquet(folder / f"{part}.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def values(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("values") / "v"
+    fado.value_files(folder, out=out, memory="500MB", n_bags=5, **SETTINGS)
+    return out
+
+
+@pytest.mark.parametrize("what", ["", "*.parquet"])
+def test_the_page_is_the_librarys_and_the_sample_is_said_first(folder, values, tmp_path, what):
+    page = tmp_path / "page.html"
+    more = ("--sample-rows", 500, "--positive", "0", "--memory", "1GB", "--seed", 3, "--min-group-size", 5)
+    result = run(folder / what, values, page, *more)
+    assert result.exit_code == 0, result.stderr
+    expected = fado.explore_files(
+        folder,
+        values=values,
+        sample_rows=500,
+        pos_label=0,
+        memory="1GB",
+        random_state=3,
+        min_group_size=5,
+        **SETTINGS,
+    )
+    assert page.read_text(encoding="utf-8") == expected.html()
+    told = expected.to_dict()["about"]
+    assert result.stdout.startswith(told["sampled"]["sentence"] + "\nProtected attribute sex\n")
+    assert told["target"]["positive"] == "0"
+
+
+def test_a_plain_file_is_explored_in_memory_with_values_in_parts(values, tmp_path):
+    FRAME.to_parquet(tmp_path / "data.parquet", index=False)
+    for more in ((), ("--memory", "1GB")):
+        result = run(tmp_path / "data.parquet", values, tmp_path / "page.html", *more)
+        assert result.exit_code == 0, result.stderr
+        assert result.stdout.startswith("Protected attribute sex\n")
+
+
+def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
+    FRAME.to_parquet(tmp_path / "data.parquet", index=False)
+    asked = [*ASKED, "--bags", "5", "--out", tmp_path / "v.parquet"]
+    words = ["value", tmp_path / "data.parquet", *asked]
+    assert CliRunner().invoke(build_app(), [str(word) for word in words]).exit_code == 0
+    result = run(folder, tmp_path / "v.parquet", tmp_path / "page.html", "--sample-rows", 300)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("This is a random sample of 300 of 3,000 rows.")
+    renamed = pd.read_parquet(folder).rename(columns={"default": "other"}).assign(default=FRAME["default"])
+    renamed.to_parquet(tmp_path / "renamed.parquet", index=False)
+    asked = ("--target", "other", "--sample-rows", 300)
+    result = run(tmp_path / "renamed.parquet", tmp_path / "v.parquet", tmp_path / "other.html", *asked)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: `--values` are of the target 'default', not of 'other': pass")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (
+            ("--retrain",),
+            "error: A table that is read part by part is explored by a sample: leave out `--retra",
+        ),
+        (("--pool", "a.csv", "--pool-values", "b.csv"), "leave out `--pool`, `--pool-values`, or explore"),
+        (
+            ("--memory", "1MB"),
+            "error: `--memory` of 1.0 MB is too small for `--sample-rows 200,000`: the 1,000 r",
+        ),
+        (("--memory", "four"), "error: `--memory` must be a size with its unit"),
+        (("--sample-rows", "0"), "error: `--sample-rows` must be"),
+        (("--positive", "2"), "error: `--positive 2` is not a label of the target; it has '0', '1'."),
+        (
+            ("--protected", "income"),
+            "error: `--values` holds no values for 'income'; it has ['sex', 'age>=50']",
+        ),
+        (("--positive", "1", "--values", __file__), "error: `--values` of a table in files must be a direct"),
+        (("--values", "nowhere"), "error: There is no file or directory 'nowhere'."),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence_and_no_page(folder, values, tmp_path, more, sentence):
+    result = run(folder, values, tmp_path / "page.html", *more)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())

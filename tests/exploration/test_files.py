@@ -1,0 +1,306 @@
+"""Tables in files, explored by a sample of their rows."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+from fado import Valuation, explore, explore_files, value_files
+from fado.datasets import protected_from
+from fado.exploration._sampled import share_error
+from fado.tabular import row_hash
+
+N = 2_400
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "age": RNG.integers(18, 80, N),
+        "income": RNG.lognormal(size=N).round(3),
+        "job": RNG.choice(["clerk", "nurse", None], N),
+        "sex": RNG.choice(["f", "m", "x"], N, p=[0.45, 0.45, 0.1]),
+        "weight": RNG.uniform(1, 2, N),
+    }
+)
+FRAME["loan"] = np.where(RNG.random(N) < np.where(FRAME["sex"] == "f", 0.2, 0.4), "yes", "no")
+PROTECTED = ["sex", "age >= 50"]
+ASKED = {"target": "loan", "protected": PROTECTED, "drop": ["id", "weight"], "memory": "1GB"}
+
+
+def write_parts(folder, frame=FRAME, n_files=3, row_group_size=250, ending="parquet"):
+    folder.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        part, path = frame.iloc[rows], folder / f"part-{number}.{ending}"
+        if ending == "csv":
+            part.to_csv(path, index=False)
+        else:
+            part.to_parquet(path, index=False, row_group_size=row_group_size)
+    return folder
+
+
+def in_memory(frame=FRAME, *, valuation, **more):
+    return explore(
+        frame.drop(columns=["id", "weight", "loan"]),
+        frame["loan"],
+        sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")},
+        valuation=valuation,
+        **more,
+    )
+
+
+def sample_of(n_rows, seed=0, n_all=N):
+    """The places of the rows of the smallest hashes."""
+    return np.sort(np.argsort(row_hash(seed, np.arange(n_all)))[:n_rows])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_parts(tmp_path_factory.mktemp("data") / "d")
+
+
+@pytest.fixture(scope="module")
+def values(data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("values") / "v"
+    value_files(data, out=out, n_bags=5, **ASKED)
+    return out
+
+
+@pytest.fixture(scope="module")
+def seen(data, values):
+    return explore_files(data, values=values, sample_rows=600, **ASKED)
+
+
+@pytest.mark.parametrize(
+    ("rows", "of", "error"),
+    [(100, 10**12, 0.098), (2_500, 10**12, 0.0196), (200_000, 10**8, 0.0021891), (75, 100, 0.0565803)],
+)
+def test_the_error_is_that_of_a_half_drawn_without_replacement(rows, of, error):
+    assert share_error(rows, of) == pytest.approx(error, rel=1e-4)
+
+
+def test_the_stated_error_covers_the_share_of_a_half_in_19_of_20_samples():
+    rng, error = np.random.default_rng(0), share_error(400, 1_000)
+    shares = rng.hypergeometric(500, 500, 400, size=20_000) / 400
+    assert (np.abs(shares - 0.5) <= error).mean() == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("form", ["directory", "pattern", "file", "csv"])
+def test_a_table_that_is_sampled_whole_is_explored_as_in_memory(data, values, tmp_path, form):
+    paths = {
+        "directory": lambda: data,
+        "pattern": lambda: str(data / "part-*.parquet"),
+        "file": lambda: write_parts(tmp_path / "one", n_files=1) / "part-0.parquet",
+        "csv": lambda: write_parts(tmp_path / "csv", ending="csv"),
+    }[form]()
+    show_rows = form != "csv"  # whose whole numbers are shown as 33.0
+    found = explore_files(paths, values=values, show_rows=show_rows, **ASKED)
+    expected = in_memory(valuation=Valuation.load(values), show_rows=show_rows)
+    assert found.to_dict() == expected.to_dict()
+    assert found.to_dict()["about"]["sampled"] is None
+    assert found.html() == expected.html()
+    assert repr(found) == "Exploration of 2,400 rows by sex, age>=50"
+
+
+def test_a_sample_is_explored_as_its_rows_are(values, seen):
+    rows = sample_of(600)
+    expected = in_memory(FRAME.iloc[rows], valuation=Valuation.load(values).take(rows)).to_dict()
+    found = seen.to_dict()
+    assert {**found["about"], "sampled": None} == expected["about"]
+    for own, other in zip(found["attributes"], expected["attributes"], strict=True):
+        for part in ("shown", "left_out", "biases", "values", "plane", "alpha", "gives_away", "columns"):
+            assert own[part] == other[part]
+        assert own["suspicious"]["groups"] == other["suspicious"]["groups"]
+    assert repr(seen) == "Exploration of 600 sampled of 2,400 rows by sex, age>=50"
+
+
+def test_the_sample_is_told_with_its_error_and_the_groups_of_all_rows(seen):
+    told = seen.to_dict()["about"]["sampled"]
+    assert (told["rows"], told["of"], told["seed"]) == (600, N, 0)
+    assert told["error"] == pytest.approx(0.98 / math.sqrt(600) * math.sqrt(0.75))
+    drawn = FRAME.iloc[sample_of(600)]
+    for group in told["groups"]["sex"]:
+        own, members = drawn["sex"] == group["name"], FRAME["sex"] == group["name"]
+        assert (group["rows"], group["of"]) == (own.sum(), members.sum())
+        assert group["error"] == pytest.approx(
+            0.98 / math.sqrt(own.sum()) * math.sqrt(1 - own.sum() / members.sum())
+        )
+        assert group["positive_rate"] == pytest.approx((FRAME["loan"] == "yes")[members].mean())
+    assert [group["name"] for group in told["groups"]["age>=50"]] == ["False", "True"]
+    listed = {one["name"]: one for one in seen.to_dict()["attributes"][0]["groups"]}
+    assert listed["x"]["in_all"] == (FRAME["sex"] == "x").sum()
+    smallest = (drawn["sex"] == "x").sum()
+    assert told["sentence"].startswith(
+        "This is a random sample of 600 of 2,400 rows. A share, or a mean value, is off by at most 3.5 "
+        f"percentage points (95 %); within the smallest group shown, “x” ({smallest} of the sampled rows), by"
+    )
+
+
+def test_pooled_groups_and_missing_labels_are_counted_in_all_files(tmp_path, made_up):
+    frame = FRAME.assign(sex=np.where(np.arange(N) % 40 == 0, None, np.arange(N) % 40))
+    frame["sex"] = frame["sex"].astype("string")
+    data = write_parts(tmp_path / "d", frame)
+    made_up(N, ["sex"]).save(tmp_path / "v.parquet")
+    found = explore_files(
+        data, values=tmp_path / "v.parquet", sample_rows=1_200, **ASKED | {"protected": "sex"}
+    )
+    groups = found.to_dict()["about"]["sampled"]["groups"]["sex"]
+    assert sum(group["of"] for group in groups) == N
+    assert sum(group["rows"] for group in groups) == 1_200
+    pool = next(group for group in groups if group["name"].endswith("other groups)"))
+    assert pool["of"] == 60 * int(re.search(r"\d+", pool["name"])[0])
+    listed = found.to_dict()["attributes"][0]["groups"]
+    assert {one["in_all"] for one in listed if one["name"] in ("1", "(missing)")} == {60}
+
+
+def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path, made_up):
+    made_up(N, ["age"]).save(tmp_path / "v.parquet")
+    found = explore_files(
+        data, values=tmp_path / "v.parquet", sample_rows=800, **ASKED | {"protected": "age"}
+    )
+    groups = found.to_dict()["about"]["sampled"]["groups"]["age"]
+    assert [group["of"] for group in groups] == [None] * 4
+    assert groups[0]["error"] == pytest.approx(0.98 / math.sqrt(groups[0]["rows"]) * math.sqrt(2 / 3))
+    assert "in_all" not in found.to_dict()["attributes"][0]["groups"][0]
+
+
+def test_the_sample_does_not_depend_on_files(values, seen, tmp_path):
+    other = write_parts(tmp_path / "d", n_files=7, row_group_size=91)
+    assert explore_files(other, values=values, sample_rows=600, **ASKED).to_dict() == seen.to_dict()
+    another = explore_files(other, values=values, sample_rows=600, random_state=1, **ASKED)
+    assert another.to_dict()["attributes"] != seen.to_dict()["attributes"]
+
+
+def test_values_in_one_file_are_those_in_parts(data, values, seen, tmp_path):
+    Valuation.load(values).save(tmp_path / "v.parquet")
+    one = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **ASKED)
+    assert one.to_dict() == seen.to_dict()
+    given = explore_files(data, values=Valuation.load(values), sample_rows=600, **ASKED)
+    assert given.to_dict() == seen.to_dict()
+
+
+def test_suspicious_rows_are_named_by_their_places_in_the_whole_table(data, values):
+    found = explore_files(data, values=values, sample_rows=600, show_rows=True, **ASKED | {"drop": []})
+    agreement = Valuation.load(values).field("agreement", "y")
+    listed = [
+        row for group in found.to_dict()["attributes"][0]["suspicious"]["rows"] for row in group["rows"]
+    ]
+    assert listed
+    assert {row["row"] for row in listed} <= set(sample_of(600).tolist())
+    assert max(row["row"] for row in listed) > 600
+    for row in listed:
+        assert row["agreement"] == pytest.approx(agreement[row["row"]])
+        assert dict(row["features"])["id"] == str(row["row"])
+        assert row["label"] == FRAME["loan"][row["row"]]
+
+
+def test_harmful_rows_have_their_places_and_sums_stand_for_all_rows(data, tmp_path):
+    effects = {"y": RNG.normal(size=N), "sex": RNG.normal(size=N)}
+    Valuation.from_values(effects).save(tmp_path / "v.parquet")
+    asked = ASKED | {"protected": "sex", "weight": "weight", "drop": ["id"]}
+    found = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **asked)
+    part, rows = found.to_dict()["attributes"][0]["effects"], sample_of(600)
+    weighted = effects["sex"] * FRAME["weight"].to_numpy()
+    worst = rows[np.argsort(weighted[rows], kind="stable")[:10]]
+    assert [row["row"] for row in part["rows"]] == worst.tolist()
+    assert part["rows"][0]["ratio_effect"] == pytest.approx(weighted[worst[0]])
+    own = FRAME.iloc[rows]
+    cell = part["cells"][0]
+    members = ((own["sex"] == cell["group"]) & (own["loan"] == cell["label"])).to_numpy()
+    assert cell["ratio_effect"] == pytest.approx(4 * weighted[rows][members].sum())
+    assert part["lead"].endswith("Sums are scaled up from the sample to all rows.")
+    told = found.to_dict()["about"]["sampled"]["sentence"]
+    assert ". A share is off by at most 3.5 percentage points" in told
+
+
+def test_no_more_of_the_values_is_read_than_is_needed(data, values):
+    lazy = Valuation.load(values)
+    explore_files(data, values=lazy, sample_rows=100, **ASKED)
+    assert not any(arrays._read for arrays in lazy._arrays.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"protected": ["job"]}, "`values` holds no values for 'job'; it has ['sex', 'age>=50']"),
+        ({"target": "job"}, "The target is missing in"),
+        ({"target": "sex", "protected": "age >= 50"}, "other labels than those of 'sex', or with the rows"),
+        ({"pos_label": "perhaps"}, "`pos_label` must be one of the labels 'no' and 'yes', got 'perhaps'."),
+        ({"sample_rows": 0}, "`sample_rows` must be"),
+        ({"min_group_size": -1}, "`min_group_size`"),
+        ({"protected": []}, "There is no protected attribute to explore"),
+        ({"memory": "1MB"}, r"`memory` of 1.0 MB is too small for `sample_rows=200,000`: the 250 rows that"),
+        ({"values": "nowhere"}, "There is no file or directory 'nowhere'."),
+        (
+            {"values": __file__},
+            "`values` of a table in files must be a directory of parts or end in .parquet",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(data, values, change, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        explore_files(data, **{"values": values, **ASKED, **change})
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_values_of_another_number_of_rows_are_refused(values, tmp_path, ending):
+    data = write_parts(tmp_path / "d", FRAME.iloc[1:], ending=ending)
+    with pytest.raises(ValueError, match=r"`values` has 2,400 rows and the table has 2,399: pass"):
+        explore_files(data, values=values, **ASKED)
+
+
+def test_values_of_rows_in_another_order_are_refused(values, tmp_path):
+    data = write_parts(tmp_path / "d", FRAME.iloc[::-1])
+    with pytest.raises(
+        ValueError, match="other labels than those of 'loan', or with the rows in another order"
+    ):
+        explore_files(data, values=values, **ASKED)
+
+
+def test_a_sample_without_the_positive_label_is_refused(tmp_path, made_up):
+    outside = next(row for row in range(N) if row not in set(sample_of(50).tolist()))
+    frame = FRAME.assign(loan=np.where(np.arange(N) == outside, "yes", "no"))
+    made_up(N, ["sex"]).save(tmp_path / "v.parquet")
+    asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 50}
+    with pytest.raises(ValueError, match="None of the 50 sampled rows has the positive label 'yes': explore"):
+        explore_files(write_parts(tmp_path / "d", frame), **asked)
+
+
+def test_a_rare_third_label_leaves_the_target_without_a_positive_one(tmp_path, made_up):
+    outside = next(row for row in range(N) if row not in set(sample_of(300).tolist()))
+    frame = FRAME.assign(loan=np.where(np.arange(N) == outside, "perhaps", FRAME["loan"]))
+    made_up(N, ["sex"]).save(tmp_path / "v.parquet")
+    asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 300}
+    found = explore_files(write_parts(tmp_path / "d", frame), **asked).to_dict()
+    assert found["about"]["target"]["positive"] is None
+    assert found["about"]["sampled"]["groups"]["sex"][0]["positive_rate"] is None
+
+
+def test_the_least_bound_that_is_named_works(data, values):
+    with pytest.raises(ValueError, match="too small") as caught:
+        explore_files(data, values=values, **ASKED | {"memory": "1MB"})
+    least = re.search(r"the least that works is ([\d,]+) MB, or `sample_rows=(\d+)`\.$", str(caught.value))
+    explore_files(data, values=values, **ASKED | {"memory": f"{least[1]}MB"})
+    explore_files(data, values=values, sample_rows=int(least[2]), **ASKED | {"memory": "1MB"})
+
+
+def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path, made_up):
+    evil = "</script><script>alert(1)</script>"
+    frame = FRAME.assign(sex=FRAME["sex"].replace("x", evil))
+    made_up(N, ["sex"]).save(tmp_path / "v.parquet")
+    asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 600}
+    found = explore_files(write_parts(tmp_path / "d", frame), **asked)
+    assert evil in found.to_dict()["about"]["sampled"]["sentence"]
+    assert "This is a random sample of 600 of 2,400 rows." in found.html()
+    assert evil not in found.html()
+    assert "<script>alert" not in found.html()
+
+
+def test_parts_without_rows_and_a_large_row_group_are_read(values, tmp_path, seen):
+    data = write_parts(tmp_path / "d", row_group_size=N)
+    pyarrow.parquet.write_table(
+        pyarrow.parquet.read_table(data / "part-0.parquet").slice(0, 0), data / "part-9.parquet"
+    )
+    assert explore_files(data, values=values, sample_rows=600, **ASKED).to_dict() == seen.to_dict()
