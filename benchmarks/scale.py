@@ -1,6 +1,6 @@
 """How long, and in how much memory, tables of any size are valued from files.
 
-    python benchmarks/scale.py [--folder DIR] [--rows 1000000 10000000] [--columns 30] [--memory 4GB]
+    python benchmarks/scale.py [--folder DIR] [--rows 1000000 10000000] [--columns 30] [--memory 4GB] [--uses]
 
 Tables as in fraud detection (1.5 % positives, a third of the columns coarse) are generated into Parquet files
 of 500,000 rows below `--folder`, unless they stand there. Each is valued by `fado.value_files` in a process
@@ -11,12 +11,17 @@ the benchmark is started again: its time is then that of the rest, which is said
 Up to `--compare` rows the same table is valued in memory too, by `OutOfBagEntropy` with seeds 0 and 1: the
 rank correlation of values from files with those of seed 0, beside that of the two seeds, which is the ceiling
 of what any values of ten bags can reach.
+
+`--uses` also measures what values are for: `fado sample`, `fado reweigh` and `fado explore` from the same
+files, under the same bound, each a process of its own. `--json FILE` keeps the figures, and `--picture FILE`
+draws all that were kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +33,7 @@ import pyarrow.parquet as pq
 from scipy.stats import spearmanr
 
 from _data import rare_positives
+from fado._memory import parse_memory
 
 ROWS_OF_A_FILE = 500_000
 CHILD = """
@@ -71,6 +77,55 @@ def value(folder, out, memory, train_rows):
     return json.loads(done.stdout.splitlines()[-1]) | {"resumed": resumed}
 
 
+def use(folder, out, memory):
+    """Run the commands that take values, and give the seconds and the peak memory of each."""
+    shared = ["--target", "y", "--protected", "z", "--values", out, "--memory", memory]
+    made = folder.parent / f"{folder.name}-used"
+    commands = {
+        "sample": ["--alpha", "0.5", "--out", made / "sample"],
+        "reweigh": ["--alpha", "0.5", "--out", made / "weights"],
+        "explore": ["--out", made / "page.html"],
+    }
+    told = {}
+    for name, own in commands.items():
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        asked = [Path(sys.executable).with_name("fado"), name, folder, *shared, *own]
+        start = time.monotonic()
+        process = subprocess.Popen([str(word) for word in asked], stdout=subprocess.DEVNULL)
+        _, status, spent = os.wait4(process.pid, 0)
+        assert status == 0, name
+        told[name] = {"seconds": time.monotonic() - start, "peak": spent.ru_maxrss * 1024}
+    shutil.rmtree(made)
+    return told
+
+
+def draw(figures, path):
+    """Draw time and memory by the number of rows."""
+    import altair as alt
+    import pandas as pd
+
+    frame = pd.DataFrame(figures)
+    bound = parse_memory(figures[-1]["memory"])
+    rows = alt.X(
+        "rows:Q", title="rows", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", values=[*frame.rows])
+    )
+    size = {"width": 280, "height": 180}
+    base = alt.Chart(frame)
+    seconds = base.mark_line(point=True).encode(
+        rows, alt.Y("seconds:Q", title="seconds to value them", scale=alt.Scale(type="log"))
+    )
+    held = base.transform_calculate(gigabytes="datum.peak / 1e9").mark_line(point=True)
+    peak = held.encode(rows, alt.Y("gigabytes:Q", title="peak memory, GB", scale=alt.Scale(domainMin=0)))
+    line = (
+        alt.Chart(pd.DataFrame({"bound": [bound / 1e9]}))
+        .mark_rule(strokeDash=[4, 4], color="#888888")
+        .encode(y="bound:Q")
+    )
+    chart = seconds.properties(**size) | (peak + line).properties(**size)
+    chart.save(path, scale_factor=2)
+
+
 def in_memory(folder, out):
     """Compare ranks with values in memory; say how far two seeds agree, and how long one takes."""
     from fado import OutOfBagEntropy, Valuation
@@ -96,11 +151,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", type=Path, default=Path("scale-data"))
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000, 10_000_000])
     parser.add_argument("--columns", type=int, default=30)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--train-rows", type=int, default=None)
     parser.add_argument("--compare", type=int, default=1_000_000)
+    parser.add_argument("--uses", action="store_true", help="measure sample, reweigh and explore too")
+    parser.add_argument("--json", type=Path, help="keep the figures here, beside those that are there")
+    parser.add_argument("--picture", type=Path, help="draw the figures of --json")
     parser.add_argument("--keep", action="store_true", help="keep the tables and the values")
     arguments = parser.parse_args()
     print(f"{'rows':>13}{'seconds':>9}{'rows/s':>9}{'peak MB':>9}{'train rows':>12}  estimated agreement")
@@ -115,11 +173,27 @@ def main():
             f"{told['train_rows']:>12,}  {agreement}{' (the rest of a run)' if told['resumed'] else ''}",
             flush=True,
         )
+        figures = {"rows": n_rows, "memory": arguments.memory, **told}
+        if arguments.uses:
+            figures["uses"] = use(folder, out, arguments.memory)
+            for name, own in figures["uses"].items():
+                print(f"  fado {name}: {own['seconds']:.0f} s, peak {own['peak'] / 1e6:.0f} MB", flush=True)
+        if arguments.json:
+            keep(arguments.json, figures)
         if n_rows <= arguments.compare:
             in_memory(folder, out)
         if not arguments.keep:
             shutil.rmtree(folder)
             shutil.rmtree(out)
+    if arguments.picture:
+        draw(json.loads(arguments.json.read_text()), arguments.picture)
+
+
+def keep(path, figures):
+    """Put figures beside those that are there, in the place of those of as many rows."""
+    there = json.loads(path.read_text()) if path.exists() else []
+    others = [own for own in there if own["rows"] != figures["rows"]]
+    path.write_text(json.dumps(sorted([*others, figures], key=lambda own: own["rows"]), indent=1))
 
 
 if __name__ == "__main__":
