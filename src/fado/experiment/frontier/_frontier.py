@@ -15,6 +15,7 @@ from fado.models import ChosenModel
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import optuna
     import pandas as pd
 
 __all__ = ["Frontier"]
@@ -119,3 +120,11 @@ class Frontier:
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the landscape to one HTML page, to choose from; see `Results.report`."""
         self.results.report(path)
+
+    def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
+        """Log every fit as a run of MLflow; see `Results.to_mlflow`."""
+        return self.results.to_mlflow(experiment_name, tracking_uri)
+
+    def to_optuna(self, storage: Any, study_name: str | None = None) -> optuna.Study:
+        """Add every fit to a study of Optuna, by the ratio that was aimed at; see `Results.to_optuna`."""
+        return self.results.to_optuna(storage, study_name, metric=self.ratio)

@@ -12,16 +12,20 @@ import numpy.typing as npt
 
 from fado._messages import list_names, warn_user
 from fado.experiment.config import EACH, Config, config_from, metric_names, ratio_name, rename_former
+from fado.experiment.results._comparing import areas_of, mark_comparable
 from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
+from fado.experiment.results._mlflow import log_runs
+from fado.experiment.results._optuna import add_trials
 from fado.experiment.results._remeasure import Asked, kept_scores, remeasured_frame
 from fado.experiment.results._report import RULE, points_table, write_report
 from fado.experiment.results._winners import winners_of
-from fado.experiment.store import DONE, Store, read_outcomes, read_trials
-from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
+from fado.experiment.store import Store, read_outcomes, read_trials
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
 from fado.reporting import landscape_chart, select_points
 
 if TYPE_CHECKING:
+    import optuna
     import pandas as pd
 
     from fado.models import ChosenModel
@@ -267,20 +271,7 @@ class Results:
             says how much hangs on a few of them, and ends at the area itself. More points cover more:
             compare interventions of as many.
         """
-        import pandas as pd
-
-        points = self.comparable_points(metric, "test", attribute=attribute)
-        models, count = self.frame["model"].to_numpy(), self.config.models.count
-        draws = np.random.default_rng(self.config.seed).integers(0, count, size=(n_boot, count))
-        found = {}
-        for name in self.interventions:
-            own = (self.frame["intervention"] == name).to_numpy() & ~np.isnan(points).any(axis=1)
-            mine, of_model = points[own], models[own]
-            areas = [hypervolume(mine[np.isin(of_model, draw)]) for draw in draws]
-            low = np.quantile(areas, 0.025) if areas else np.nan
-            area = hypervolume(mine)
-            found[name] = {"hypervolume": area, "low": low, "high": area, "models": int(own.sum())}
-        return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
+        return areas_of(self, metric, n_boot, attribute)
 
     def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
         """Draw the landscape as the paper does.
@@ -330,7 +321,7 @@ class Results:
         self._check_attribute(attribute)
         names = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
         points = self.frame[names].to_numpy(dtype=np.float64, copy=True)
-        comparable = self._within_budget(part) & (self.frame["status"] == DONE).to_numpy()
+        comparable = mark_comparable(self.frame, part, self.config.evaluation.budget)
         points[~comparable | np.isnan(points).any(axis=1)] = np.nan
         return points
 
@@ -421,19 +412,70 @@ class Results:
 
         return fit_best_of(self, metric, at_least, confidence=confidence, data=data, estimator=estimator)
 
+    def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
+        """Log every row of `frame` as a run of MLflow, once however often it is called.
+
+        A run has the intervention, its settings and the model's parameters as parameters, all metrics that
+        are defined, and the tags ``fado.store``, ``fado.trial``, ``fado.status`` and ``fado.version``. In
+        names, ``fpr_ratio[age>=50]`` becomes ``fpr_ratio/age ge 50``. Rows that are pending are left for the
+        next time.
+
+        Parameters
+        ----------
+        experiment_name : str, default="fado"
+            MLflow's experiment; made if there is none.
+        tracking_uri : str, optional
+            Where runs are kept, such as ``"sqlite:///mlflow.db"`` or a server's address; None is MLflow's own
+            setting.
+
+        Returns
+        -------
+        Series of str
+            The runs' ids, by the frame's index.
+        """
+        return log_runs(self, experiment_name, tracking_uri)
+
+    def to_optuna(
+        self,
+        storage: Any,
+        study_name: str | None = None,
+        *,
+        metric: str = "fpr_ratio",
+        part: str | None = None,
+        attribute: str | None = None,
+    ) -> optuna.Study:
+        """Add every row of `frame` to a study of Optuna, once however often it is called.
+
+        The study maximises the true-positive rate and a ratio: its ``best_trials`` are those of `pareto`. A
+        model that may not be compared is there as pruned, one that failed as failed. All other columns are
+        the trials' user attributes.
+
+        Parameters
+        ----------
+        storage : str, path-like or optuna.storages.BaseStorage
+            The file of a SQLite database, or any storage of Optuna; ``optuna-dashboard sqlite:///FILE`` shows
+            it.
+        study_name : str, optional
+            None names it by the experiment and the ratio.
+        metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+            The ratio.
+        part : {"validation", "test"}, optional
+            Where both are measured; None is the part that models are chosen on.
+        attribute : str, optional
+            As for `pareto`.
+
+        Returns
+        -------
+        optuna.Study
+        """
+        return add_trials(self, storage, study_name, metric, part or self.chosen_on, attribute)
+
     @property
     def store(self) -> Path:
         """The store that these results come from."""
         if self._store is None:
             raise ValueError("These results do not come from a store: load them from one.")
         return self._store
-
-    def _within_budget(self, part: str) -> npt.NDArray[np.bool_]:
-        """Mark the models that keep the budget on a part."""
-        names = [name for name in ("fpr", "selection_rate", "selected") if f"{part}_{name}" in self.frame]
-        spent = self.frame[[f"{part}_{name}" for name in names]].to_numpy(dtype=np.float64)
-        budget = self.config.evaluation.budget
-        return np.array([budget.kept(dict(zip(names, row, strict=True))) for row in spent], dtype=np.bool_)
 
     def _check_part(self, part: str) -> None:
         parts = parts_of(self.config)
