@@ -219,3 +219,15 @@ def test_a_detached_model_keeps_its_line_when_the_first_is_gone():
     expected = model.score(table)
     del model
     np.testing.assert_array_equal(scorer.score(table), expected)
+
+
+def test_decisions_go_to_other_libraries_with_labels_and_groups():
+    model = stub(threshold=0.5, classes=("good", "bad"))
+    table = pd.DataFrame({"score": [0.2, 0.5, 0.9], "sex": ["f", "m", "f"]})
+    frame = model.predictions_frame(table, ["bad", "good", "bad"], "sex")
+    expected = {"score": [0, 1, 1], "label_value": [1, 0, 1], "sex": ["f", "m", "f"]}
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(expected))
+    check = MODEL.check(X, LABELS, {"sex": SEX})
+    told = MODEL.predictions_frame(X, LABELS, {"sex": SEX})
+    positive = told["label_value"] == 1
+    assert told["score"][positive].mean() == pytest.approx(check.metrics["tpr"])

@@ -4,6 +4,7 @@ from fado.metrics._budget import Budget
 from fado.metrics._by_group import by_group
 from fado.metrics._evaluate import evaluate, measure
 from fado.metrics._pareto import hypervolume, pareto_frontier
+from fado.metrics._predictions import predictions_frame
 from fado.metrics._rates import (
     RATIO_NAMES,
     RATIO_TITLES,
@@ -30,6 +31,7 @@ __all__ = [
     "lowest_threshold",
     "measure",
     "pareto_frontier",
+    "predictions_frame",
     "selection_rate_ratio",
     "threshold_at_fpr",
     "tpr_at_fpr",

@@ -11,7 +11,7 @@ from fado._messages import warn_user
 from fado.metrics._inputs import Bools, Integers, check_length
 
 if TYPE_CHECKING:
-    from fado.tabular import Groups
+    from fado.tabular import Groups, Variable
 
 MIN_GROUP_SIZE = 30  # as `fado.tabular` has it, which is imported by the functions that need it
 
@@ -50,7 +50,14 @@ def encode_groups(sensitive_features: Any, n_rows: int) -> tuple[Integers, tuple
 
 def read_groups(sensitive_features: Any, n_rows: int) -> Groups:
     """Do the work of :func:`encode_groups`, and keep what people call the groups."""
-    from fado.tabular import attribute_columns, group_rows, variable_from, warn_of_missing
+    from fado.tabular import group_rows
+
+    return group_rows(read_variables(sensitive_features, n_rows), appearance=True)
+
+
+def read_variables(sensitive_features: Any, n_rows: int) -> list[Variable]:
+    """Read protected attributes, with a warning that tells where they are missing."""
+    from fado.tabular import attribute_columns, variable_from, warn_of_missing
 
     columns = attribute_columns(sensitive_features)
     if not columns:
@@ -61,7 +68,7 @@ def read_groups(sensitive_features: Any, n_rows: int) -> Groups:
         check_length(column, n_rows, "sensitive_features")
     variables = [variable_from(column) for column in columns]
     warn_of_missing(variables)
-    return group_rows(variables, appearance=True)
+    return variables
 
 
 def small_among(codes: Integers, n_groups: int, min_group_size: int) -> Bools:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,20 @@ from fado._files import replacing
 from fado._plain import label_from, label_to
 from fado._validation import check_count
 from fado.engine import Scorer
+from fado.metrics import predictions_frame
 from fado.models._card import card_content
 from fado.models._check import Check, check_line, is_positive
 from fado.models._facts import Facts
 from fado.reporting import card_page, card_text
-from fado.tabular import Table, read_problem
+from fado.tabular import Problem, Table, group_rows, read_problem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["ChosenModel"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 _MOST_DRAWS = 1_000_000
 
 
@@ -206,11 +211,7 @@ class ChosenModel:
             Whether the line is held, in words too, and all metrics with their intervals.
         """
         check_count("n_boot", n_boot, 0, _MOST_DRAWS)
-        problem = read_problem(X, y, sensitive_features)
-        if not problem.protected:
-            raise ValueError("`sensitive_features` is needed: without groups there is no ratio to check.")
-        positive = is_positive(problem, self.labels)
-        scores = self._score(problem.table)
+        problem, positive, scores = self._judged(X, y, sensitive_features)
         return check_line(
             problem,
             positive,
@@ -220,6 +221,24 @@ class ChosenModel:
             n_boot=int(n_boot),
             random_state=random_state,
         )
+
+    def predictions_frame(self, X: Any, y: Any, sensitive_features: Any) -> pd.DataFrame:
+        """Give decisions, labels and groups as Aequitas and fairlearn take them.
+
+        Parameters
+        ----------
+        X, y, sensitive_features
+            As for `check`.
+
+        Returns
+        -------
+        DataFrame
+            ``score``, the decision at `threshold_`, and ``label_value``, both 1 if positive and else 0; then
+            every attribute as text. `fado.metrics.predictions_frame` gives the same for other scores.
+        """
+        problem, positive, scores = self._judged(X, y, sensitive_features)
+        attributes = {own.name: group_rows([own]).by_row for own in problem.protected}
+        return predictions_frame(positive, scores, sensitive_features=attributes, threshold=self.threshold_)
 
     def card(self) -> str:
         """Give the model's card as Markdown: what it does, what it reached, what it does not promise."""
@@ -243,6 +262,13 @@ class ChosenModel:
         from fado.models._saved import write
 
         write(self, directory)
+
+    def _judged(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
+        """Read rows that the model is held against: which are positive, and their scores."""
+        problem = read_problem(X, y, sensitive_features)
+        if not problem.protected:
+            raise ValueError("`sensitive_features` is needed: without groups there is no ratio to check.")
+        return problem, is_positive(problem, self.labels), self._score(problem.table)
 
     def _score(self, table: Table) -> FloatArray:
         if table.n_rows == 0:

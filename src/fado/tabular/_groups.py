@@ -45,6 +45,11 @@ class Groups:
         """How many rows each group has."""
         return np.bincount(self.codes, minlength=len(self))
 
+    @property
+    def by_row(self) -> npt.NDArray[np.object_]:
+        """What people call the group of each row."""
+        return np.array(self.titles, dtype=object)[self.codes]
+
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
         """Give the groups of some rows; those without rows are none any more."""
         cut = Groups(self.codes[rows], self.names, self.titles)
