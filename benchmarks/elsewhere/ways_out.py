@@ -1,9 +1,9 @@
-"""Does Aequitas find in our predictions the rates that we find?
+"""Whether Aequitas finds in our predictions the rates that we find.
 
     python benchmarks/elsewhere/ways_out.py --aequitas aequitas/bin/python
 
-The head of aequitas_rates.py says how to make its environment. fairlearn, MLflow and Optuna install beside us, and
-are among the tests.
+The head of aequitas_rates.py says how to make its environment. fairlearn, MLflow and Optuna install beside
+us, and are among the tests.
 """
 
 from __future__ import annotations
