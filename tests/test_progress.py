@@ -23,3 +23,10 @@ def test_a_bar_on_a_terminal(capsys, monkeypatch):
     shown = capsys.readouterr().err
     assert "fits" in shown
     assert "0/5" in shown
+
+
+def test_a_bar_expects_what_it_is_told(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with _progress.open_bar(2, what="fits") as bar:
+        _progress.set_total(bar, 7)
+    assert "0/7" in capsys.readouterr().err

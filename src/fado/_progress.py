@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from importlib.util import find_spec
+from typing import Any, TextIO, TypeVar
 
-__all__ = ["tracked"]
+__all__ = ["open_bar", "progress_stream", "set_total", "tracked"]
 
 Item = TypeVar("Item")
 
@@ -30,12 +31,46 @@ def tracked(items: Iterable[Item], total: int, *, what: str, show: bool) -> Iter
     """
     if not show:
         yield from items
-    elif _in_notebook() or sys.stderr.isatty():
-        from tqdm.auto import tqdm
-
-        yield from tqdm(items, total=total, desc=what, leave=False)
-    else:
+        return
+    bar = open_bar(total, what=what)
+    if bar is None:
         yield from _lines(items, total, what)
+        return
+    with bar:
+        for item in items:
+            yield item
+            bar.update()
+
+
+def open_bar(total: int, *, what: str, smoothing: float = 0.3) -> Any:
+    """Give a bar of tqdm in notebooks and on terminals, which is to be closed; None elsewhere.
+
+    A notebook without ipywidgets has a bar of text.
+    """
+    if _in_notebook() and find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm as widget
+
+        return widget(total=total, desc=what, leave=False, smoothing=smoothing)
+    stream = progress_stream()
+    if not (_in_notebook() or stream.isatty()):
+        return None
+    from tqdm.std import tqdm
+
+    return tqdm(total=total, desc=what, leave=False, smoothing=smoothing, file=stream)
+
+
+def set_total(bar: Any, total: int) -> None:
+    """Let a bar expect another number; one of a notebook does not look by itself."""
+    bar.total = total
+    if hasattr(bar, "container"):
+        _, drawn, _ = bar.container.children
+        drawn.max = total
+    bar.refresh()
+
+
+def progress_stream() -> TextIO:
+    """Give the stream for lines and bars: stderr, which a notebook would mark as errors."""
+    return sys.stdout if _in_notebook() else sys.stderr
 
 
 def _in_notebook() -> bool:
@@ -50,6 +85,6 @@ def _lines(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
         now = time.monotonic()
         if now - said >= SECONDS_BETWEEN_LINES or done == total:
             left = (now - start) / done * (total - done)
-            print(f"{what}: {done} of {total}, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{what}: {done} of {total}, {left:.0f} s left", file=progress_stream(), flush=True)
             said = now
         yield item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from fado.exploration._effect_frames import effect_frames
 from fado.exploration._material import read_material
 from fado.exploration._retrained import check_retraining, measure_removals
 from fado.exploration._summary import summarise
-from fado.reporting import explore_chart, explore_page
+from fado.reporting import explore_chart, explore_page, page_in_frame
 from fado.tabular import MIN_GROUP_SIZE, read_problem
 from fado.valuation import Valuation
 
@@ -112,11 +111,7 @@ class Exploration:
         return explore_chart(self._summary, name, attribute, utility, alpha)
 
     def _repr_html_(self) -> str:
-        # A frame keeps the notebook's styles out of the page, and the page's scripts out of the notebook.
-        return (
-            f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(self.html())}" '
-            'style="width:100%;height:800px;border:0"></iframe>'
-        )
+        return page_in_frame(self.html(), height=800)
 
     def __repr__(self) -> str:
         about = self._summary["about"]

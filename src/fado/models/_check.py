@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fado.metrics import measure
 from fado.models._facts import Facts
+from fado.reporting import shown_table
 from fado.tabular import Problem, group_rows, small_groups, tell_small
 
 __all__ = ["Check", "check_line", "is_positive"]
@@ -42,6 +43,17 @@ class Check:
     metrics: Mapping[str, float]
     budget_kept: bool
     notes: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        names = [name for name in self.metrics if not name.endswith(("_low", "_high"))]
+        numbers = {
+            what: [self.metrics.get(f"{name}{end}") for name in names]
+            for what, end in (("value", ""), ("low", "_low"), ("high", "_high"))
+        }
+        table = pd.DataFrame({"metric": names, **numbers})
+        return shown_table(self.sentence, self.notes, table)
 
 
 def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from fado.metrics import predictions_frame
 from fado.models._card import card_content
 from fado.models._check import Check, check_line, is_positive
 from fado.models._facts import Facts
-from fado.reporting import card_page, card_text
+from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, group_rows, read_problem
 
 if TYPE_CHECKING:
@@ -119,6 +119,9 @@ class ChosenModel:
         facts = self.facts_
         aim = f"{facts.ratio} of at least {facts.at_least:g} {'reached' if facts.reached else 'not reached'}"
         return f"ChosenModel({facts.estimator or self.scorer.kind}, threshold={self.threshold_:.6g}, {aim})"
+
+    def _repr_html_(self) -> str:
+        return page_in_frame(card_page(self._content()), height=500)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, Tags, TargetTags

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fado.experiment.config import Given
 from fado.experiment.frontier._choosing import choose_row, train_choice
-from fado.experiment.results import Results
+from fado.experiment.results import Results, results_shown
 from fado.experiment.run import Data
 from fado.experiment.store import Store
 from fado.models import ChosenModel
@@ -71,6 +71,9 @@ class Frontier:
             for count, what in ((len(self.frame), "model"), (self._fits, "fit"))
         )
         return f"Frontier of {models} in {fits}, aimed at {self.ratio}"
+
+    def _repr_html_(self) -> str:
+        return results_shown(repr(self), self.results, self.ratio)
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from fado.experiment.results._mlflow import log_runs
 from fado.experiment.results._optuna import add_trials
 from fado.experiment.results._remeasure import Asked, kept_scores, remeasured_frame
 from fado.experiment.results._report import RULE, points_table, write_report
+from fado.experiment.results._shown import results_shown
 from fado.experiment.results._winners import winners_of
 from fado.experiment.store import Store, read_outcomes, read_trials
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
@@ -123,6 +124,9 @@ class Results:
         counts = self.frame["status"].value_counts()
         told = ", ".join(f"{count:,} {status}" for status, count in counts.items())
         return f"Results of {len(self.frame):,} models ({told})"
+
+    def _repr_html_(self) -> str:
+        return results_shown(repr(self), self, RATIO_NAMES[0])
 
     @property
     def attributes(self) -> list[str]:

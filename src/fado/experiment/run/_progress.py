@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from types import TracebackType
 from typing import Any
+
+from fado._progress import open_bar, progress_stream, set_total
 
 __all__ = ["ProgressLine"]
 
@@ -13,7 +14,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class ProgressLine:
-    """Fits done, failed, per second, and time left: a bar on a terminal, plain lines elsewhere.
+    """Fits done, failed, per second, and time left: a bar on terminals, in notebooks, or lines elsewhere.
 
     Parameters
     ----------
@@ -37,24 +38,21 @@ class ProgressLine:
         if self._bar is not None:
             self._bar.close()
         if self._show:
-            print(self.line(), file=sys.stderr, flush=True)
+            print(self.line(), file=progress_stream(), flush=True)
 
     def expect(self, more: int) -> None:
         """Count fits that are to be done, or were done before, beside those that are counted already."""
         if self._total == 0:
-            self._begin()
+            self._begin(more)
         self._total += more
         if self._bar is not None:
-            self._bar.total = self._total
-            self._bar.refresh()
+            set_total(self._bar, self._total)
 
-    def _begin(self) -> None:
+    def _begin(self, total: int) -> None:
         """Start the clock, which does not count what is done before the first fit."""
         self._start = self._said = time.monotonic()
-        if self._show and sys.stderr.isatty():
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=0, desc="fits", leave=False, smoothing=0.05)
+        if self._show and self._bar is None:
+            self._bar = open_bar(total, what="fits", smoothing=0.05)
 
     def skip(self, failed: bool) -> None:
         """Count a fit that needs no doing: done before, shared, or without a training set."""
@@ -73,7 +71,7 @@ class ProgressLine:
             self._bar.update(done)
         elif self._show and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
-            print(self.line(), file=sys.stderr, flush=True)
+            print(self.line(), file=progress_stream(), flush=True)
 
     def line(self) -> str:
         """Say it in one line."""

@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from fado._messages import warn_user
+from fado._progress import progress_stream
 from fado.experiment.run._crashes import Ending, culprits, forget_notes
 from fado.experiment.run._order import RunOrder
 from fado.experiment.run._session import Session, pack, unpack
@@ -103,7 +104,7 @@ def supervise(order: RunOrder) -> None:
             )
         known = now
         if order.progress:
-            print(f"the process of the run {reason}; another goes on", file=sys.stderr, flush=True)
+            print(f"the process of the run {reason}; another goes on", file=progress_stream(), flush=True)
 
 
 def _records(order: RunOrder) -> dict[tuple[str, str], Record]:
@@ -146,7 +147,8 @@ class _Child:
         self._pipe, there = multiprocessing.Pipe()
         path = [entry for entry in sys.path if isinstance(entry, str)]
         code = _BOOT.format(supervisor=os.getpid(), path=path, descriptor=there.fileno())
-        own = [("stdout", sys.stdout, sys.__stdout__), ("stderr", sys.stderr, sys.__stderr__)]
+        # A child's progress lines belong where ours do; its errors come over the pipe.
+        own = [("stdout", sys.stdout, sys.__stdout__), ("stderr", progress_stream(), sys.__stderr__)]
         piped: dict[str, Any] = {name: subprocess.PIPE for name, stream, real in own if stream is not real}
         with there, _interrupts_kept_from_children():
             process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and nothing of the user's

@@ -58,7 +58,16 @@ def card_text(content: dict[str, Any]) -> str:
             rule = " | ".join(["---"] * len(section["header"]))
             rows = "\n".join(map(_row, section["rows"]))
             blocks.append(f"{_row(section['header'])}\n| {rule} |\n{rows}")
-    return "\n\n".join([*blocks, _line(content["footer"])]) + "\n"
+    return CardText("\n\n".join([*blocks, _line(content["footer"])]) + "\n")
+
+
+class CardText(str):
+    """A text that notebooks show as what it is."""
+
+    __slots__ = ()
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
 
 
 def _line(text: str) -> str:

@@ -1,0 +1,132 @@
+"""A notebook, executed: what it shows of our objects, and its progress bars."""
+
+import html
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+SETUP = """
+import sys, warnings
+warnings.simplefilter("error")
+import numpy as np, pandas as pd
+from lightgbm import LGBMClassifier
+from fado import AimedEstimator, OutOfBagEntropy, explore, find_frontier
+from fado.experiment import Experiment
+rng = np.random.default_rng(0)
+n = 3000
+sex = pd.Series(rng.choice(["f", "<b>m</b>"], n), name="sex")
+X = pd.DataFrame({"debts": rng.normal(size=n) + (sex == "f"), "town": rng.choice(["a", "b"], n)})
+y = X["debts"] + (X["town"] == "a") + rng.normal(size=n) > 1.5
+z = {"<i>sex</i>": sex}
+few = LGBMClassifier(n_estimators=10, num_leaves=5)
+"""
+CELLS = {
+    "setup": SETUP,
+    "bar": "valuator = OutOfBagEntropy(few, n_bags=5, random_state=0, progress=True)\n"
+    "valuator.fit(X, y, sensitive_features=z);",
+    "valuation": "valuator.valuation_",
+    "explore": "explore(X, y, sensitive_features=z, valuation=valuator.valuation_)",
+    "search": "frontier = find_frontier(X, y, sensitive_features=z, estimator=few, budget=5, progress=True)",
+    "frontier": "frontier",
+    "results": "frontier.results",
+    "model": "model = frontier.closest(0.8)\nmodel",
+    "card": "model.card()",
+    "check": "model.check(X, y, z)",
+    "aimed": "aimed = AimedEstimator(few, at_least=0.3, max_fits=4, random_state=0)\n"
+    "aimed.fit(X, y, sensitive_features=z)",
+    "path": "aimed.path_",
+    "text bar": 'sys.modules["ipywidgets"] = None\nvaluator.fit(X, y, sensitive_features=z);',
+    "experiment": """
+Experiment({
+    "data": {"generator": "account_fraud", "rows": 999, "target": "fraud_bool", "protected": "income>=0.5"},
+    "split": {"method": "random", "train": 0.6, "test": 0.4},
+    "interventions": {"rps": False, "rw": False},
+    "models": {"count": 1, "space": {"n_estimators": 5}},
+}).run("store", n_jobs=1, progress=True)""",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """What every cell gives, by the cell's name; a cell that fails ends it all."""
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    where = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
+    NotebookClient(notebook, kernel_name="python3", timeout=120, resources=where).execute()
+    return {name: cell.outputs for name, cell in zip(CELLS, notebook.cells, strict=True)}
+
+
+def shown(outputs, kind="text/html"):
+    """The one result of a cell."""
+    (result,) = (output for output in outputs if output.output_type == "execute_result")
+    return result.data[kind]
+
+
+def printed(outputs):
+    return "".join(output.text for output in outputs if output.output_type == "stream")
+
+
+def test_nothing_is_said_on_stderr(outputs):
+    loud = {name for name, own in outputs.items() for one in own if one.get("name") == "stderr"}
+    assert loud == set()
+
+
+def test_values_show_as_a_table(outputs):
+    page = shown(outputs["valuation"])
+    assert "<b>Valuation</b> of 3,000 rows" in page
+    assert "&lt;i&gt;sex&lt;/i&gt;" in page
+    assert "<i>sex" not in page
+
+
+@pytest.mark.parametrize(("cell", "title"), [("explore", "Exploration"), ("model", "Model card")])
+def test_pages_show_in_a_frame_that_keeps_to_itself(outputs, cell, title):
+    frame = shown(outputs[cell])
+    assert frame.startswith('<iframe sandbox="allow-scripts" srcdoc="')
+    page = html.unescape(frame.split('srcdoc="')[1].split('"')[0])
+    assert "default-src 'none'" in page
+    assert f"<title>{title}" in page
+    assert "<i>sex" not in page
+
+
+@pytest.mark.parametrize("cell", ["frontier", "results"])
+def test_a_search_shows_its_frontier(outputs, cell):
+    page = shown(outputs[cell])
+    assert ("Frontier of" if cell == "frontier" else "Results of") in page
+    for name in ("intervention", "validation tpr", "test fpr_ratio"):
+        assert f"<th>{name}</th>" in page
+    assert "<td>aimed</td>" in page
+
+
+def test_a_card_shows_as_the_markdown_that_it_is(outputs):
+    text = shown(outputs["card"], "text/markdown")
+    assert text.startswith("# Model card\n\nThis model predicts")
+    assert "\\<i\\>sex" in text
+
+
+def test_a_check_shows_its_sentence_and_its_numbers(outputs):
+    page = shown(outputs["check"])
+    assert "fpr_ratio 0." in page
+    assert "<td>tpr</td>" in page
+    assert "<th>low</th>" in page
+
+
+def test_an_aimed_estimator_shows_as_scikit_learns_do_and_its_path_as_a_table(outputs):
+    assert "AimedEstimator" in shown(outputs["aimed"])
+    assert "<th>strength</th>" in shown(outputs["path"])
+
+
+@pytest.mark.parametrize("cell", ["bar", "search"])
+def test_progress_is_a_bar_of_widgets(outputs, cell):
+    views = [output.data for output in outputs[cell] if output.output_type == "display_data"]
+    assert any("application/vnd.jupyter.widget-view+json" in view for view in views)
+    assert all("fits" in view["text/plain"] for view in views)
+
+
+def test_without_widgets_progress_is_a_bar_of_text(outputs):
+    assert "fits:   0%|" in printed(outputs["text bar"])
+
+
+def test_the_process_of_an_experiment_tells_its_progress_in_the_notebook(outputs):
+    assert "fits: 1 of 1 done, 0 failed" in printed(outputs["experiment"])
+    assert "Results of 1 models (1 done)" in shown(outputs["experiment"])
