@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from fado.tabular import (
     warn_of_missing,
 )
 from fado.valuation import read_judge, seed_from
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["AimedEstimator"]
 
@@ -125,6 +128,14 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True, "judge": True}
+    reached_: bool
+    why_: str
+    threshold_: float
+    metrics_: dict[str, float]
+    sample_weight_: FloatArray
+    path_: pd.DataFrame
+    told_: float | None
+    classes_: npt.NDArray[Any]
 
     def __init__(
         self,
@@ -170,7 +181,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-    ) -> AimedEstimator:
+    ) -> Self:
         """Train, judge and move the weights until the ratio reaches the line.
 
         Parameters
@@ -294,7 +305,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores = self.scorer_.score(table)
         return np.column_stack([1.0 - scores, scores])
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Decide for the positive label where the probability reaches `threshold_`."""
         check_is_fitted(self)
         return self.classes_[(self.predict_proba(X)[:, 1] >= self.threshold_).astype(int)]

@@ -31,6 +31,7 @@ from fado.tabular import (
     tell_small,
 )
 from fado.utility import LinearUtility
+from fado.valuation import Valuation
 
 __all__ = ["METHODS", "UtilityAwareOverSampler"]
 
@@ -124,6 +125,13 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     uses_values = True
     _sampling_type = "over-sampling"
     __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
+    synthetic_: npt.NDArray[np.bool_]
+    parents_: npt.NDArray[np.intp]
+    sensitive_features_: Any
+    sample_weight_: npt.NDArray[np.float64] | None
+    sampling_strategy_: dict[Any, int]
+    target_rate_: float
+    valuation_: Valuation | None
 
     def __init__(
         self,
@@ -159,7 +167,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-    ) -> Any:
+    ) -> tuple[Any, Any]:
         """Make positives in the groups with a lower positive rate than the highest.
 
         Parameters
@@ -193,7 +201,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             groups=groups,
         )
 
-    def _fit_resample(self, X: Any, y: Any, **params: Any) -> Any:
+    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
         fitted = copy.copy(self)
         fitted.fit(X, y, **params)
         problem = read_problem(

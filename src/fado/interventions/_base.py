@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     changes: ClassVar[Literal["rows", "weights"]] = "rows"
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
+    training_set_: TrainingSet
 
     def fit(
         self,
@@ -61,7 +62,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Choose rows and weights.
 
         Parameters

@@ -27,6 +27,9 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
 
     _sampling_type = "clean-sampling"
     __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
+    sample_indices_: npt.NDArray[np.integer[Any]]
+    sampling_strategy_: dict[Any, int]
+    target_rate_: float
 
     def fit_resample(
         self,
@@ -37,7 +40,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         valuation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-    ) -> Any:
+    ) -> tuple[Any, Any]:
         """Drop negatives of the groups with a lower positive rate than the highest.
 
         Parameters
@@ -83,7 +86,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
             "target_rate_": float("nan") if sampling is None else sampling.target_rate,
         }
 
-    def _fit_resample(self, X: Any, y: Any, **params: Any) -> Any:
+    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
         rows = self.fit(X, y, **params).sample_indices_
         return take_rows(X, rows), take_rows(y, rows)
 

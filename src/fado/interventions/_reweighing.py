@@ -32,6 +32,7 @@ class _BaseReweigher(BaseIntervention):
     changes = "weights"
 
     min_group_size: int
+    sample_weight_: FloatArray
 
     def _learned(
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None

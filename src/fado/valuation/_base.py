@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABCMeta, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -56,6 +56,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         "groups": True,
         "judge": True,
     }
+    valuation_: Valuation
+    seed_: int
 
     def fit(
         self,
@@ -66,7 +68,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         sample_weight: Any = None,
         groups: Any = None,
         judge: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Value every row.
 
         Parameters
@@ -95,7 +97,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         )
         return self.fit_problem(problem, None if judge is None else read_judge(judge))
 
-    def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Any:
+    def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Self:
         """Value every row of a problem that has been read.
 
         All is done on a copy, whose state this valuator takes over at the end: a fit that fails or is

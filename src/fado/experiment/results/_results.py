@@ -169,7 +169,9 @@ class Results:
         frontier = self.frame[self.on_frontier(metric, part, attribute=attribute)]
         return frontier.sort_values(f"{part}_tpr", ascending=False, kind="stable")
 
-    def on_frontier(self, metric: str, part: str = "test", *, attribute: str | None = None) -> Any:
+    def on_frontier(
+        self, metric: str, part: str = "test", *, attribute: str | None = None
+    ) -> npt.NDArray[np.bool_]:
         """Mark the rows of `frame` that `pareto` gives."""
         return pareto_frontier(self.comparable_points(metric, part, attribute=attribute))
 

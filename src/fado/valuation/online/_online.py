@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -152,7 +152,7 @@ class OnlineEntropy(BaseEstimator):
         }
         return valuation.with_provenance(algorithm=ALGORITHM, settings=settings)
 
-    def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Any:
+    def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Learn a batch; one that cannot be learnt changes nothing.
 
         Parameters
@@ -184,7 +184,7 @@ class OnlineEntropy(BaseEstimator):
         tell_changes(before, self._state)
         return self
 
-    def forget(self, keep: int) -> Any:
+    def forget(self, keep: int) -> Self:
         """Drop all but the last rows from the window and build models of these.
 
         Where these cannot be learnt (`waits_for_` says why), the old models stay until the first batch with

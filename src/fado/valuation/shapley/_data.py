@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -149,7 +149,7 @@ class DataShapley(BaseValuator):
         groups: Any = None,
         judge: Any = None,
         continue_from: Valuation | None = None,
-    ) -> Any:
+    ) -> Self:
         """Value every row.
 
         Parameters

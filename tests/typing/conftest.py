@@ -1,0 +1,3 @@
+"""What is checked here is not to be run."""
+
+collect_ignore = ["project.py"]
