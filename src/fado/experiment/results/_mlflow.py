@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from fado._version import __version__
@@ -38,7 +40,7 @@ def log_runs(results: Results, experiment_name: str, tracking_uri: str | None) -
         run = known.get(row.key)
         if run is None:
             name = f"{row.intervention} {row.label}"
-            run = client.create_run(experiment, tags={TRIAL: row.key, STORE: identity}, run_name=name).info
+            run = client.create_run(experiment, tags=_tags(row, identity), run_name=name).info
         if run.status == "RUNNING":  # new, or cut short when it was sent before
             _fill(client, run.run_id, row)
         runs[row.label] = run.run_id
@@ -59,22 +61,24 @@ def _known_runs(client: Any, experiment: str, identity: str) -> dict[str, Any]:
             return known
 
 
+def _tags(row: RowOut, identity: str) -> dict[str, str]:
+    tags = {TRIAL: row.key, STORE: identity, "fado.version": __version__, "fado.status": row.status}
+    return tags if row.error is None else tags | {"fado.error": row.error[:_LONGEST]}
+
+
 def _fill(client: Any, run: str, row: RowOut) -> None:
     """Send all that is known of a trial, and close its run."""
-    from mlflow.entities import Metric, Param, RunTag
+    from mlflow.entities import Metric, Param
 
     now = int(1000 * time.time())
     told = {"intervention": row.intervention, **row.settings, "model": row.model, **row.parameters}
     parameters = [Param(name, str(value)[:_LONGEST]) for name, value in _named(told).items()]
     metrics = [Metric(name, value, now, 0) for name, value in _named(row.metrics).items()]
-    tags = [RunTag("fado.version", __version__), RunTag("fado.status", row.status)]
-    if row.error is not None:
-        tags.append(RunTag("fado.error", row.error[:_LONGEST]))
-    client.log_batch(run, tags=tags)
     for start in range(0, max(len(parameters), len(metrics)), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         client.log_batch(run, metrics=metrics[part], params=parameters[part])
-    client.set_terminated(run, "FINISHED" if row.status == DONE else "FAILED")
+    with redirect_stdout(StringIO()):  # of a server, it prints where each run can be seen
+        client.set_terminated(run, "FINISHED" if row.status == DONE else "FAILED")
 
 
 def _named(entries: dict[str, Any]) -> dict[str, Any]:
