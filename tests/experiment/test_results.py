@@ -252,3 +252,20 @@ def test_few_members_are_not_counted_on_a_page(undisturbed):
             "test": {"rows": "fewer than 10", "rate": ""},
         }
     ]
+
+
+def test_a_notebook_shows_the_frontier_on_the_rows_that_models_are_chosen_by():
+    shown = results_of(ROWS)._repr_html_()
+    assert "Results of 7 models (6 done, 1 failed)" in shown
+    assert "fpr_ratio on validation rows" in shown
+    rows = re.findall(r"<tr>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*<td>(.*?)</td>", shown)
+    assert rows == [("UAR", "alpha 0.5", "0", "0.99")]  # beyond the budget on test rows alone
+
+
+def test_a_notebook_shows_the_first_models_of_many_and_says_so_if_there_are_none():
+    rows = [("none", NAN, 0, 0.9 - n / 100, 0.1 + n / 100, 0.5, 0.5, 0.05, "done") for n in range(25)]
+    shown = results_of(rows)._repr_html_()
+    assert "The first 20 of 25; `pareto` gives all." in shown
+    assert shown.count("<td>none</td>") == 20
+    nothing = results_of([("<i>none", NAN, 0, NAN, NAN, NAN, NAN, NAN, "failed")])._repr_html_()
+    assert nothing.endswith("<p>No model can be compared by fpr_ratio so far.</p></div>")
