@@ -11,10 +11,10 @@ from fado.tabular._comparisons import (
 from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, protected_columns, target_column, weights_of
-from fado.tabular._groups import Groups, group_rows, warn_of_missing
+from fado.tabular._groups import Groups, group_rows, warn_of_missing, warn_of_missing_rows
 from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
-from fado.tabular._labels import Labels, label_named, positive_code
+from fado.tabular._labels import Labels, label_named, labels_of, positive_code
 from fado.tabular._open import open_table
 from fado.tabular._patterns import columns_named, is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
@@ -66,6 +66,7 @@ __all__ = [
     "is_pattern",
     "join_problems",
     "label_named",
+    "labels_of",
     "names_like",
     "note_features",
     "one_column",
@@ -87,5 +88,6 @@ __all__ = [
     "tell_small",
     "variable_from",
     "warn_of_missing",
+    "warn_of_missing_rows",
     "weights_of",
 ]

@@ -160,6 +160,21 @@ class Source:
         united = (as_united(file.path, table, schema) for table in found if table.num_rows)
         yield from united if most_rows is None else _in_blocks(united, most_rows)
 
+    def rows(self, columns: Sequence[str] | None, block_rows: int) -> Iterator[pa.Table]:
+        """Give all rows in blocks of one size, which no boundary of a file or a row group shows in.
+
+        Parameters
+        ----------
+        columns : sequence of str or None
+            Those to read, as `blocks` takes them.
+        block_rows : int
+            That every block has, but for the last.
+        """
+        parts = self.parts(1)
+        yield from _in_blocks(
+            (block for part in parts for block in self.blocks(part, columns, block_rows)), block_rows
+        )
+
     def with_rows_counted(self, n_rows: Sequence[int]) -> Source:
         """Give the table once the rows of its files have been counted.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._manifests import Manifest
+from fado.tabular import TARGET
 from fado.valuation._fields import check_fields
 from fado.valuation._scale import Scale
 
-__all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts"]
+__all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts", "value_blocks"]
 
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
@@ -77,10 +79,7 @@ class StoredColumns(Mapping[str, npt.NDArray[Any]]):
             numbers = _numbers(part, name)
             found[first : first + part.n_rows] = numbers
             first += part.n_rows
-            try:
-                check_fields({self._field: {variable: numbers}}, self._scales, lambda _, own: name)
-            except ValueError as error:
-                raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
+            _check(part, self._field, {variable: numbers}, self._scales, self._columns)
         return found
 
 
@@ -107,6 +106,70 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[Part], bytes | N
     for part in parts:
         _check_part(part)
     return parts, description
+
+
+def value_blocks(
+    parts: Sequence[Part], names: Mapping[str, str], scales: Mapping[str, Scale], block_rows: int
+) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
+    """Give the values of all rows by variable, in blocks of one size that no boundary of a part shows in.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The files, in the order of the rows.
+    names : mapping of str to str
+        Per variable, what its column of values is called in the files.
+    scales : mapping of str to Scale
+        Between which ends each variable's values lie.
+    block_rows : int
+        That every block has, but for the last.
+    """
+    held: list[dict[str, npt.NDArray[np.float64]]] = []
+    n_held = 0
+    for part in parts:
+        for batch in _batches(part, names, block_rows):
+            _check(part, "values", batch, scales, names)
+            held.append(batch)
+            n_held += len(batch[TARGET])
+            if n_held >= block_rows:
+                joined = _joined(held)
+                yield {name: own[:block_rows] for name, own in joined.items()}
+                held = [{name: own[block_rows:] for name, own in joined.items()}]
+                n_held -= block_rows
+    if n_held:
+        yield _joined(held)
+
+
+def _batches(
+    part: Part, names: Mapping[str, str], most_rows: int
+) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    with _reading(part), pyarrow.parquet.ParquetFile(part.path, page_checksum_verification=True) as file:
+        for batch in file.iter_batches(most_rows, columns=list(names.values()), use_threads=False):
+            yield {
+                variable: batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                for variable, name in names.items()
+            }
+
+
+def _joined(blocks: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[np.float64]]:
+    return {name: np.concatenate([own[name] for own in blocks]) for name in blocks[0]}
+
+
+def _check(
+    part: Part,
+    field: str,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    scales: Mapping[str, Scale],
+    names: Mapping[str, str],
+) -> None:
+    """Refuse what no valuator can have given."""
+    try:
+        check_fields({field: arrays}, scales, lambda _, variable: names[variable])
+    except ValueError as error:
+        raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
 
 
 def open_one(path: str | os.PathLike[str], key: bytes) -> tuple[list[Part], bytes | None]:
@@ -140,11 +203,18 @@ def _numbers(part: Part, name: str) -> npt.NDArray[Any]:
     import pyarrow as pa
     import pyarrow.parquet
 
+    with _reading(part), pyarrow.parquet.ParquetFile(part.path, page_checksum_verification=True) as file:
+        column = file.read(columns=[name]).column(0)
+        return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+@contextmanager
+def _reading(part: Part) -> Iterator[None]:
+    import pyarrow as pa
+
     try:
-        with pyarrow.parquet.ParquetFile(part.path, page_checksum_verification=True) as file:
-            column = file.read(columns=[name]).column(0)
-            return column.cast(pa.float64(), safe=False).to_numpy()
-    except (pa.ArrowException, OSError, IndexError) as error:
+        yield
+    except (pa.ArrowException, OSError, IndexError, KeyError) as error:
         raise ValueError(f"{str(part.path)!r} cannot be read: it is damaged, or of another valuation.") from (
             error
         )

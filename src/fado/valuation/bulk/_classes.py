@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fado.tabular import Column, Variable, column_from, variable_from
 
-__all__ = ["Classes"]
+__all__ = ["Classes", "Combinations"]
 
 _MOST_NUMBERS = 100  # more different numbers are no classes, whatever the rule is
 _MOST_CLASSES = 10_000
@@ -68,3 +68,39 @@ class Classes:
             return Variable(self._name, "continuous", np.zeros(0))
         seen = variable_from(column_from(self._name, list(self._places)))
         return Variable(self._name, seen.kind, seen.labels[:0], seen.classes, has_missing=seen.has_missing)
+
+
+class Combinations:
+    """The combinations of several variables' classes, in the order in which blocks show them.
+
+    Examples
+    --------
+    >>> joint = Combinations()
+    >>> joint.add([np.array([0, 1, 0]), np.array([0, 0, 0])]), joint.add([np.array([1, 1]), np.array([0, 1])])
+    (array([0, 1, 0]), array([1, 2]))
+    >>> joint.seen
+    [(0, 0), (1, 0), (1, 1)]
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, ...], int] = {}
+
+    @property
+    def seen(self) -> list[tuple[int, ...]]:
+        """The classes of every combination, by its number."""
+        return list(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, codes: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """Note some rows, given the classes of each variable, and give each row its combination."""
+        joint = np.zeros(len(codes[0]), dtype=np.int64)
+        for own in codes:
+            joint = joint * (int(own.max(initial=0)) + 1) + own
+            _, joint = np.unique(joint, return_inverse=True)
+        first = np.zeros(int(joint.max(initial=0)) + 1, dtype=np.int64)
+        first[joint[::-1]] = np.arange(len(joint))[::-1]
+        found = np.column_stack([own[first] for own in codes]).tolist()
+        places = np.array([self._places.setdefault(tuple(own), len(self._places)) for own in found])
+        return places[joint]

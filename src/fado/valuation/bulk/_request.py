@@ -17,7 +17,7 @@ from fado.valuation.bulk._folds import count_folds
 from fado.valuation.bulk._plan import FilesPlan, make_plan
 from fado.valuation.bulk._roles import Roles, read_roles
 
-__all__ = ["Paths", "Request", "check_out", "directory_of", "read_request"]
+__all__ = ["Paths", "Request", "bound_of", "check_out", "directory_of", "read_request"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -84,7 +84,7 @@ def read_request(
     tiles, n_folds = count_folds(n_bags, unseen_fraction)
     if train_rows is not None:
         train_rows = check_count("train_rows", train_rows, 1, _MOST_TRAIN_ROWS)
-    bound = _bound(memory)
+    bound = bound_of(memory)
     source = open_source(paths)
     roles = read_roles(source.schema, target, protected, drop=drop, exclude=exclude, weight=weight)
     plan = make_plan(
@@ -99,15 +99,28 @@ def read_request(
     return Request(source, roles, tiles, n_folds, plan)
 
 
-def _bound(memory: str | int | None) -> int:
+def bound_of(memory: str | int | None) -> int:
+    """Give the bound on memory in bytes: three quarters of what is free if nobody says."""
     if memory is not None:
         return parse_memory(memory)
     free = free_memory()
     return _IF_NOT_TOLD if free is None else round(_SHARE_OF_FREE * free)
 
 
-def check_out(out: Path, source: Source, paths: Paths) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input.
+
+    Parameters
+    ----------
+    out : Path
+        The output.
+    source : Source
+        The table that is read.
+    paths : path-like or sequence of path-like
+        As the user named it.
+    beside : sequence of Path
+        What is read beside it: files, or directories whose files are.
+    """
     if out.suffix.lower() == ".csv":
         raise ValueError(f"`out` must be a directory, or end in .parquet, got {str(out)!r}.")
     if not out.parent.is_dir():
@@ -120,7 +133,8 @@ def check_out(out: Path, source: Source, paths: Paths) -> None:
     if not os.access(out if out.is_dir() else out.parent, os.W_OK):
         raise ValueError(f"The directory {str(out if out.is_dir() else out.parent)!r} is not writable.")
     files = [file.path.resolve() for file in source.files]
-    if out.resolve() in files or out.resolve() in {path.parent for path in files}:
+    others = [path.resolve() for path in beside]
+    if out.resolve() in {*files, *others, *(path.parent for path in files)} or out.resolve().parent in others:
         raise ValueError(f"`out` is {str(out)!r}, which is read as well: name another.")
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     read = {Path(path).resolve() for path in given if Path(path).is_dir()}

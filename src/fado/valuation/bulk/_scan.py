@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ from fado._progress import tracked
 from fado.tabular import (
     SMALL_STRATUM,
     TARGET,
-    Column,
     LevelsCollector,
     SmallestRows,
     Source,
@@ -24,7 +22,9 @@ from fado.tabular import (
     Variable,
     row_hash,
 )
-from fado.valuation.bulk._classes import Classes
+from fado.valuation._alignment import PatternDigest
+from fado.valuation.bulk._checks import check_comparisons, check_rows
+from fado.valuation.bulk._classes import Classes, Combinations
 from fado.valuation.bulk._roles import Roles
 
 __all__ = ["Scan", "scan"]
@@ -94,22 +94,23 @@ def scan(source: Source, roles: Roles, seed: int, *, n_sampled: int, block_rows:
     strata = _Strata(seen)
     levels = LevelsCollector(pa.schema([schema.field(name) for name in roles.features]))
     smallest = SmallestRows(n_sampled, schema)
-    digest = hashlib.blake2b(digest_size=16)
+    digest = PatternDigest()
     counted = dict.fromkeys((file.path for file in source.files), 0)
     n_rows = 0
     for part, block in _blocks(source, roles, block_rows, progress=progress):
         columns = roles.variables(block)
-        _check(columns, roles.weights(block), str(part.file.path))
+        check_rows(columns[0], roles.weights(block), str(part.file.path))
         rows = np.arange(n_rows, n_rows + block.num_rows, dtype=np.int64)
         codes = [own.add(column) for own, column in zip(seen, columns, strict=True)]
         strata.add(codes, rows)
-        digest.update(codes[0].astype(np.int32).data)
+        digest.add(codes[0])
         levels.add(block)
         smallest.add(row_hash(seed, rows), rows, block)
         n_rows += block.num_rows
         counted[part.file.path] += block.num_rows
     variables = tuple(own.variable() for own in seen)
-    _check_two_sides(variables, roles)
+    check_comparisons(variables[1:], roles)
+    _check_two_classes(variables)
     small_rows, small_strata = strata.small(variables)
     sampled, sample = smallest.finish()
     return Scan(
@@ -120,7 +121,7 @@ def scan(source: Source, roles: Roles, seed: int, *, n_sampled: int, block_rows:
         small_strata,
         sampled,
         sample,
-        digest.hexdigest() if variables[0].kind == "classes" else None,
+        digest.finish() if variables[0].kind == "classes" else None,
     )
 
 
@@ -129,20 +130,12 @@ class _Strata:
 
     def __init__(self, seen: list[Classes]) -> None:
         self._seen = seen
-        self._places: dict[tuple[int, ...], int] = {}
+        self._joint = Combinations()
         self._counter = StrataCounter()
 
     def add(self, codes: list[npt.NDArray[np.int64]], rows: Rows) -> None:
         """See a block."""
-        joint = np.zeros(len(rows), dtype=np.int64)
-        for own in codes:
-            joint = joint * (int(own.max(initial=0)) + 1) + own
-            _, joint = np.unique(joint, return_inverse=True)
-        first = np.zeros(int(joint.max(initial=0)) + 1, dtype=np.int64)
-        first[joint[::-1]] = np.arange(len(rows))[::-1]
-        found = np.column_stack([own[first] for own in codes]).tolist()
-        places = np.array([self._places.setdefault(tuple(own), len(self._places)) for own in found])
-        self._counter.add(places[joint], rows)
+        self._counter.add(self._joint.add(codes), rows)
 
     def small(self, variables: tuple[Variable, ...]) -> tuple[Rows, Rows]:
         """Give the rows of small strata; what turned out to be a number has no part in them."""
@@ -154,7 +147,7 @@ class _Strata:
                 united.setdefault(
                     tuple(code for code, used in zip(own, are_classes, strict=True) if used), len(united)
                 )
-                for own in self._places
+                for own in self._joint.seen
             ],
             dtype=np.int64,
         )
@@ -174,36 +167,10 @@ def _blocks(
                 yield part, block
 
 
-def _check(columns: list[Column], weights: npt.NDArray[np.float64] | None, where: str) -> None:
-    """Refuse a target that is missing or infinite, and weights that are none."""
-    target = columns[0]
-    if target.levels is None or target.data.null_count:
-        numbers = target.numbers()
-        missing = int(np.isnan(numbers).sum())
-        if missing:
-            raise ValueError(
-                f"The target is missing in {missing} or more rows of {where!r}: drop those rows or label "
-                "them first."
-            )
-        if np.isinf(numbers).any():
-            raise ValueError(f"The target contains infinity in {where!r}: drop or mend those rows first.")
-    if weights is not None and (not np.isfinite(weights).all() or (weights < 0).any()):
-        raise ValueError(f"`weight` must be finite and not negative in every row, and is not in {where!r}.")
-
-
-def _check_two_sides(variables: tuple[Variable, ...], roles: Roles) -> None:
+def _check_two_classes(variables: tuple[Variable, ...]) -> None:
     """Refuse variables that do not tell rows apart."""
-    for variable, attribute in zip(variables, (None, *roles.attributes), strict=True):
-        if variable.kind == "continuous":
-            continue
-        known = variable.classes[:-1] if variable.has_missing else variable.classes
-        if attribute is not None and not attribute.is_column and len(known) < 2:
-            where = "is missing in every row" if not known else f"is {str(known[0]).lower()} in every row"
-            raise ValueError(
-                f"`protected` {attribute.name!r} {where}: look at {list_names(list(attribute.sources))}, or "
-                "leave it out."
-            )
-        if len(variable.classes) < 2:
+    for variable in variables:
+        if variable.kind == "classes" and len(variable.classes) < 2:
             what = "The target" if variable.name == TARGET else f"Protected attribute {variable.name!r}"
             shown = list_names([repr(label) for label in variable.classes])
             raise ValueError(
