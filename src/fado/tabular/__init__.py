@@ -22,7 +22,7 @@ from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
 from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
 from fado.tabular._smallest import SmallestRows
-from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, open_source
+from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, in_blocks, open_source
 from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector
 from fado.tabular._strata import SMALL_STRATUM, StrataCounter
 from fado.tabular._table import Table, one_hot
@@ -63,6 +63,7 @@ __all__ = [
     "ending_of",
     "fold_of",
     "group_rows",
+    "in_blocks",
     "is_pattern",
     "join_problems",
     "label_named",

@@ -1,6 +1,6 @@
 """Values for rows: what each is worth for the target and for protected attributes."""
 
-from fado.valuation._alignment import check_alignment
+from fado.valuation._alignment import PatternDigest, check_alignment
 from fado.valuation._base import BaseValuator, read_judge, seed_from
 from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
 from fado.valuation._registry import make_valuator, register_valuator, valuator_names
@@ -28,6 +28,7 @@ __all__ = [
     "KNNShapley",
     "OnlineEntropy",
     "OutOfBagEntropy",
+    "PatternDigest",
     "Provenance",
     "Scale",
     "SplitGains",

@@ -52,8 +52,8 @@ class StoredValues:
         signed = [name for name, scale in self._about.scales.items() if not scale.is_unit]
         if signed:
             raise ValueError(
-                f"The values of {signed[0]!r} in {str(path)!r} are on another scale than [0, 1], and a utility "
-                "divides them by their standard deviation: that needs all rows in memory."
+                f"The values of {signed[0]!r} in {str(path)!r} are on another scale than [0, 1], and a "
+                "utility divides them by their standard deviation: that needs all rows in memory."
             )
 
     @property
