@@ -26,6 +26,7 @@ _OPTIONS = {
     "sensitive_features": "--protected",
     "pos_label": "--positive",
     "valuation": "--values",
+    "values": "--values",
     "pool": "--pool",
     "alpha": "--alpha",
     "z_exclude": "--exclude",

@@ -173,8 +173,7 @@ class Counter:
         cell_of = groups.codes * shape[1] + self._label_codes
 
         def by_cell(amounts: FloatArray) -> FloatArray:
-            summed: FloatArray = np.bincount(cell_of, amounts, shape[0] * shape[1])
-            return summed.reshape(shape)
+            return np.bincount(cell_of, amounts, shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
         return Cells(
             labels.classes,

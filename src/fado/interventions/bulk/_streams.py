@@ -43,7 +43,7 @@ def stream_of(intervention: Any) -> Stream:
     stream = _STREAMS.get(type(intervention))
     if stream is None:
         raise ValueError(
-            f"{type(intervention).__name__} needs all rows in memory, and cannot be done part by part: fit it "
-            "to a table in memory, or choose another intervention."
+            f"{type(intervention).__name__} needs all rows in memory, and cannot be done part by part: fit "
+            "it to a table in memory, or choose another intervention."
         )
     return stream
