@@ -167,6 +167,8 @@ class Counter:
             for variable in (target, *attributes):
                 if variable.kind == "continuous":
                     raise _too_many_numbers(variable.name)
+        self._unite_numbers()
+        if self._counts_cells:
             self._warn_of_missing(attributes, n_rows)
         labels, groups = self._labels(pos_label), self._groups
         shape = len(groups), len(labels.classes)
@@ -187,7 +189,7 @@ class Counter:
 
     def rows(self, block: Block) -> Rows:
         """Code some rows, once all are counted."""
-        places = self._joint.add(self._codes(self._roles.variables(block.table)))
+        places = self._joint.add(self._without_numbers(self._codes(self._roles.variables(block.table))))
         return Rows(
             block.first,
             self._groups.codes[places],
@@ -215,12 +217,27 @@ class Counter:
         """The variables, whose rows are their different labels in the order of their numbers."""
         return [own.numbered() for own in self._seen]
 
+    def _unite_numbers(self) -> None:
+        """Make one of the combinations that differ in nothing but numbers."""
+        joint = Combinations()
+        places = joint.add(self._without_numbers(list(np.array(self._joint.seen, dtype=np.int64).T)))
+        self._rows = np.bincount(places, self._rows).astype(np.float64)
+        if self._roles.weight is not None:
+            self._weights = np.bincount(places, self._weights).astype(np.float64)
+        self._joint = joint
+
+    def _without_numbers(self, codes: list[Codes]) -> list[Codes]:
+        return [
+            own if variable.kind == "classes" else np.zeros_like(own)
+            for own, variable in zip(codes, self._numbered, strict=True)
+        ]
+
     @cached_property
     def _of_combinations(self) -> list[Codes]:
         """Per variable, its class in every combination; 0 of numbers."""
         seen = np.array(self._joint.seen, dtype=np.int64).T
         return [
-            variable.labels.astype(np.int64)[codes] if variable.kind == "classes" else np.zeros_like(codes)
+            variable.labels.astype(np.int64)[codes] if variable.kind == "classes" else codes
             for variable, codes in zip(self._numbered, seen, strict=True)
         ]
 

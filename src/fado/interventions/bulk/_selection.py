@@ -16,7 +16,7 @@ Keys = npt.NDArray[np.uint64]
 Codes = npt.NDArray[np.int64]
 
 MOST_HELD = 100_000  # entries that are collected and sorted in the end
-MOST_BINS = 1 << 20  # of all groups together
+MOST_BINS = 1 << 19  # of all groups together, of 32 bytes each
 _MOST_BITS = 16  # of a key that one pass looks at
 _LAST = 2**64 - 1
 
@@ -89,10 +89,10 @@ def select_least(
 ) -> Cuts:
     """Find, per group, the least entries that weigh an amount, as closely as whole entries can.
 
-    Every pass cuts the interval of a group in which the last of them lies into as many as 2^16 bins, and
-    finds the bin. When few entries are left, one more pass collects them, and they are sorted. Keys that
-    spread take one pass before, and many equal ones more: at most four for keys and four for ties, if there
-    are up to 16 groups.
+    Every pass cuts the interval of a group in which the last of them lies into as many as 2^16 bins, and goes
+    on with the one that holds it, from its least entry to its largest. When few entries are left, one more
+    pass collects them, and they are sorted. Keys that spread take one pass before, and many equal ones a
+    second; at most there are four for keys and four for ties, if there are up to eight groups.
 
     Parameters
     ----------
@@ -163,7 +163,8 @@ class _Search:
         by_ties = np.array([moving.get(g) is self._ties for g in range(len(self._amounts))])
         start = np.where(by_ties, self._ties.low, self._keys.low)
         weights = np.zeros(len(self._losing) * n_bins)
-        counts = np.zeros(len(self._losing) * n_bins, dtype=np.int64)
+        counts = np.zeros(len(weights), dtype=np.int64)
+        lowest, highest = np.full(len(weights), _LAST, dtype=np.uint64), np.zeros(len(weights), np.uint64)
         for own in entries:
             inside = self._keys.holds(own.groups, own.keys) & self._ties.holds(own.groups, own.ties)
             groups = own.groups[inside]
@@ -172,6 +173,8 @@ class _Search:
             places = self._slots[groups] * n_bins + bins
             weights += np.bincount(places, own.weights[inside], len(weights))
             counts += np.bincount(places, minlength=len(counts))
+            np.minimum.at(lowest, places, entry)
+            np.maximum.at(highest, places, entry)
         for slot, group in enumerate(self._losing):
             mine = slice(slot * n_bins, (slot + 1) * n_bins)
             sums = self._before[group] + np.cumsum(weights[mine])
@@ -179,7 +182,8 @@ class _Search:
             last = int(min(np.searchsorted(sums, self._amounts[group]), filled[-1]))
             self._before[group] = sums[last - 1] if last else self._before[group]
             self._counts[group] = counts[mine][last]
-            moving[group].cut(group, last, int(shifts[group]))
+            moving[group].low[group] = lowest[mine][last]
+            moving[group].high[group] = highest[mine][last]
 
     def finish(self, entries: Iterable[Entries]) -> Cuts:
         """Collect the entries of all intervals, and find the last that goes by sorting them."""
@@ -218,12 +222,6 @@ class _Interval:
     def holds(self, groups: Codes, numbers: Keys) -> npt.NDArray[np.bool_]:
         """Mark the numbers that lie in their group's interval."""
         return (numbers >= self.low[groups]) & (numbers <= self.high[groups])
-
-    def cut(self, group: int, place: int, shift: int) -> None:
-        """Leave a group one bin of its interval."""
-        low = int(self.low[group]) + (place << shift)
-        self.low[group] = low
-        self.high[group] = min(int(self.high[group]), low + (1 << shift) - 1)
 
 
 def _raise_to(highest: Cuts, own: Entries, among: npt.NDArray[np.bool_]) -> None:
