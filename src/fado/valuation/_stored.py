@@ -21,6 +21,7 @@ __all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts", "v
 
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
+_PAGES = 1 << 16  # bytes of a column that are read at once
 
 
 @dataclass(frozen=True)
@@ -146,12 +147,18 @@ def _batches(
     import pyarrow as pa
     import pyarrow.parquet
 
-    with _reading(part), pyarrow.parquet.ParquetFile(part.path, page_checksum_verification=True) as file:
-        for batch in file.iter_batches(most_rows, columns=list(names.values()), use_threads=False):
-            yield {
-                variable: batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-                for variable, name in names.items()
-            }
+    with (
+        _reading(part),
+        pyarrow.parquet.ParquetFile(  # with its own buffer, it would hold all row groups before
+            part.path, page_checksum_verification=True, pre_buffer=False, buffer_size=_PAGES
+        ) as file,
+    ):
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(most_rows, [group], list(names.values()), use_threads=False):
+                yield {
+                    variable: batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                    for variable, name in names.items()
+                }
 
 
 def _joined(blocks: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[np.float64]]:

@@ -13,6 +13,7 @@ __all__ = ["check_room"]
 _COPIES = 3  # of a block: as it was read, cut to size, and what is made of it
 _BYTES_OF_A_CODED_ROW = 200  # codes, keys, hashes, weights and the masks that choose among them
 _SEARCHING = 24 * 10**6  # bytes of bins, and of the rows that are sorted in the end
+_ENCODING = 40 * 10**6  # bytes of pages that are compressed
 
 
 def check_room(source: Source, needed: Sequence[str], written_rows: int | None, memory: int) -> None:
@@ -34,7 +35,7 @@ def check_room(source: Source, needed: Sequence[str], written_rows: int | None, 
     deciding = unit.n_bytes * share + _block(row * share) + _SEARCHING
     reading, least = unit.n_bytes * share, deciding
     if written_rows is not None:
-        writing = unit.n_bytes + 2 * _COPIES * written_rows * row + _block(0.0)
+        writing = unit.n_bytes + 2 * _COPIES * written_rows * row + _block(0.0) + _ENCODING
         reading, least = unit.n_bytes, max(deciding, writing)
     if least > memory:
         raise ValueError(

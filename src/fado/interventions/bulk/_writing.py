@@ -18,7 +18,7 @@ __all__ = ["row_group_rows", "write_rows"]
 
 _ROWS_OF_A_PART = 1 << 20
 _MOST_ROWS, _LEAST_ROWS = 1 << 17, 1 << 10  # of a row group
-_CELLS = 1 << 22  # of a row group, about
+_CELLS = 1 << 21  # of a row group, about
 
 
 def row_group_rows(n_columns: int) -> int:
@@ -27,7 +27,7 @@ def row_group_rows(n_columns: int) -> int:
     Examples
     --------
     >>> row_group_rows(1), row_group_rows(100), row_group_rows(10**6)
-    (131072, 32768, 1024)
+    (131072, 16384, 1024)
     """
     rows = _MOST_ROWS
     while rows > _LEAST_ROWS and rows * n_columns > _CELLS:
