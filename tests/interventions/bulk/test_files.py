@@ -148,7 +148,7 @@ def test_neither_memory_nor_the_cut_into_files_changes_a_byte(frame, valuation, 
         [([0, 900], 900), ([0, 7, 64, 500, 900], 33), ([0, 899, 900], 128)]
     ):
         cut = in_parts(frame, tmp_path / str(number), ends, row_group_size=rows)
-        for memory in ("60MB", "8GB"):
+        for memory in ("90MB", "8GB"):
             out = tmp_path / f"{number}-{memory}.parquet"
             fado.reweigh_files(cut, out=out, memory=memory, **asked)
             found.add(out.read_bytes())

@@ -163,7 +163,7 @@ def test_neither_memory_nor_a_killed_run_before_changes_a_byte(folder, values, t
     asked = {"values": values, "target": "hired", "protected": ["sex", "age>=50"], "weight": "survey"}
     asked["intervention"] = SAMPLER(random_state=0)
     (tmp_path / ".a.parquet.abcdefgh.part").write_bytes(b"left")
-    for name, memory in (("a", "80MB"), ("b", "4GB")):
+    for name, memory in (("a", "120MB"), ("b", "4GB")):
         fado.sample_files(folder, out=tmp_path / f"{name}.parquet", memory=memory, **asked)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]

@@ -13,7 +13,7 @@ __all__ = ["check_room"]
 _COPIES = 3  # of a block: as it was read, cut to size, and what is made of it
 _BYTES_OF_A_CODED_ROW = 200  # codes, keys, hashes, weights and the masks that choose among them
 _SEARCHING = 24 * 10**6  # bytes of bins, and of the rows that are sorted in the end
-_ENCODING = 40 * 10**6  # bytes of pages that are compressed
+_ENCODING = 60 * 10**6  # bytes of pages that are encoded and compressed
 
 
 def check_room(source: Source, needed: Sequence[str], written_rows: int | None, memory: int) -> None:
@@ -32,11 +32,11 @@ def check_room(source: Source, needed: Sequence[str], written_rows: int | None, 
     """
     share = len(needed) / len(source.schema.names)
     unit, row = source.largest_unit, source.bytes_per_row
-    deciding = unit.n_bytes * share + _block(row * share) + _SEARCHING
-    reading, least = unit.n_bytes * share, deciding
+    reading = unit.n_bytes * share
+    least = reading + _block(row * share) + max(_SEARCHING, _ENCODING)
     if written_rows is not None:
-        writing = unit.n_bytes + 2 * _COPIES * written_rows * row + _block(0.0) + _ENCODING
-        reading, least = unit.n_bytes, max(deciding, writing)
+        reading = unit.n_bytes
+        least = max(least, reading + 2 * _COPIES * written_rows * row + _block(0.0) + _ENCODING)
     if least > memory:
         raise ValueError(
             f"`memory` of {format_memory(memory)} is too small: the {unit.n_rows:,} rows that "
