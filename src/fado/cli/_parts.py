@@ -39,7 +39,7 @@ MemoryOfParts = Annotated[
 ]
 
 _WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
-_TIMES_ITS_SIZE = 3.5  # what valuing a table in memory takes, by benchmarks/scale.py
+_TIMES_ITS_SIZE = 3.5  # what work on a table in memory takes; of valuing, by benchmarks/scale.py
 
 
 def names_several(data: Path) -> bool:

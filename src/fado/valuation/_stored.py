@@ -128,9 +128,11 @@ def value_blocks(
     held: list[dict[str, npt.NDArray[np.float64]]] = []
     n_held = 0
     for part in parts:
+        first = 0
         for batch in _batches(part, names, block_rows):
-            _check(part, "values", batch, scales, names)
+            _check(part, "values", batch, scales, names, first)
             held.append(batch)
+            first += len(batch[TARGET])
             n_held += len(batch[TARGET])
             if n_held >= block_rows:
                 joined = _joined(held)
@@ -171,10 +173,11 @@ def _check(
     arrays: Mapping[str, npt.NDArray[Any]],
     scales: Mapping[str, Scale],
     names: Mapping[str, str],
+    first: int = 0,
 ) -> None:
     """Refuse what no valuator can have given."""
     try:
-        check_fields({field: arrays}, scales, lambda _, variable: names[variable])
+        check_fields({field: arrays}, scales, lambda _, variable: names[variable], first)
     except ValueError as error:
         raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
 

@@ -13,7 +13,7 @@ import pytest
 import fado
 from fado import RandomPrevalenceSampler, Reweigher, UtilityAwareReweigher, Valuation
 from fado.interventions import FairlearnGrid, NoIntervention
-from fado.interventions.bulk import _blocks, _files, _selection, _writing
+from fado.interventions.bulk import _blocks, _selection, _work, _writing
 
 ASKED = {"target": "hired", "protected": "sex"}
 
@@ -172,7 +172,7 @@ def test_parts_have_names_in_order_and_rows_in_theirs(frame, folder, tmp_path, m
 @pytest.mark.parametrize("function", [fado.sample_files, fado.reweigh_files])
 def test_eight_times_the_rows_take_no_more_memory(tmp_path, monkeypatch, function):
     monkeypatch.setattr(_blocks.Lockstep.blocks, "__defaults__", (1024,))
-    monkeypatch.setattr(_files, "BLOCK_ROWS", 1024)
+    monkeypatch.setattr(_work, "BLOCK_ROWS", 1024)
     monkeypatch.setattr(_writing, "_MOST_ROWS", 1024)
     monkeypatch.setitem(_selection.select_least.__kwdefaults__, "most_held", 200)
     blocks, in_arrow = _blocks.Lockstep.blocks, []

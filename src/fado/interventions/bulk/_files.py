@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from fado.interventions._base import BaseIntervention
 from fado.interventions._prevalence import UtilityAwarePrevalenceSampler
 from fado.interventions._reweighing import UtilityAwareReweigher
-from fado.interventions._utilities import checked_utility
-from fado.interventions.bulk._blocks import BLOCK_ROWS, Lockstep
-from fado.interventions.bulk._cells import Cells, Counter, Rows
-from fado.interventions.bulk._change import ChangeSums, FilesChange
-from fado.interventions.bulk._room import check_room
-from fado.interventions.bulk._streams import Factors, stream_of
-from fado.interventions.bulk._writing import row_group_rows, write_rows
-from fado.tabular import open_source
-from fado.valuation import PatternDigest
-from fado.valuation.bulk import Paths, StoredValues, bound_of, check_out, name_roles
+from fado.interventions.bulk._change import FilesChange
+from fado.interventions.bulk._work import Asked, Work
+from fado.valuation.bulk import Paths
 
 __all__ = ["reweigh_files", "sample_files"]
-
-_WEIGHTS = pa.schema([pa.field("weight", pa.float64())])
 
 
 def sample_files(
@@ -98,10 +86,8 @@ def sample_files(
     [('m', 12, 12, 0.5), ('f', 6, 4, 0.5)]
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
-    work = _Work(paths, sampler, "rows", target, protected, out, values, weight, memory, progress=progress)
-    written = row_group_rows(len(work.lockstep.source.schema.names))
-    work.check(written)
-    return work.run(getattr(sampler, "pos_label", None), min(written, BLOCK_ROWS))
+    asked = Asked(paths, sampler, "rows", target, protected, out, values, weight, memory, progress)
+    return Work(asked).sample(getattr(sampler, "pos_label", None))
 
 
 def reweigh_files(
@@ -161,111 +147,5 @@ def reweigh_files(
     [('f', 0.25, 0.5), ('m', 0.75, 0.5)]
     """
     reweigher = UtilityAwareReweigher() if intervention is None else intervention
-    work = _Work(
-        paths, reweigher, "weights", target, protected, out, values, weight, memory, progress=progress
-    )
-    work.check(None)
-    return work.run(positive, None)
-
-
-class _Work:
-    """What is asked for, read and checked before any row is."""
-
-    def __init__(
-        self,
-        paths: Paths,
-        intervention: Any,
-        changes: str,
-        target: str,
-        protected: str | Sequence[str],
-        out: str | os.PathLike[str],
-        values: str | os.PathLike[str] | None,
-        weight: str | None,
-        memory: str | int | None,
-        *,
-        progress: bool,
-    ) -> None:
-        if not isinstance(intervention, BaseIntervention):
-            raise TypeError(f"`intervention` must be an intervention, got {intervention!r}.")
-        if intervention.changes != changes:
-            raise ValueError(
-                f"`intervention` must change {changes}, and {type(intervention).__name__} changes "
-                f"{intervention.changes}: use the other function."
-            )
-        self._stream = stream_of(intervention)
-        intervention._check_settings()
-        self._utility = (
-            checked_utility(getattr(intervention, "utility", None)) if intervention.uses_values else None
-        )
-        if self._utility is not None and values is None:
-            raise ValueError(
-                f"`values` must be given, as {type(intervention).__name__} uses them: make them with "
-                "`fado.value_files`."
-            )
-        self._intervention = intervention
-        self._bound = bound_of(memory)
-        source = open_source(paths)
-        self._roles = name_roles(source.schema, target, protected, weight=weight)
-        used = None if self._utility is None or values is None else StoredValues(values)
-        self._out = Path(out)
-        check_out(self._out, source, paths, [] if used is None else [used.path])
-        if self._out.is_dir() and any(self._out.iterdir()):
-            raise ValueError(f"The directory {str(self._out)!r} is not empty: name another `out`.")
-        if used is not None:
-            used.check(target, self._roles.names[1:])
-            if source.n_rows is not None:
-                used.check_rows(source.n_rows)
-        self._where = str(paths) if isinstance(paths, str | os.PathLike) else str(source.files[0].path)
-        self.lockstep = Lockstep(source, used, progress)
-
-    def check(self, written_rows: int | None) -> None:
-        """Refuse a bound on memory that is too small."""
-        check_room(self.lockstep.source, self._roles.needed, written_rows, self._bound)
-
-    def run(self, pos_label: Any, sampled_rows: int | None) -> FilesChange:
-        """Count, decide and write; rows that stay, so many at once, or weights."""
-        counter = Counter(
-            self._roles,
-            self._utility,
-            counts_cells=self._intervention._counts_cells,
-            where=self._where,
-        )
-        cells = self._count(counter, pos_label)
-
-        def passes(what: str) -> Iterator[Rows]:
-            return (counter.rows(block) for block in self.lockstep.blocks(self._roles.needed, what))
-
-        factors = self._stream(self._intervention, cells, passes)
-        sums = ChangeSums(cells)
-        if sampled_rows is None:
-            write_rows(self._out, self._weights(counter, factors, sums), _WEIGHTS)
-        else:
-            kept = self._kept(counter, factors, sums, sampled_rows)
-            write_rows(self._out, kept, self.lockstep.source.schema)
-        return sums.finish(self._roles.names[1:], self._intervention.min_group_size)
-
-    def _count(self, counter: Counter, pos_label: Any) -> Cells:
-        digest, n_rows = PatternDigest(), 0
-        for block in self.lockstep.blocks(self._roles.needed, "blocks counted"):
-            digest.add(counter.count(block))
-            n_rows += block.table.num_rows
-        if self.lockstep.values is not None:
-            self.lockstep.values.check_rows(n_rows)
-            self.lockstep.values.check_pattern(digest.finish(), counter.n_labels)
-        return counter.cells(pos_label)
-
-    def _kept(
-        self, counter: Counter, factors: Factors, sums: ChangeSums, block_rows: int
-    ) -> Iterator[pa.Table]:
-        for block in self.lockstep.blocks(None, "blocks written", block_rows):
-            rows = counter.rows(block)
-            own = factors(rows)
-            sums.add(rows, own)
-            yield block.table.filter(pa.array(own > 0))
-
-    def _weights(self, counter: Counter, factors: Factors, sums: ChangeSums) -> Iterator[pa.Table]:
-        for block in self.lockstep.blocks(self._roles.needed, "blocks written"):
-            rows = counter.rows(block)
-            own = factors(rows)
-            sums.add(rows, own)
-            yield pa.table([pa.array(own)], schema=_WEIGHTS)
+    asked = Asked(paths, reweigher, "weights", target, protected, out, values, weight, memory, progress)
+    return Work(asked).reweigh(positive)
