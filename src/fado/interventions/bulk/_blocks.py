@@ -79,5 +79,7 @@ class Lockstep:
                     f"The values in {str(self.values.path)!r} are of {self.values.n_rows:,} rows, and the "
                     "table has more: value this table."
                 )
+            if self.values is not None and own is not None and len(own) > table.num_rows:
+                self.values.check_rows(first + table.num_rows)  # the table's last
             yield Block(first, table, own)
             first += table.num_rows

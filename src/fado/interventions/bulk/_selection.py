@@ -97,11 +97,11 @@ def select_least(
     Parameters
     ----------
     entries : callable
-        Gives all entries once more, in the same order, as often as it is called.
+        Gives all entries of groups that lose some once more, in the same order, as often as it is called.
     amounts : ndarray
-        What is to go of each group; 0 of groups that have no entries.
+        What is to go of each group; 0 of those that lose nothing.
     counts : ndarray of int
-        How many entries each group has, at least.
+        How many entries each group has, at most.
     low, high : int
         Between which all keys lie.
     most_held, most_bins : int
