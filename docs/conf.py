@@ -34,6 +34,7 @@ templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
 nitpicky = True
+smartquotes = False  # what stands in quotes is often to be typed
 
 # The pages: Markdown as a forge shows it.
 myst_enable_extensions = ["dollarmath"]

@@ -1,4 +1,4 @@
-"""Names of the library that stand in plain `code` on the guide's pages lead to the reference."""
+"""Names of the library that stand in plain `code`, on any page, lead to the reference."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -45,12 +45,14 @@ def target_of(text: str) -> str | None:
 
 
 def _link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    if app.env.doc2path(docname).suffix != ".md":
-        return
     documented = app.env.domains.python_domain.objects
     for node in list(doctree.findall(nodes.literal)):
         found = documented.get(target_of(node.astext()) or "")
-        if found is None or isinstance(node.parent, nodes.reference | nodes.title):
+        if (
+            found is None
+            or found.docname == docname
+            or isinstance(node.parent, nodes.reference | nodes.title)
+        ):
             continue
         link = make_refnode(app.builder, docname, found.docname, found.node_id, node.deepcopy())
         node.replace_self(link)

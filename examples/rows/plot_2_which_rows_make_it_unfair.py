@@ -31,6 +31,7 @@ found = seen.effects("old")
 print(found["slices"].head(3).to_string())
 
 # %%
-# What is foretold as more and more of the most harmful rows go.
+# What is foretold as more and more of the most harmful rows go. Sums hold for few rows; beyond a ratio of 1
+# the other group leads.
 chart_of_removal = seen.chart("removal")
 chart_of_removal
