@@ -31,7 +31,7 @@ found = pd.DataFrame(found)
 
 # %%
 # The bars are 95 % intervals, the dashed line is a common one to ask for.
-axes = alt.Chart(found).encode(x=alt.X("rows:O", title="judged rows"))
+axes = alt.Chart(found).encode(x=alt.X("rows:O", title="judged rows", axis=alt.Axis(labelAngle=0)))
 bars = axes.mark_rule(size=3).encode(y=alt.Y("fpr_ratio_low", title="ratio of FPR"), y2="fpr_ratio_high")
 points = axes.mark_point(filled=True, size=90).encode(y="fpr_ratio")
 line = alt.Chart().mark_rule(strokeDash=[4, 4]).encode(y=alt.datum(0.8))

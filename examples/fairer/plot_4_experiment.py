@@ -15,13 +15,14 @@ experiment = Experiment(
     {
         "data": {
             "generator": "account_fraud",
-            "rows": 8_000,
+            "rows": 16_000,
             "variant": "II",
             "target": "fraud_bool",
             "protected": "customer_age>=50",
         },
         "split": {"method": "random", "train": 0.6, "validation": 0.2, "test": 0.2},
-        "interventions": {"uar": {"alphas": [0.2, 0.8]}, "uaps": {"alphas": [0.2, 0.8]}, "aimed": True},
+        "valuation": {"bags": 5},
+        "interventions": {"uar": {"alphas": [0.5]}, "uaps": {"alphas": [0.5]}, "aimed": True},
         "models": {"count": 3, "space": {"n_estimators": {"log_uniform": [10, 40]}, "num_leaves": 7}},
     }
 )

@@ -44,7 +44,11 @@ told = online.drift_.query("variable == 'y'")[["batch", "loss", "expected"]]
 chart = (
     alt.Chart(told.melt("batch", var_name="doubt"))
     .mark_line(point=True)
-    .encode(x="batch:O", y=alt.Y("value:Q", title="mean doubt of the labels"), color="doubt:N")
+    .encode(
+        x=alt.X("batch:O", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("value:Q", title="mean doubt of the labels"),
+        color="doubt:N",
+    )
     .properties(width=420, height=240)
 )
 chart

@@ -24,6 +24,6 @@ chart = seen.chart("plane")
 chart
 
 # %%
-# Which columns give the group away, and which tell the target?
-chart_of_columns = seen.chart("columns")
-chart_of_columns
+# How the values lie in each group and label.
+chart_of_values = seen.chart("values")
+chart_of_values

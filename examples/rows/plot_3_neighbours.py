@@ -31,15 +31,15 @@ print(points.groupby("label")["value"].describe().round(5))
 
 # %%
 # Blue rows help the model, red rows harm it. Crosses are wrong labels.
-limit = float(np.abs(points["value"]).max())
+limit = float(np.abs(points["value"]).quantile(0.95))
 chart = (
     alt.Chart(points)
-    .mark_point(filled=True, size=45)
+    .mark_point(filled=True, size=70, opacity=1)
     .encode(
         x="income",
         y="savings",
         shape=alt.Shape("label", scale=alt.Scale(domain=["right", "wrong"], range=["circle", "cross"])),
-        color=alt.Color("value", scale=alt.Scale(scheme="redblue", domain=[-limit, limit])),
+        color=alt.Color("value", scale=alt.Scale(scheme="redblue", domain=[-limit, limit], clamp=True)),
     )
     .properties(width=420, height=320)
 )

@@ -28,7 +28,7 @@ tables = [
 ]
 chart = (
     alt.Chart(pd.concat(tables))
-    .transform_calculate(x2="datum.v_y + 0.04", y2="datum.v_z + 0.04")
+    .transform_calculate(x2="datum.v_y + 0.043", y2="datum.v_z + 0.043")
     .mark_rect()
     .encode(
         x=alt.X("v_y:Q", title="v_y", scale=alt.Scale(domain=[0, 1.04], nice=False)),
