@@ -19,7 +19,6 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
-    "sphinx_design",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "command_line",
