@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs_ready
+SITE := docs/_build docs/auto_examples docs/api/generated docs/api/backreferences docs/api/_commands.rst
 
-.PHONY: demo test lint format dist clean
+.PHONY: demo test lint format docs dist clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +25,14 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+docs: $(DOCS_READY)  ## the site, in docs/_build/html: a warning is an error, and what was built is looked at
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
+	$(BIN)/python -m pytest -q tests/site
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -35,4 +45,4 @@ dist: $(READY)  ## the wheel and the source archive, built, checked and tried in
 	$(BIN)/python tools/check_dist.py dist
 
 clean:
-	rm -rf $(VENV) demo dist build
+	rm -rf $(VENV) demo dist build $(SITE)

@@ -6,6 +6,9 @@ from importlib import import_module
 
 import pytest
 
+# The site's own code needs Sphinx, and what Sphinx writes repeats what is tested where it stands.
+collect_ignore = ["docs/conf.py", "docs/_ext", "docs/_build", "docs/auto_examples", "docs/api"]
+
 REGISTRIES = {
     "fado.valuation._registry": "_CLASSES",
     "fado.utility._registry": "_CLASSES",

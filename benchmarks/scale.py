@@ -20,8 +20,8 @@ draws all that were kept.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -77,6 +77,20 @@ def value(folder, out, memory, train_rows):
     return json.loads(done.stdout.splitlines()[-1]) | {"resumed": resumed}
 
 
+def watch(process):
+    """Wait for a process, and give the most memory that it held.
+
+    What the system tells of it afterwards counts this process too, from which it was forked.
+    """
+    peak = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError, StopIteration):
+            told = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            peak = 1024 * int(next(line for line in told if line.startswith("VmHWM")).split()[1])
+        time.sleep(0.05)
+    return peak
+
+
 def use(folder, out, memory):
     """Run the commands that take values, and give the seconds and the peak memory of each."""
     shared = ["--target", "y", "--protected", "z", "--values", out, "--memory", memory]
@@ -93,9 +107,9 @@ def use(folder, out, memory):
         asked = [Path(sys.executable).with_name("fado"), name, folder, *shared, *own]
         start = time.monotonic()
         process = subprocess.Popen([str(word) for word in asked], stdout=subprocess.DEVNULL)
-        _, status, spent = os.wait4(process.pid, 0)
-        assert status == 0, name
-        told[name] = {"seconds": time.monotonic() - start, "peak": spent.ru_maxrss * 1024}
+        peak = watch(process)
+        assert process.returncode == 0, name
+        told[name] = {"seconds": time.monotonic() - start, "peak": peak}
     shutil.rmtree(made)
     return told
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         Reweigher,
         UtilityAwarePrevalenceSampler,
         UtilityAwareReweigher,
+        reweigh_files,
+        sample_files,
     )
     from fado.models import load_model
     from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
@@ -55,6 +57,8 @@ __all__ = [
     "explore_files",
     "find_frontier",
     "load_model",
+    "reweigh_files",
+    "sample_files",
     "value_files",
 ]
 
@@ -81,6 +85,8 @@ _HOMES = {
     "explore_files": "fado.exploration",
     "find_frontier": "fado.experiment",
     "load_model": "fado.models",
+    "reweigh_files": "fado.interventions",
+    "sample_files": "fado.interventions",
     "value_files": "fado.valuation",
 }
 

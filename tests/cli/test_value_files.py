@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import fado
 from fado import OutOfBagEntropy, Valuation
-from fado.cli import _value_files
+from fado.cli import _parts, _value_files
 from fado.cli._app import build_app
 from fado.datasets import protected_from
 
@@ -94,7 +94,7 @@ def test_a_plain_file_is_valued_in_memory_as_ever(folder, tmp_path):
 
 
 def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(_value_files, "free_memory", lambda: 20_000)
+    monkeypatch.setattr(_parts, "free_memory", lambda: 20_000)
     result = run("value", folder / "0.parquet", *ASKED, "--out", tmp_path / "v.parquet")
     assert result.exit_code == 0, result.stderr
     assert "and 20 KB are free: it is read part by part, as with `--memory`." in result.stderr

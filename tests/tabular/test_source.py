@@ -242,3 +242,14 @@ def test_small_blocks_of_a_large_row_group_take_little_memory(tmp_path):
     for _ in source.blocks(source.parts(n)[0], most_rows=10_000):
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < 0.3 * n * 2 * 8
+
+
+@pytest.mark.parametrize("block_rows", [1, 3, 4, 100])
+def test_rows_come_in_blocks_that_show_no_file(tmp_path, block_rows):
+    for name, numbers in {"a": range(5), "b": [], "c": range(5, 12)}.items():
+        table = pa.table({"n": pa.array(numbers, pa.int64()), "m": pa.array(numbers, pa.int64())})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=2)
+    blocks = list(open_source(tmp_path).rows(["n"], block_rows))
+    assert {block.num_rows for block in blocks[:-1]} <= {block_rows}
+    assert [number for block in blocks for number in block["n"].to_pylist()] == list(range(12))
+    assert {tuple(block.column_names) for block in blocks} == {("n",)}

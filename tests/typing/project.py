@@ -31,6 +31,8 @@ from fado import (
     explore_files,
     find_frontier,
     load_model,
+    reweigh_files,
+    sample_files,
     value_files,
 )
 from fado.active import UtilityQuery
@@ -38,7 +40,7 @@ from fado.datasets import load_baf, make_account_fraud, protected_from, temporal
 from fado.experiment import Experiment, Frontier, Results
 from fado.exploration import Exploration
 from fado.generation import generation_report
-from fado.interventions import BaseIntervention, TrainingSet, register_intervention
+from fado.interventions import BaseIntervention, FilesChange, TrainingSet, register_intervention
 from fado.metrics import (
     Budget,
     by_group,
@@ -112,6 +114,8 @@ def interventions(valuation: Valuation) -> None:
     assert_type(
         ReweighedEstimator(LGBMClassifier(), reweigher).fit(X, y, sensitive_features=old), ReweighedEstimator
     )
+    for change in (sample_files, reweigh_files):
+        assert_type(change("months", target="y", protected="age>=50", out="train"), FilesChange)
     UtilityQuery(OutOfBagEntropy(keep_models=True)).query(X, n=5).tolist()
     assert_type(generation_report(X, y, old, judge=(X, y, old)), dict[str, Any])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy.typing as npt
 
 from fado.cli._inputs import Inputs
 from fado.cli._summary import in_shown_order, print_table
+from fado.interventions import GroupChange
 from fado.tabular import SMALL_SHARE, group_rows, small_groups
 
-__all__ = ["print_before_after"]
+__all__ = ["print_before_after", "print_changes"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,44 +32,65 @@ def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int 
     min_group_size : int
         Groups that are small by it are marked, and beyond a few of them told in one line.
     """
-    before, after = inputs.weights, inputs.weights * factors
-    positives = inputs.positives
-    header = ["group", "rows", "rows\nafter"]
-    if positives is not None:
-        header += ["positive", "positive\nafter"]
-    header += ["effective\nsize", "effective\nsize after"]
     groups = group_rows(inputs.attributes, quarters=True)
     small = small_groups(groups.sizes, min_group_size)
-    shown = in_shown_order(groups, inputs.attributes)
-    pooled = [group for group in shown if small[group]][MOST_SMALL:]
-    parts = [
-        (groups.titles[group] + (" *" if small[group] else ""), groups.codes == group)
-        for group in shown
-        if group not in pooled
+    changes = [
+        _change(groups.titles[group], inputs, factors, groups.codes == group, is_small=bool(small[group]))
+        for group in in_shown_order(groups, inputs.attributes)
     ]
+    print_changes(list(inputs.protected), changes, min_group_size)
+
+
+def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min_group_size: int) -> None:
+    """Print what became of groups, and of all rows.
+
+    Parameters
+    ----------
+    attributes : sequence of str
+        The protected attributes.
+    changes : sequence of GroupChange
+        The groups, in the order in which they are shown.
+    min_group_size : int
+        By which groups are small.
+    """
+    pooled = [own for own in changes if own.is_small][MOST_SMALL:]
+    shown = [own for own in changes if own not in pooled]
     if pooled:
-        parts.append((f"{len(pooled)} more small groups *", np.isin(groups.codes, pooled)))
+        shown.append(GroupChange.joined(f"{len(pooled)} more small groups", pooled, is_small=True))
+    has_rates = all(own.positives is not None for own in changes)
+    header = ["group", "rows", "rows\nafter"]
+    if has_rates:
+        header += ["positive", "positive\nafter"]
+    header += ["effective\nsize", "effective\nsize after"]
     lines = []
-    for title, members in (*parts, ("all rows", np.ones(inputs.n_rows, dtype=bool))):
-        line: list[Any] = [title, int(members.sum()), int((factors[members] > 0).sum())]
-        if positives is not None:
-            line += [_rate(positives[members], weights[members]) for weights in (before, after)]
-        line += [_effective_size(weights[members]) for weights in (before, after)]
-        lines.append(line)
-    print_table(f"Before and after, by {', '.join(inputs.protected)}", header, lines)
-    if small.any():
+    for own in (*shown, GroupChange.joined("all rows", changes)):
+        line: list[Any] = [own.title + (" *" if own.is_small else ""), own.rows, own.rows_after]
+        if has_rates:
+            line += [own.positive_rate, own.positive_rate_after]
+        lines.append([*line, own.effective_size, own.effective_size_after])
+    print_table(f"Before and after, by {', '.join(attributes)}", header, lines)
+    if any(own.is_small for own in changes):
         print(
             f"* too small to be compared: fewer than {min_group_size} rows, less than "
             f"{100 * SMALL_SHARE:g} % of the table"
         )
 
 
-def _rate(positives: npt.NDArray[np.bool_], weights: FloatArray) -> float:
-    total = weights.sum()
-    return float(weights[positives].sum() / total) if total > 0 else float("nan")
-
-
-def _effective_size(weights: FloatArray) -> int:
-    """Give Kish's effective sample size: as many equal weights would tell as much."""
-    squares = (weights**2).sum()
-    return round(weights.sum() ** 2 / squares) if squares > 0 else 0
+def _change(
+    title: str, inputs: Inputs, factors: FloatArray, members: npt.NDArray[np.bool_], *, is_small: bool
+) -> GroupChange:
+    own, before = factors[members], inputs.weights[members]
+    positives = None if inputs.positives is None else inputs.positives[members]
+    after = before * own
+    return GroupChange(
+        title,
+        is_small,
+        len(own),
+        int((own > 0).sum()),
+        float(before.sum()),
+        float(after.sum()),
+        float((before**2).sum()),
+        float((after**2).sum()),
+        None if positives is None else float(before[positives].sum()),
+        None if positives is None else float(after[positives].sum()),
+    )

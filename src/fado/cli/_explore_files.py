@@ -15,14 +15,7 @@ from fado.valuation import read_lazily
 if TYPE_CHECKING:
     from fado.exploration import Exploration
 
-__all__ = ["MemoryOfSample", "SampleRows", "ValuesOrParts", "explore_by_files"]
-
-ValuesOrParts = Annotated[
-    Path,
-    typer.Option(
-        metavar="FILE|DIR", help="The values of the rows, as `fado value` writes them: a file, or in parts."
-    ),
-]
+__all__ = ["MemoryOfSample", "SampleRows", "explore_by_files"]
 
 MemoryOfSample = Annotated[
     str | None,

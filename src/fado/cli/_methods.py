@@ -19,7 +19,16 @@ from fado.interventions import Entry, Setting, TrainingSet, intervention_entries
 from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_names
 
-__all__ = ["Applied", "apply_method", "check_options", "method_named", "offer_methods"]
+__all__ = [
+    "DEFAULT_UTILITY",
+    "Applied",
+    "apply_method",
+    "check_options",
+    "make_method",
+    "method_named",
+    "offer_methods",
+    "shown_settings",
+]
 
 UNTOUCHED = "none"
 FORMER = {"prevalence_correction": ("--correction",)}  # options by their names in earlier releases
@@ -151,17 +160,18 @@ def apply_method(
     seed: int,
 ) -> Applied:
     """Choose rows and weights; a setting that was not given is what the method says."""
-    parameters: dict[str, Any] = {own.name: own.default for own in entry.settings}
-    parameters |= {name: option for name, option in settings.items() if option is not None}
-    if _takes(entry, "min_group_size"):
-        parameters["min_group_size"] = MIN_GROUP_SIZE if min_group_size is None else min_group_size
-    valuation = None
+    valuation = combined = None
     if values is not None and alpha is not None:
         valuation = load_values(values, inputs.name, inputs.target)
-        parameters["utility"] = utility_of(utility or DEFAULT_UTILITY, alpha, [*inputs.protected], valuation)
-    if "pos_label" in inspect.signature(entry.kind).parameters:
-        parameters["pos_label"] = inputs.positive
-    intervention = entry.make(random_state=seed, **parameters)
+        combined = utility_of(utility or DEFAULT_UTILITY, alpha, [*inputs.protected], valuation)
+    intervention = make_method(
+        entry,
+        settings,
+        utility=combined,
+        positive=inputs.positive,
+        min_group_size=min_group_size,
+        seed=seed,
+    )
     intervention.fit(
         inputs.features,
         inputs.target,
@@ -172,14 +182,60 @@ def apply_method(
     chosen: TrainingSet = intervention.training_set_
     if chosen.parents is not None or (entry.kind.changes == "rows" and chosen.weights is not None):
         raise ValueError(f"`--method {entry.key}` does more than this command can write: use it from Python.")
+    shown = shown_settings(
+        entry, intervention, utility=utility, alpha=alpha, positive=inputs.positive, seed=seed
+    )
+    return Applied(chosen, shown, getattr(intervention, "min_group_size", 0))
+
+
+def make_method(
+    entry: Entry,
+    settings: Mapping[str, Any],
+    *,
+    utility: Any,
+    positive: Any,
+    min_group_size: int | None,
+    seed: int,
+) -> Any:
+    """Make the intervention; a setting that was not given is what the method says.
+
+    Parameters
+    ----------
+    entry : Entry
+        The method.
+    settings : mapping
+        Its settings; None where an option was not given.
+    utility : callable or None
+        What a row is worth, for a method that uses values.
+    positive : label or None
+        The positive label, for a method that asks.
+    min_group_size : int or None
+        The option, likewise.
+    seed : int
+        For a method that draws.
+    """
+    parameters: dict[str, Any] = {own.name: own.default for own in entry.settings}
+    parameters |= {name: option for name, option in settings.items() if option is not None}
+    if _takes(entry, "min_group_size"):
+        parameters["min_group_size"] = MIN_GROUP_SIZE if min_group_size is None else min_group_size
+    if utility is not None:
+        parameters["utility"] = utility
+    if "pos_label" in inspect.signature(entry.kind).parameters:
+        parameters["pos_label"] = positive
+    return entry.make(random_state=seed, **parameters)
+
+
+def shown_settings(
+    entry: Entry, intervention: Any, *, utility: str | None, alpha: float | None, positive: Any, seed: int
+) -> dict[str, Any]:
+    """Give all that a method was set to, by the names of the options."""
     about_values = {} if alpha is None else {"utility": utility or DEFAULT_UTILITY, "alpha": alpha}
     own = {
         name.replace("_", "-"): value
         for name, value in intervention.get_params(deep=False).items()
         if name not in _SHOWN_OTHERWISE
     }
-    shown = {"method": entry.key, **about_values, **own, "positive": inputs.positive, "seed": seed}
-    return Applied(chosen, shown, parameters.get("min_group_size", 0))
+    return {"method": entry.key, **about_values, **own, "positive": positive, "seed": seed}
 
 
 def _methods(changes: str) -> dict[str, Entry]:

@@ -144,9 +144,9 @@ MinGroupSize = Annotated[
 ]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write; CSV or Parquet by its ending.")]
 _VALUES = "The values of the rows, as `fado value` writes them"
-Values = Annotated[Path, typer.Option(metavar="FILE", help=f"{_VALUES}.")]
+Values = Annotated[Path, typer.Option(metavar="FILE|DIR", help=f"{_VALUES}.")]
 ValuesIfUsed = Annotated[
-    Path | None, typer.Option(metavar="FILE", help=f"{_VALUES}; for methods that use values.")
+    Path | None, typer.Option(metavar="FILE|DIR", help=f"{_VALUES}; for methods that use values.")
 ]
 Alpha = Annotated[
     float | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,41 +10,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fado._memory import format_memory, free_memory
 from fado._messages import list_names
 from fado.cli._runs import dask_client
 from fado.cli._summary import print_settings, print_table
-from fado.tabular import ENDINGS, TARGET, is_pattern, label_named, open_source
+from fado.tabular import TARGET, label_named
 from fado.valuation import Valuation, plan_files, summarise_files, value_files
 
 __all__ = [
     "DaskOfParts",
-    "DataOrParts",
     "DryRun",
     "Memory",
-    "OutOrParts",
     "TrainRows",
-    "is_beyond_memory",
-    "names_several",
     "value_by_files",
 ]
 
-DataOrParts = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="The table, CSV or Parquet by its ending; or a directory or a pattern of such files, which are "
-        "read part by part.",
-    ),
-]
-OutOrParts = Annotated[
-    Path,
-    typer.Option(
-        metavar="FILE|DIR",
-        help="Where to write; CSV or Parquet by its ending. Of a table that is read part by part: a "
-        "directory, or Parquet.",
-    ),
-]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -72,33 +50,6 @@ DaskOfParts = Annotated[
         "same files, to score the parts on.",
     ),
 ]
-
-_WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
-_TIMES_ITS_SIZE = 3.5  # what valuing a table in memory takes, by benchmarks/scale.py
-
-
-def names_several(data: Path) -> bool:
-    """Tell whether this is a directory, or a pattern of names."""
-    return data.is_dir() or (not data.exists() and is_pattern(str(data)))
-
-
-def is_beyond_memory(data: Path) -> bool:
-    """Tell whether valuing a file in memory would take more than is free, and say so."""
-    free = free_memory()
-    if free is None or not data.is_file() or data.suffix.lower() not in ENDINGS:
-        return False
-    if data.stat().st_size < _WORTH_A_LOOK * free:
-        return False
-    source = open_source(data)
-    need = _TIMES_ITS_SIZE * source.bytes_per_row * source.about_rows
-    if need <= free:
-        return False
-    print(
-        f"Valuing {data} in memory would take about {format_memory(need)}, and {format_memory(free)} are "
-        "free: it is read part by part, as with `--memory`.",
-        file=sys.stderr,
-    )
-    return True
 
 
 def value_by_files(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import typer
 
 from fado.cli._errors import in_sentences
-from fado.cli._explore_files import MemoryOfSample, SampleRows, ValuesOrParts, explore_by_files
+from fado.cli._explore_files import MemoryOfSample, SampleRows, explore_by_files
 from fado.cli._inputs import read_inputs
 from fado.cli._options import (
     Drop,
@@ -20,11 +20,12 @@ from fado.cli._options import (
     Protected,
     Seed,
     Target,
+    Values,
     Weight,
 )
+from fado.cli._parts import DataOrParts, is_beyond_memory, names_several
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
-from fado.cli._value_files import DataOrParts, names_several
 from fado.cli._values import load_values
 from fado.tabular import MIN_GROUP_SIZE, read_table
 from fado.valuation import Valuation
@@ -37,7 +38,7 @@ _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 @in_sentences
 def explore(
     data: DataOrParts,
-    values: ValuesOrParts,
+    values: Values,
     target: Target,
     protected: Protected,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page; ends in .html.")],
@@ -79,7 +80,9 @@ def explore(
         "show_rows": show_rows,
         "random_state": seed,
     }
-    if names_several(data) or memory is not None or sample_rows is not None:
+    asked_for = names_several(data) or memory is not None or sample_rows is not None
+    for_memory_alone = retrain or pool is not None or values.suffix.lower() == ".csv"
+    if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
         named = {"target": target, "protected": protected, "drop": drop or [], "weight": weight}
         found = explore_by_files(
             data,

@@ -8,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from fado.cli._before_after import print_before_after
+from fado.cli._change_files import change_files, is_in_parts
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
 from fado.cli._methods import apply_method, check_options, method_named
 from fado.cli._options import (
     Alpha,
-    Data,
     MinGroupSize,
-    Out,
     Positive,
     Protected,
     Seed,
@@ -23,6 +22,7 @@ from fado.cli._options import (
     ValuesIfUsed,
     Weight,
 )
+from fado.cli._parts import DataOrParts, MemoryOfParts, OutOrParts
 from fado.cli._summary import print_settings
 from fado.cli._tables import check_output, write_table
 
@@ -31,10 +31,10 @@ __all__ = ["reweigh"]
 
 @in_sentences
 def reweigh(
-    data: Data,
+    data: DataOrParts,
     target: Target,
     protected: Protected,
-    out: Out,
+    out: OutOrParts,
     method: str = "uar",
     values: ValuesIfUsed = None,
     alpha: Alpha = None,
@@ -42,12 +42,33 @@ def reweigh(
     positive: Positive = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,
+    memory: MemoryOfParts = None,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
     """Weigh every row by its utility, and as far as is wanted for equal rates, or as a method says."""
     entry = method_named(method, "weights")
     check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
+    hint = "" if weight is None else f"; train a model with these times {weight!r}"
+    if is_in_parts(data, out, values, memory, "Reweighing"):
+        change = change_files(
+            entry,
+            settings,
+            data,
+            out,
+            target=target,
+            protected=protected,
+            values=values,
+            alpha=alpha,
+            utility=utility,
+            positive=positive,
+            weight=weight,
+            min_group_size=min_group_size,
+            memory=memory,
+            seed=seed,
+        )
+        print(f"Weights of {change.n_rows:,} rows written to {out}{hint}")
+        return
     check_output(out, [data] if values is None else [data, values])
     inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
     done = apply_method(
@@ -66,5 +87,4 @@ def reweigh(
     write_table(pa.table({"weight": factors}), out)
     print_before_after(inputs, factors, done.min_group_size)
     print_settings(done.settings)
-    hint = "" if weight is None else f"; train a model with these times {weight!r}"
     print(f"Weights of {inputs.n_rows:,} rows written to {out}{hint}")

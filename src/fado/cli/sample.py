@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from fado.cli._before_after import print_before_after
+from fado.cli._change_files import change_files, is_in_parts
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
 from fado.cli._methods import apply_method, check_options, method_named
 from fado.cli._options import (
     Alpha,
-    Data,
     MinGroupSize,
-    Out,
     Positive,
     Protected,
     Seed,
@@ -22,6 +21,7 @@ from fado.cli._options import (
     ValuesIfUsed,
     Weight,
 )
+from fado.cli._parts import DataOrParts, MemoryOfParts, OutOrParts
 from fado.cli._summary import print_settings
 from fado.cli._tables import check_output, write_table
 from fado.tabular import take_rows
@@ -31,10 +31,10 @@ __all__ = ["sample"]
 
 @in_sentences
 def sample(
-    data: Data,
+    data: DataOrParts,
     target: Target,
     protected: Protected,
-    out: Out,
+    out: OutOrParts,
     method: str = "uaps",
     values: ValuesIfUsed = None,
     alpha: Alpha = None,
@@ -42,12 +42,32 @@ def sample(
     positive: Positive = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,
+    memory: MemoryOfParts = None,
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
     """Match the groups' positive rates by dropping the negatives of least utility, or as a method says."""
     entry = method_named(method, "rows")
     check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
+    if is_in_parts(data, out, values, memory, "Sampling"):
+        change = change_files(
+            entry,
+            settings,
+            data,
+            out,
+            target=target,
+            protected=protected,
+            values=values,
+            alpha=alpha,
+            utility=utility,
+            positive=positive,
+            weight=weight,
+            min_group_size=min_group_size,
+            memory=memory,
+            seed=seed,
+        )
+        print(f"{change.n_rows_after:,} of {change.n_rows:,} rows written to {out}")
+        return
     check_output(out, [data] if values is None else [data, values])
     inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
     done = apply_method(

@@ -31,19 +31,10 @@ from fado.cli._options import (
     TargetIfTrained,
     Weight,
 )
+from fado.cli._parts import DataOrParts, OutOrParts, is_beyond_memory, names_several
 from fado.cli._summary import in_shown_order, print_settings, print_table
 from fado.cli._tables import check_output
-from fado.cli._value_files import (
-    DaskOfParts,
-    DataOrParts,
-    DryRun,
-    Memory,
-    OutOrParts,
-    TrainRows,
-    is_beyond_memory,
-    names_several,
-    value_by_files,
-)
+from fado.cli._value_files import DaskOfParts, DryRun, Memory, TrainRows, value_by_files
 from fado.cli._values import save_values
 from fado.tabular import group_rows
 from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation, make_valuator, valuator_names
@@ -159,7 +150,7 @@ def value(
         "--models": models,
     }
     could_be = not any(useless.values()) and out.suffix.lower() != ".csv"
-    if in_parts or (could_be and is_beyond_memory(data)):
+    if in_parts or (could_be and is_beyond_memory(data, "Valuing")):
         value_by_files(
             data,
             out,

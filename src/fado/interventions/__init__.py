@@ -18,11 +18,14 @@ from fado.interventions._training_set import TrainingSet
 from fado.interventions._untouched import NoIntervention
 from fado.interventions._utilities import row_utilities, value_rows
 from fado.interventions._weights import mean_one, minmax
+from fado.interventions.bulk import FilesChange, GroupChange, reweigh_files, sample_files
 
 __all__ = [
     "BaseIntervention",
     "Entry",
     "FairlearnGrid",
+    "FilesChange",
+    "GroupChange",
     "NoIntervention",
     "PrevalenceSampling",
     "RandomPrevalenceSampler",
@@ -37,6 +40,8 @@ __all__ = [
     "mean_one",
     "minmax",
     "register_intervention",
+    "reweigh_files",
     "row_utilities",
+    "sample_files",
     "value_rows",
 ]

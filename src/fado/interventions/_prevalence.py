@@ -9,11 +9,10 @@ import numpy.typing as npt
 from imblearn.base import BaseSampler
 from imblearn.utils import check_target_type
 
-from fado._messages import list_names, warn_user
 from fado._validation import check_share
 from fado.interventions._base import BaseIntervention
+from fado.interventions._rate_checks import has_rates, warn_of_one_group, warn_of_rates
 from fado.interventions._sampling import PrevalenceSampling
-from fado.interventions._small import warn_of_small
 from fado.interventions._training_set import TrainingSet
 from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, take_rows
 
@@ -103,13 +102,16 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         sampling = self._sampling(labels, groups, sample_weight)
         kept = np.arange(n_rows)
         if sampling is None:
-            warn_user(
-                f"There is only one group ({groups.names[0]}) and so no other rate to match: every row is "
-                "kept. Pass protected attributes as `sensitive_features`."
-            )
+            warn_of_one_group(groups.names[0])
         else:
             if self.strength > 0:
-                self._warn(groups, sampling, weighted=sample_weight is not None)
+                warn_of_rates(
+                    groups.names,
+                    groups.sizes,
+                    sampling,
+                    self.min_group_size,
+                    weighted=sample_weight is not None,
+                )
             kept = np.flatnonzero(~sampling.dropped(utilities, shuffled))
         return TrainingSet(kept)
 
@@ -117,35 +119,11 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         self, labels: Labels, groups: Groups, sample_weight: FloatArray | None
     ) -> PrevalenceSampling | None:
         """Say how many negatives go; None if there is only one group."""
-        if len(labels.classes) < 2:
-            raise ValueError(
-                f"`y` has only one class ({labels.classes[0]!r}): there are no positive rates to match."
-            )
-        if len(groups) == 1:
+        if not has_rates(labels.classes, len(groups)):
             return None
-        if len(labels.classes) != 2:
-            shown = ", ".join(map(repr, labels.classes[:5])) + (", ..." if len(labels.classes) > 5 else "")
-            raise ValueError(
-                f"`y` must hold two labels for a positive rate, got {len(labels.classes)} ({shown}): pass "
-                "one class against the others, for example `y == label`."
-            )
         return PrevalenceSampling(
             labels.is_positive, groups, self.strength, sample_weight, self.min_group_size
         )
-
-    def _warn(self, groups: Groups, sampling: PrevalenceSampling, *, weighted: bool) -> None:
-        """Say what a user would not expect of the rates that are matched."""
-        warn_of_small(
-            groups,
-            sampling.compared,
-            self.min_group_size,
-            outcome="all their rows are kept, and they count in no rate",
-            alone="every row is kept",
-        )
-        if sampling.compared.sum() > 1:
-            _warn_of_extremes(groups.names, sampling, weighted=weighted)
-            if self.min_group_size > 0:
-                _warn_of_thin_lead(groups, sampling, weighted=weighted)
 
     def _check_settings(self) -> None:
         check_share("strength", self.strength)
@@ -315,51 +293,3 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
         self.pos_label = pos_label
         self.random_state = random_state
         self.min_group_size = min_group_size
-
-
-def _warn_of_extremes(names: tuple[str, ...], sampling: PrevalenceSampling, *, weighted: bool) -> None:
-    """Say which of the compared groups lack a label."""
-    of_weight = " of any weight" if weighted else ""
-    none, only = (
-        [names[group] for group in np.flatnonzero(sampling.compared & (counts == 0))]
-        for counts in (sampling.positives, sampling.negatives)
-    )
-    if none:
-        warn_user(
-            f"No positives{of_weight} in group {list_names(none)}: no rate can be matched there, its rows "
-            "are all kept."
-        )
-    if only and sampling.target_rate == 1:
-        warn_user(
-            f"No negatives{of_weight} in group {list_names(only)}: the other groups lose theirs to match a "
-            "rate of 1. Merge it with another group, or lower `strength`."
-        )
-
-
-def _warn_of_thin_lead(groups: Groups, sampling: PrevalenceSampling, *, weighted: bool) -> None:
-    """Say if a thin group has the highest rate, and what that costs."""
-    lead = sampling.thin_lead()
-    if lead is None:
-        return
-
-    def told(amount: float) -> str:
-        if weighted:
-            return f"{100 * amount / sampling.total:.0f} % of the weight"
-        return f"{amount:,.0f} of {sampling.total:,.0f} rows"
-
-    sized = [(groups.names[group], int(groups.sizes[group])) for group in lead.groups]
-    who = list_names([f"{name} ({size} row{'' if size == 1 else 's'})" for name, size in sized])
-    share = f"less than 5 % of the {'weight' if weighted else 'rows'}"
-    subject = f"Group {who}, with {share}, has the highest positive rate, {lead.rate:.3g}"
-    if lead.is_capped:
-        warn_user(
-            f"{subject}: to match it, {told(lead.wanted)} would go, more than half. The rate aimed at is "
-            f"{sampling.target_rate:.3g}, and {told(lead.going)} go. Merge the group with another; "
-            "`min_group_size=0` matches its rate all the same."
-        )
-    elif lead.thick_rate is not None and 10 * (lead.going - lead.without) > sampling.total:
-        warn_user(
-            f"{subject}: to match it, {told(lead.going)} go, and {told(lead.without)} would go to match "
-            f"{lead.thick_rate:.3g}, the highest of the larger groups. Merge the group with another, or "
-            "lower `strength`."
-        )

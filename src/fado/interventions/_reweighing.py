@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import list_names, warn_user
+from fado._messages import warn_user
 from fado._validation import check_choice, check_share
 from fado.interventions._base import BaseIntervention
-from fado.interventions._small import warn_of_small
+from fado.interventions._cell_checks import compared_groups, warn_of_weightless_cells
+from fado.interventions._span import Span
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._utilities import row_utilities, value_rows
-from fado.interventions._weights import corrected_logs, kamiran_calders, mean_one, minmax
-from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, small_groups
+from fado.interventions._weights import corrected_logs, kamiran_calders, mean_one, minmax_within
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size
 from fado.utility import LinearUtility
 
 __all__ = ["Reweigher", "UtilityAwareReweigher"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+
+BEYOND_FLOATS = "The weights are beyond what a float can hold: set `normalize=True`."
 
 
 class _BaseReweigher(BaseIntervention):
@@ -45,18 +47,10 @@ class _BaseReweigher(BaseIntervention):
 
     def _compared(self, labels: Labels, groups: Groups) -> tuple[Rows, Labels, Groups]:
         """Give the rows whose cells count, with their labels and groups; warn of the others."""
-        compared = ~small_groups(groups.sizes, self.min_group_size)
-        warn_of_small(
-            groups,
-            compared,
-            self.min_group_size,
-            outcome="their rows get the factor 1, and they count in no rate",
-            alone="every row gets the factor 1",
-        )
+        counts = _rows_per_cell(groups, labels)
+        compared = compared_groups(groups.names, labels.classes, counts, self.min_group_size)
         rows = np.flatnonzero(compared[groups.codes])
-        among = Labels(labels.codes[rows], labels.classes, labels.positive), groups.take(rows)
-        _warn_of_what_no_weight_can_mend(*among, alone=len(groups) == 1)
-        return rows, *among
+        return rows, Labels(labels.codes[rows], labels.classes, labels.positive), groups.take(rows)
 
 
 class Reweigher(_BaseReweigher):
@@ -231,7 +225,7 @@ class UtilityAwareReweigher(_BaseReweigher):
     ) -> TrainingSet:
         if utilities is None:
             raise ValueError("Rows cannot be weighed by their utility without utilities.")
-        weights = self._base_weights(utilities)
+        weights = self._base_weights(utilities, Span.of(utilities))
         if self.prevalence_correction > 0:
             logs = self._corrected_logs(weights, labels, groups, sample_weight)
             weights = np.exp(logs - logs.max()) if self.normalize else _exp(logs)
@@ -246,7 +240,13 @@ class UtilityAwareReweigher(_BaseReweigher):
             logs = np.log(weights)
         rows, labels, groups = self._compared(labels, groups)
         own = weights[rows]
-        _warn_of_weightless_cells(own / own.max() if own.any() else own, groups, labels)
+        heavy = own / own.max() > 0 if own.any() else own > 0
+        warn_of_weightless_cells(
+            groups.names,
+            labels.classes,
+            _rows_per_cell(groups, labels),
+            _rows_per_cell(groups, labels, heavy),
+        )
         if own.any():
             power = float(self.prevalence_correction)
             logs[rows] = corrected_logs(own, groups.codes, labels.codes, power, _among(rows, sample_weight))
@@ -264,47 +264,21 @@ class UtilityAwareReweigher(_BaseReweigher):
         if not isinstance(power, Real) or not math.isfinite(power) or power < 0:
             raise ValueError(f"`prevalence_correction` must be a number of at least 0, got {power!r}.")
 
-    def _base_weights(self, utilities: FloatArray) -> FloatArray:
-        """Turn utilities into weights, before the correction."""
+    def _base_weights(self, utilities: FloatArray, span: Span) -> FloatArray:
+        """Turn utilities, some or all of a span, into weights, before the correction."""
         if self.scaling == "minmax":
-            return self.floor + (1 - self.floor) * minmax(utilities)
-        n_negative = int((utilities < 0).sum())
-        if n_negative and self.negative == "raise":
+            return self.floor + (1 - self.floor) * minmax_within(utilities, span.low, span.high)
+        if span.n_negative and self.negative == "raise":
             raise ValueError(
-                f"{n_negative} of {len(utilities)} utilities are negative (the least is "
-                f'{utilities.min():.3g}) and cannot be weights: use `scaling="minmax"`, or '
+                f"{span.n_negative} of {span.n_rows} utilities are negative (the least is "
+                f'{span.low:.3g}) and cannot be weights: use `scaling="minmax"`, or '
                 '`negative="clip"` for a weight of 0.'
             )
-        weights = np.maximum(utilities, 0.0)
-        if weights.any():
-            return weights
-        if n_negative:
+        if span.high > 0:
+            return np.maximum(utilities, 0.0)
+        if span.n_negative:
             raise ValueError('No utility is above 0, so that no row would weigh: use `scaling="minmax"`.')
-        return np.ones(len(weights))
-
-
-def _warn_of_what_no_weight_can_mend(labels: Labels, groups: Groups, *, alone: bool) -> None:
-    """Say which cells have no rows, or that there is but one group."""
-    if alone:
-        warn_user(
-            f"There is only one group ({groups.names[0]}) and so no other rate to equalise: its rows all get "
-            "the factor 1. Pass protected attributes as `sensitive_features`."
-        )
-    rows = _rows_per_cell(groups, labels)
-    for label, names in _marked((rows == 0) & rows.any(axis=0), groups, labels):
-        warn_user(
-            f"No rows with label {label} in group {names}: no weights can equalise the rate of that label "
-            "there."
-        )
-
-
-def _warn_of_weightless_cells(weights: FloatArray, groups: Groups, labels: Labels) -> None:
-    rows, heavy = _rows_per_cell(groups, labels), _rows_per_cell(groups, labels, weights > 0)
-    for label, names in _marked((rows > 0) & (heavy == 0), groups, labels):
-        warn_user(
-            f"All rows with label {label} in group {names} have the weight 0, which no correction can raise: "
-            "set `floor` above 0 to equalise the rate of that label there."
-        )
+        return np.ones(len(utilities))
 
 
 def _among(rows: Rows, sample_weight: FloatArray | None) -> FloatArray | None:
@@ -318,16 +292,9 @@ def _rows_per_cell(groups: Groups, labels: Labels, among: Any = slice(None)) -> 
     return np.bincount(cells[among], minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _marked(cells: npt.NDArray[np.bool_], groups: Groups, labels: Labels) -> Iterator[tuple[str, str]]:
-    """Name per label the groups whose cell is marked."""
-    for label, marked in zip(labels.classes, cells.T, strict=True):
-        if marked.any():
-            yield repr(label), list_names([groups.names[group] for group in np.flatnonzero(marked)])
-
-
 def _exp(logs: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         weights = np.exp(logs)
     if not np.isfinite(weights).all() or not weights.any():
-        raise ValueError("The weights are beyond what a float can hold: set `normalize=True`.")
+        raise ValueError(BEYOND_FLOATS)
     return weights

@@ -13,7 +13,7 @@ from fado.tabular import Problem
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
-__all__ = ["row_utilities", "value_rows"]
+__all__ = ["checked_utility", "no_utilities", "row_utilities", "utilities_of", "value_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,28 +56,44 @@ def _takes(valuator: Any, name: str) -> bool:
 
 def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
     """Give the utility of every row, `LinearUtility` if none is chosen; every row must have one."""
-    utility = LinearUtility() if utility is None else utility
-    if not callable(utility):
-        raise TypeError(
-            f"`utility` must be a utility like LinearUtility(alpha=0.5), or another function of a valuation, "
-            f"got {utility!r}."
-        )
+    utility = checked_utility(utility)
     if not hasattr(valuation, "protected"):
         raise TypeError(
             f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
             "`valuation_`, or make one with `Valuation.from_probabilities`."
         )
     check_alignment(valuation, problem)
-    n_rows = problem.n_rows
+    utilities = utilities_of(utility, valuation, problem.n_rows)
+    unknown = np.flatnonzero(~np.isfinite(utilities))
+    if len(unknown):
+        raise no_utilities(len(unknown), problem.n_rows, int(unknown[0]))
+    return utilities
+
+
+def checked_utility(utility: Any) -> Any:
+    """Give the utility, `LinearUtility` if none is chosen; refuse what is none."""
+    utility = LinearUtility() if utility is None else utility
+    if not callable(utility):
+        raise TypeError(
+            f"`utility` must be a utility like LinearUtility(alpha=0.5), or another function of a valuation, "
+            f"got {utility!r}."
+        )
+    return utility
+
+
+def utilities_of(utility: Any, valuation: Any, n_rows: int) -> FloatArray:
+    """Give the utilities of some rows, NaN where a value lacks; there must be one per row."""
     utilities = np.asarray(utility(valuation), dtype=np.float64)
     if utilities.shape != (n_rows,):
         raise ValueError(
             f"`utility` gave numbers of shape {utilities.shape} for {n_rows} rows: it must give one per row."
         )
-    unknown = np.flatnonzero(~np.isfinite(utilities))
-    if len(unknown):
-        raise ValueError(
-            f"{len(unknown)} of {n_rows} rows have no utility, as the valuation holds no value for them (the "
-            f"first is row {unknown[0]}, counted from 0): value these rows or drop them."
-        )
     return utilities
+
+
+def no_utilities(n_unknown: int, n_rows: int, first: int) -> ValueError:
+    """Make the error of rows that have no utility."""
+    return ValueError(
+        f"{n_unknown} of {n_rows} rows have no utility, as the valuation holds no value for them (the first "
+        f"is row {first}, counted from 0): value these rows or drop them."
+    )

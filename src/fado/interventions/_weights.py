@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["corrected_logs", "kamiran_calders", "mean_one", "minmax"]
+__all__ = [
+    "cell_factors",
+    "cell_log_factors",
+    "corrected_logs",
+    "kamiran_calders",
+    "mean_one",
+    "minmax",
+    "minmax_within",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer]
@@ -15,10 +23,14 @@ Codes = npt.NDArray[np.integer]
 
 def minmax(utilities: FloatArray) -> FloatArray:
     """Scale utilities to [0, 1]; all equal, they are all 1."""
-    largest = np.abs(utilities).max()
-    if largest > 0:
-        utilities = utilities / largest  # so that a difference can neither overflow nor vanish
-    low, high = utilities.min(), utilities.max()
+    return minmax_within(utilities, utilities.min(), utilities.max())
+
+
+def minmax_within(utilities: FloatArray, low: float, high: float) -> FloatArray:
+    """Scale utilities, some or all of those from `low` to `high`, to [0, 1]; if these are equal, to 1."""
+    largest = max(abs(low), abs(high))
+    if largest > 0:  # so that a difference can neither overflow nor vanish
+        utilities, low, high = utilities / largest, low / largest, high / largest
     return (utilities - low) / (high - low) if high > low else np.ones(len(utilities))
 
 
@@ -39,8 +51,21 @@ def kamiran_calders(groups: Codes, labels: Codes, sample_weight: FloatArray | No
            0.66666667])
     """
     counted = np.ones(len(labels)) if sample_weight is None else sample_weight
-    z, y, cell, total = _totals(counted, groups, labels)
-    return np.divide(z * y, total * cell, out=np.ones(len(labels)), where=cell > 0)
+    return cell_factors(*_totals(counted, groups, labels))
+
+
+def cell_factors(z: Any, y: Any, cell: FloatArray, total: float) -> FloatArray:
+    """Give Kamiran and Calders' factors of cells, from the weights of group, label, cell and all rows."""
+    return np.divide(z * y, total * cell, out=np.ones(cell.shape), where=cell > 0)
+
+
+def cell_log_factors(z: Any, y: Any, cell: FloatArray, total: float) -> FloatArray:
+    """Give the logarithms of `cell_factors`: a factor may lie beyond all floats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_z, log_y, log_cell, log_total = (np.log(part) for part in (z, y, cell, total))
+        return np.subtract(
+            log_z + log_y - log_total, log_cell, out=np.zeros(cell.shape), where=np.isfinite(log_cell)
+        )
 
 
 def corrected_logs(
@@ -60,9 +85,7 @@ def corrected_logs(
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights / scale)
         counted = weights / scale if sample_weight is None else weights / scale * sample_weight
-        z, y, cell, total = (np.log(part) for part in _totals(counted, groups, labels))
-    positive = np.isfinite(log_weights) & np.isfinite(cell)
-    log_factors = np.subtract(z + y - total, cell, out=np.zeros(len(weights)), where=positive)
+    log_factors = cell_log_factors(*_totals(counted, groups, labels))
     return log_weights + power * log_factors + np.log(scale)
 
 

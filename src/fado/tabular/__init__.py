@@ -11,10 +11,10 @@ from fado.tabular._comparisons import (
 from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, protected_columns, target_column, weights_of
-from fado.tabular._groups import Groups, group_rows, warn_of_missing
+from fado.tabular._groups import Groups, group_rows, warn_of_missing, warn_of_missing_rows
 from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
-from fado.tabular._labels import Labels, label_named, positive_code
+from fado.tabular._labels import Labels, label_named, labels_of, positive_code
 from fado.tabular._open import open_table
 from fado.tabular._pattern_of_labels import LabelPattern
 from fado.tabular._patterns import columns_named, is_pattern, names_like
@@ -24,7 +24,7 @@ from fado.tabular._rows import take_rows
 from fado.tabular._shelf import ShelvedTable, on_shelf
 from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
 from fado.tabular._smallest import SmallestRows
-from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, open_source
+from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, in_blocks, open_source
 from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector
 from fado.tabular._strata import SMALL_STRATUM, StrataCounter
 from fado.tabular._table import Table, one_hot
@@ -67,9 +67,11 @@ __all__ = [
     "ending_of",
     "fold_of",
     "group_rows",
+    "in_blocks",
     "is_pattern",
     "join_problems",
     "label_named",
+    "labels_of",
     "names_like",
     "note_features",
     "on_shelf",
@@ -92,5 +94,6 @@ __all__ = [
     "tell_small",
     "variable_from",
     "warn_of_missing",
+    "warn_of_missing_rows",
     "weights_of",
 ]

@@ -60,10 +60,6 @@ def protected_from(frame: Any, expression: str) -> pd.Series:
     TypeError
         If ``frame`` is not a table, or ``expression`` is not a string.
 
-    See Also
-    --------
-    check_compared : Refuse comparisons that all rows or none fulfil.
-
     Examples
     --------
     >>> import pandas as pd

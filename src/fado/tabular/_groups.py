@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fado._messages import warn_user
 from fado.tabular._variables import MISSING, Variable
 
-__all__ = ["Groups", "group_rows", "warn_of_missing"]
+__all__ = ["Groups", "group_rows", "warn_of_missing", "warn_of_missing_rows"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -103,10 +103,15 @@ def warn_of_missing(variables: Sequence[Variable]) -> None:
     for variable in variables:
         if variable.kind == "classes" and variable.has_missing:
             missing = int((variable.labels == len(variable.classes) - 1).sum())
-            warn_user(
-                f"Protected attribute {variable.name!r} is missing in {missing} of {len(variable.labels)} "
-                f"rows: they are a group of their own, {variable.classes[-1]!r}."
-            )
+            warn_of_missing_rows(variable, missing, len(variable.labels))
+
+
+def warn_of_missing_rows(variable: Variable, missing: int, n_rows: int) -> None:
+    """Say in how many rows an attribute is missing, which are a group of their own."""
+    warn_user(
+        f"Protected attribute {variable.name!r} is missing in {missing} of {n_rows} rows: they are a group "
+        f"of their own, {variable.classes[-1]!r}."
+    )
 
 
 def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:

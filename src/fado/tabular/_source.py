@@ -19,7 +19,7 @@ from fado.tabular._source_csv import CsvForm, csv_blocks, open_csv
 from fado.tabular._source_paths import Paths, data_files
 from fado.tabular._source_schema import as_united, united_schema
 
-__all__ = ["LargestUnit", "Source", "SourceFile", "SourcePart", "open_source"]
+__all__ = ["LargestUnit", "Source", "SourceFile", "SourcePart", "in_blocks", "open_source"]
 
 _SAMPLED_FILES, _SAMPLED_ROWS = 4, 5_000  # that tell how much memory a row takes
 
@@ -158,7 +158,22 @@ class Source:
         else:
             found = _parquet_blocks(file, part.row_groups or range(0), schema.names, most_rows)
         united = (as_united(file.path, table, schema) for table in found if table.num_rows)
-        yield from united if most_rows is None else _in_blocks(united, most_rows)
+        yield from united if most_rows is None else in_blocks(united, most_rows)
+
+    def rows(self, columns: Sequence[str] | None, block_rows: int) -> Iterator[pa.Table]:
+        """Give all rows in blocks of one size, which no boundary of a file or a row group shows in.
+
+        Parameters
+        ----------
+        columns : sequence of str or None
+            Those to read, as `blocks` takes them.
+        block_rows : int
+            That every block has, but for the last.
+        """
+        parts = self.parts(1)
+        yield from in_blocks(
+            (block for part in parts for block in self.blocks(part, columns, block_rows)), block_rows
+        )
 
     def with_rows_counted(self, n_rows: Sequence[int]) -> Source:
         """Give the table once the rows of its files have been counted.
@@ -283,7 +298,7 @@ def _parquet_blocks(
                 yield from (pa.Table.from_batches([batch]) for batch in batches)
 
 
-def _in_blocks(tables: Iterable[pa.Table], most_rows: int) -> Iterator[pa.Table]:
+def in_blocks(tables: Iterable[pa.Table], most_rows: int) -> Iterator[pa.Table]:
     """Cut and join tables to blocks of so many rows; the last may have fewer."""
     held: list[pa.Table] = []
     free = most_rows

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fado._messages import list_names, warn_user
 from fado.tabular import LabelPattern, Problem
 
-__all__ = ["are_made_up", "check_alignment", "target_pattern"]
+__all__ = ["are_made_up", "check_alignment", "is_same_pattern", "target_pattern"]
 
 
 def target_pattern(codes: npt.NDArray[np.int32]) -> str:
@@ -30,6 +30,20 @@ def target_pattern(codes: npt.NDArray[np.int32]) -> str:
     pattern = LabelPattern()
     pattern.add(by_appearance[codes])
     return pattern.hexdigest()
+
+
+def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool:
+    """Tell whether values were made with these labels in this order, as far as they tell.
+
+    Labels of another number are another target, which tells nothing about the rows. Given probabilities, some
+    of the rows, a continuous target and old files have no pattern to compare.
+    """
+    if provenance is None or provenance.target_pattern is None or pattern is None:
+        return True
+    note = provenance.variables.get("y")
+    if note is None or note.classes is None or n_labels != len(note.classes):
+        return True
+    return bool(pattern == provenance.target_pattern)
 
 
 def check_alignment(valuation: Any, problem: Problem) -> None:
@@ -76,19 +90,12 @@ def are_made_up(names: list[str]) -> bool:
 
 
 def _compare_labels(valuation: Any, problem: Problem) -> None:
-    """Warn of other labels.
-
-    Labels of another number are another target, which tells nothing about the rows. Given probabilities, some
-    of the rows, a continuous target and old files have no pattern to compare.
-    """
+    """Warn of other labels."""
     provenance = getattr(valuation, "provenance", None)
     if provenance is None or provenance.target_pattern is None:
         return
     codes, labels = problem.sources[0].encode()
-    note = provenance.variables.get("y")
-    if note is None or note.classes is None or len(labels) != len(note.classes):
-        return
-    if target_pattern(codes) != provenance.target_pattern:
+    if not is_same_pattern(provenance, target_pattern(codes), len(labels)):
         warn_user(
             "`valuation` was made with other labels `y`, or with the rows in another order: pass the "
             "valuation of these very rows."

@@ -31,6 +31,7 @@ def check_fields(
     fields: Mapping[str, Mapping[str, Numbers]],
     scales: Mapping[str, Scale],
     name_of: Callable[[str, str], str],
+    first: int = 0,
 ) -> None:
     """Refuse numbers that no valuator can have given, naming column, row and number.
 
@@ -42,6 +43,8 @@ def check_fields(
         Between which ends each variable's values lie.
     name_of : callable
         Gives what the column of a field and a variable is called.
+    first : int
+        Place of the first row, for messages.
 
     Examples
     --------
@@ -61,7 +64,7 @@ def check_fields(
                 row = int(np.argmax(wrong))
                 name = shorten(name_of(field, variable))
                 raise ValueError(
-                    f"column {name} holds {numbers[row]} in row {row} (the first is 0), but {rule}."
+                    f"column {name} holds {numbers[row]} in row {first + row} (the first is 0), but {rule}."
                 )
 
 

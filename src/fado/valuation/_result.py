@@ -119,7 +119,7 @@ class Valuation:
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """Mean probability that the fits gave to the row's own label; for numbers 1 - |error| / max."""
+        """Mean probability that the fits gave to the row's own label; for numbers ``1 - |error| / max``."""
         return self._frame("agreement")
 
     @property

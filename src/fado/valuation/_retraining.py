@@ -66,7 +66,7 @@ def retraining_check(
     judge : tuple of (X, y, sensitive_features)
         Rows to measure the models on, which none of them learns from.
     performance, fairness, max_fpr
-        The metrics, as in :class:`TreeInfluence`.
+        The metrics, as in :class:`~fado.TreeInfluence`.
     n_fits : int, default=60
         How many parts to remove, one at a time: in turn rows of one label and group, rows of a few leaves of
         a tree, and random rows.

@@ -22,12 +22,12 @@ from fado.valuation._plain import is_shallow, shorten
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
 from fado.valuation._scale import CLOSENESS, EFFECT, ENTROPY, Scale
-from fado.valuation._stored import StoredColumns, open_one, open_parts
+from fado.valuation._stored import Part, StoredColumns, open_one, open_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["METADATA_KEY", "About", "read", "read_lazily", "write"]
+__all__ = ["METADATA_KEY", "About", "open_values", "read", "read_lazily", "write"]
 
 ENDINGS = (".parquet", ".csv")
 FORMAT = 2
@@ -119,6 +119,17 @@ def read(path: str | os.PathLike[str]) -> Valuation:
 
 def read_lazily(path: str | os.PathLike[str]) -> Valuation:
     """Read a Parquet file or a directory of parts, whose columns come when they are asked for."""
+    parts, about = open_values(path)
+    names = about.column_names()
+    arrays: dict[str, Any] = {}
+    for field in about.fields:
+        columns = {variable: names[field, variable] for variable in about.variables}
+        arrays[field] = StoredColumns(parts, field, columns, about.scales)
+    return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
+
+
+def open_values(path: str | os.PathLike[str]) -> tuple[list[Part], About]:
+    """Open a Parquet file or a directory of parts: where its rows lie, and what it says of itself."""
     if Path(path).is_dir():
         parts, description = open_parts(path)
     else:
@@ -127,12 +138,7 @@ def read_lazily(path: str | os.PathLike[str]) -> Valuation:
         about = _described(description)
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is not a valuation that FADO saved: {error}") from error
-    names = about.column_names()
-    arrays: dict[str, Any] = {}
-    for field in about.fields:
-        columns = {variable: names[field, variable] for variable in about.variables}
-        arrays[field] = StoredColumns(parts, field, columns, about.scales)
-    return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
+    return parts, about
 
 
 def _arrays_of(table: pa.Table, about: About) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._manifests import Manifest
+from fado.tabular import TARGET
 from fado.valuation._fields import check_fields
 from fado.valuation._scale import Scale
 
-__all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts"]
+__all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts", "value_blocks"]
 
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
 _ROWS_AT_A_TIME = 1 << 17
-_BUFFER = 1 << 20  # bytes of a column that are read at once
+_PAGES = 1 << 16  # bytes of a column that are read at once
 
 
 @dataclass(frozen=True)
@@ -91,23 +93,19 @@ class StoredColumns(Mapping[str, npt.NDArray[Any]]):
         found = np.empty(self.n_rows, dtype=np.int32 if self._field == "counts" else np.float64)
         order = None if self._rows is None else np.argsort(self._rows, kind="stable")
         wanted = None if self._rows is None else self._rows[order]
-        first = 0
+        first = before = 0
         for part in self._parts:
-            for numbers in _numbers(part, name):
-                self._check(part, variable, name, numbers)
+            for batch in _batches(part, {variable: name}, _ROWS_AT_A_TIME):
+                _check(part, self._field, batch, self._scales, self._columns, first - before)
+                numbers = batch[variable]
                 if wanted is None or order is None:
                     found[first : first + len(numbers)] = numbers
                 else:
                     start, stop = np.searchsorted(wanted, [first, first + len(numbers)])
                     found[order[start:stop]] = numbers[wanted[start:stop] - first]
                 first += len(numbers)
+            before = first
         return found
-
-    def _check(self, part: Part, variable: str, name: str, numbers: npt.NDArray[Any]) -> None:
-        try:
-            check_fields({self._field: {variable: numbers}}, self._scales, lambda _, own: name)
-        except ValueError as error:
-            raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
 
 
 def open_parts(directory: str | os.PathLike[str]) -> tuple[list[Part], bytes | None]:
@@ -133,6 +131,82 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[Part], bytes | N
     for part in parts:
         _check_part(part)
     return parts, description
+
+
+def value_blocks(
+    parts: Sequence[Part], names: Mapping[str, str], scales: Mapping[str, Scale], block_rows: int
+) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
+    """Give the values of all rows by variable, in blocks of one size that no boundary of a part shows in.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The files, in the order of the rows.
+    names : mapping of str to str
+        Per variable, what its column of values is called in the files.
+    scales : mapping of str to Scale
+        Between which ends each variable's values lie.
+    block_rows : int
+        That every block has, but for the last.
+    """
+    held: list[dict[str, npt.NDArray[np.float64]]] = []
+    n_held = 0
+    for part in parts:
+        first = 0
+        for batch in _batches(part, names, block_rows):
+            _check(part, "values", batch, scales, names, first)
+            held.append(batch)
+            first += len(batch[TARGET])
+            n_held += len(batch[TARGET])
+            if n_held >= block_rows:
+                joined = _joined(held)
+                yield {name: own[:block_rows] for name, own in joined.items()}
+                held = [{name: own[block_rows:] for name, own in joined.items()}]
+                n_held -= block_rows
+    if n_held:
+        yield _joined(held)
+
+
+def _batches(
+    part: Part, names: Mapping[str, str], most_rows: int
+) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
+    """Give some columns of a part as numbers, some rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    with (
+        _reading(part),
+        pyarrow.parquet.ParquetFile(  # with its own buffer, it would hold all row groups before
+            part.path, page_checksum_verification=True, pre_buffer=False, buffer_size=_PAGES
+        ) as file,
+    ):
+        if file.metadata.num_rows != part.n_rows:
+            raise pa.ArrowException(f"{file.metadata.num_rows} rows")
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(most_rows, [group], list(names.values()), use_threads=False):
+                yield {
+                    variable: batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                    for variable, name in names.items()
+                }
+
+
+def _joined(blocks: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[np.float64]]:
+    return {name: np.concatenate([own[name] for own in blocks]) for name in blocks[0]}
+
+
+def _check(
+    part: Part,
+    field: str,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    scales: Mapping[str, Scale],
+    names: Mapping[str, str],
+    first: int = 0,
+) -> None:
+    """Refuse what no valuator can have given."""
+    try:
+        check_fields({field: arrays}, scales, lambda _, variable: names[variable], first)
+    except ValueError as error:
+        raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
 
 
 def open_one(path: str | os.PathLike[str], key: bytes) -> tuple[list[Part], bytes | None]:
@@ -162,20 +236,13 @@ def _check_part(part: Part) -> None:
         )
 
 
-def _numbers(part: Part, name: str) -> Iterator[npt.NDArray[Any]]:
-    """Read one column of a part, some rows at a time."""
+@contextmanager
+def _reading(part: Part) -> Iterator[None]:
     import pyarrow as pa
-    import pyarrow.parquet
 
     try:
-        with pyarrow.parquet.ParquetFile(
-            part.path, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER
-        ) as file:
-            if name not in file.schema_arrow.names or file.metadata.num_rows != part.n_rows:
-                raise pa.ArrowException(name)
-            for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=[name], use_threads=False):
-                yield batch.column(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except (pa.ArrowException, OSError) as error:
+        yield
+    except (pa.ArrowException, OSError, IndexError, KeyError) as error:
         raise ValueError(f"{str(part.path)!r} cannot be read: it is damaged, or of another valuation.") from (
             error
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fado.tabular import column_from, variable_from
-from fado.valuation.bulk._classes import Classes
+from fado.valuation.bulk._classes import Classes, Combinations
 
 LABELS = {
     "text": ["b", None, "a", "c", "a"],
@@ -36,3 +36,14 @@ def test_numbers_that_show_late_that_they_are_none():
 def test_too_many_classes_are_refused():
     with pytest.raises(ValueError, match=r"Variable 'town' has more than 10,000 classes: coarsen it"):
         Classes("town").add(column_from("town", [str(number) for number in range(10_001)]))
+
+
+@pytest.mark.parametrize("n_classes", [3, 1000])
+def test_combinations_have_one_number_each_in_every_block(n_classes):
+    rng = np.random.default_rng(0)
+    codes = [rng.integers(0, n_classes, 3000) for _ in range(3)]
+    joint = Combinations()
+    found = np.concatenate([joint.add([own[i : i + 500] for own in codes]) for i in range(0, 3000, 500)])
+    tuples = list(zip(*(own.tolist() for own in codes), strict=True))
+    assert [joint.seen[place] for place in found] == tuples
+    assert len(joint) == len(set(tuples))

@@ -104,23 +104,33 @@ def _writer(path: Path, about: About) -> Iterator[Any]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say why a file of values cannot be written; what was written before stays."""
+def writing(path: Path, what: str = "Values", left: str = "; what is done stays") -> Iterator[None]:
+    """Say why a file cannot be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or its directory.
+    what : str
+        What it is to hold.
+    left : str
+        The end of the sentence: what becomes of what was written before.
+    """
     try:
         yield
     except OSError as error:
         if error.errno is None:  # it has been said
             raise
-        raise _cannot_write(path, error) from error
+        raise _cannot_write(path, error, what, left) from error
 
 
-def _cannot_write(path: Path, error: OSError) -> OSError:
+def _cannot_write(path: Path, error: OSError, what: str, left: str) -> OSError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(path.parent).free
-        what = f"there is no space left for {str(path)!r} ({format_memory(free)} are free): make room"
+        why = f"there is no space left for {str(path)!r} ({format_memory(free)} are free): make room"
     else:
-        what = f"{str(path)!r} cannot be written ({error.strerror or error}): mend that"
-    return OSError(f"Values cannot be written: {what} and run again; what is done stays.")
+        why = f"{str(path)!r} cannot be written ({error.strerror or error}): mend that"
+    return OSError(f"{what} cannot be written: {why} and run again{left}.")
 
 
 def _schema(about: About) -> pa.Schema:

@@ -132,11 +132,24 @@ def check_place(out: Path) -> None:
         raise ValueError(f"The directory {str(out if out.is_dir() else out.parent)!r} is not writable.")
 
 
-def check_out(out: Path, source: Source, paths: Paths) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input.
+
+    Parameters
+    ----------
+    out : Path
+        The output.
+    source : Source
+        The table that is read.
+    paths : path-like or sequence of path-like
+        As the user named it.
+    beside : sequence of Path
+        What is read beside it: files, or directories whose files are.
+    """
     check_place(out)
     files = [file.path.resolve() for file in source.files]
-    if out.resolve() in files or out.resolve() in {path.parent for path in files}:
+    others = [path.resolve() for path in beside]
+    if out.resolve() in {*files, *others, *(path.parent for path in files)} or out.resolve().parent in others:
         raise ValueError(f"`out` is {str(out)!r}, which is read as well: name another.")
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     read = {Path(path).resolve() for path in given if Path(path).is_dir()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from fado.tabular import (
     source_columns,
 )
 
-__all__ = ["Attribute", "Roles", "read_roles"]
+__all__ = ["Attribute", "Roles", "name_roles", "read_roles"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,33 @@ def read_roles(
     >>> roles.features, roles.names, roles.excluded
     (('age', 'income'), ['y', 'age>=50'], {'age>=50': ('age',)})
     """
+    roles = name_roles(schema, target, protected, weight=weight)
+    others = [name for name in schema.names if name != target]
+    unseen = {*columns_named(others, _as_list(drop), "drop"), weight}
+    features = tuple(name for name in others if name not in unseen)
+    if not features:
+        raise ValueError("No column is left for models to see: drop fewer.")
+    by_hand = columns_named(features, _as_list(exclude), "exclude")
+    excluded = {
+        own.name: tuple(dict.fromkeys([*by_hand, *(name for name in own.sources if name in features)]))
+        for own in roles.attributes
+    }
+    empty = schema.empty_table()
+    for name in features:
+        column_from(name, empty.column(name))  # refuses what models have no use for
+    return replace(roles, features=features, excluded=excluded)
+
+
+def name_roles(
+    schema: pa.Schema, target: str, protected: str | Sequence[str], *, weight: str | None = None
+) -> Roles:
+    """Find out which columns are target, protected attributes and weights; of features, none.
+
+    Parameters
+    ----------
+    schema, target, protected, weight
+        As `read_roles` takes them.
+    """
     names = list(schema.names)
     for argument, name in (("target", target), ("weight", weight)):
         if name is not None and name not in names:
@@ -157,22 +184,8 @@ def read_roles(
             )
     if weight == target:
         raise ValueError(f"`weight` names {target!r}, the target: name another column.")
-    others = [name for name in names if name != target]
-    unseen = {*columns_named(others, _as_list(drop), "drop"), weight}
-    features = tuple(name for name in others if name not in unseen)
-    if not features:
-        raise ValueError("No column is left for models to see: drop fewer.")
-    attributes = _attributes(schema, _as_list(protected), target)
-    by_hand = columns_named(features, _as_list(exclude), "exclude")
-    excluded = {
-        own.name: tuple(dict.fromkeys([*by_hand, *(name for name in own.sources if name in features)]))
-        for own in attributes
-    }
-    roles = Roles(target, attributes, features, excluded, weight)
-    empty = schema.empty_table()
-    for name in features:
-        column_from(name, empty.column(name))  # refuses what models have no use for
-    roles.variables(empty)
+    roles = Roles(target, _attributes(schema, _as_list(protected), target), (), {}, weight)
+    roles.variables(schema.empty_table())  # refuses what cannot be a variable
     return roles
 
 

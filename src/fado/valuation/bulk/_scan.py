@@ -17,6 +17,7 @@ from fado.tabular import (
     Variable,
     row_hash,
 )
+from fado.valuation.bulk._classes import Combinations
 from fado.valuation.bulk._roles import Roles
 from fado.valuation.bulk._table_pass import TablePass
 
@@ -109,20 +110,12 @@ class _Strata:
     """The joint classes of all variables, and the rows of those that are rare."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[int, ...], int] = {}
+        self._joint = Combinations()
         self._counter = StrataCounter()
 
     def add(self, codes: list[npt.NDArray[np.int64]], rows: Rows) -> None:
         """See a block."""
-        joint = np.zeros(len(rows), dtype=np.int64)
-        for own in codes:
-            joint = joint * (int(own.max(initial=0)) + 1) + own
-            _, joint = np.unique(joint, return_inverse=True)
-        first = np.zeros(int(joint.max(initial=0)) + 1, dtype=np.int64)
-        first[joint[::-1]] = np.arange(len(rows))[::-1]
-        found = np.column_stack([own[first] for own in codes]).tolist()
-        places = np.array([self._places.setdefault(tuple(own), len(self._places)) for own in found])
-        self._counter.add(places[joint], rows)
+        self._counter.add(self._joint.add(codes), rows)
 
     def small(self, variables: tuple[Variable, ...]) -> tuple[Rows, Rows]:
         """Give the rows of small strata; what turned out to be a number has no part in them."""
@@ -134,7 +127,7 @@ class _Strata:
                 united.setdefault(
                     tuple(code for code, used in zip(own, are_classes, strict=True) if used), len(united)
                 )
-                for own in self._places
+                for own in self._joint.seen
             ],
             dtype=np.int64,
         )

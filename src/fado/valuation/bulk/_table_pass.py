@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from fado._messages import list_names
 from fado._progress import tracked
-from fado.tabular import TARGET, Column, LabelPattern, Source, SourcePart, Variable
+from fado.tabular import TARGET, LabelPattern, Source, SourcePart, Variable
+from fado.valuation.bulk._checks import check_comparisons, check_rows
 from fado.valuation.bulk._classes import Classes
 from fado.valuation.bulk._roles import Roles
 
@@ -70,7 +71,8 @@ class TablePass:
     def variables(self) -> tuple[Variable, ...]:
         """Give the target and the attributes with the classes of all rows; they must tell rows apart."""
         variables = tuple(own.variable() for own in self._seen)
-        _check_two_sides(variables, self._roles)
+        check_comparisons(variables[1:], self._roles)
+        _check_two_classes(variables)
         return variables
 
     def labels(self) -> list[tuple[Any, ...] | None]:
@@ -86,7 +88,7 @@ class TablePass:
 
     def _block(self, part: SourcePart, table: pa.Table) -> Block:
         columns = self._roles.variables(table)
-        _check(columns, self._roles.weights(table), str(part.file.path))
+        check_rows(columns[0], self._roles.weights(table), str(part.file.path))
         rows = np.arange(self.n_rows, self.n_rows + table.num_rows, dtype=np.int64)
         codes = [own.add(column) for own, column in zip(self._seen, columns, strict=True)]
         self._pattern.add(codes[0])
@@ -94,36 +96,10 @@ class TablePass:
         return Block(part, rows, table, codes)
 
 
-def _check(columns: list[Column], weights: npt.NDArray[np.float64] | None, where: str) -> None:
-    """Refuse a target that is missing or infinite, and weights that are none."""
-    target = columns[0]
-    if target.levels is None or target.data.null_count:
-        numbers = target.numbers()
-        missing = int(np.isnan(numbers).sum())
-        if missing:
-            raise ValueError(
-                f"The target is missing in {missing} or more rows of {where!r}: drop those rows or label "
-                "them first."
-            )
-        if np.isinf(numbers).any():
-            raise ValueError(f"The target contains infinity in {where!r}: drop or mend those rows first.")
-    if weights is not None and (not np.isfinite(weights).all() or (weights < 0).any()):
-        raise ValueError(f"`weight` must be finite and not negative in every row, and is not in {where!r}.")
-
-
-def _check_two_sides(variables: tuple[Variable, ...], roles: Roles) -> None:
+def _check_two_classes(variables: tuple[Variable, ...]) -> None:
     """Refuse variables that do not tell rows apart."""
-    for variable, attribute in zip(variables, (None, *roles.attributes), strict=True):
-        if variable.kind == "continuous":
-            continue
-        known = variable.classes[:-1] if variable.has_missing else variable.classes
-        if attribute is not None and not attribute.is_column and len(known) < 2:
-            where = "is missing in every row" if not known else f"is {str(known[0]).lower()} in every row"
-            raise ValueError(
-                f"`protected` {attribute.name!r} {where}: look at {list_names(list(attribute.sources))}, or "
-                "leave it out."
-            )
-        if len(variable.classes) < 2:
+    for variable in variables:
+        if variable.kind == "classes" and len(variable.classes) < 2:
             what = "The target" if variable.name == TARGET else f"Protected attribute {variable.name!r}"
             shown = list_names([repr(label) for label in variable.classes])
             raise ValueError(

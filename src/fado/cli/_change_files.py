@@ -1,0 +1,100 @@
+"""`fado sample` and `fado reweigh` of tables in files that need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fado.cli._before_after import print_changes
+from fado.cli._methods import DEFAULT_UTILITY, make_method, shown_settings
+from fado.cli._parts import is_beyond_memory, names_several
+from fado.cli._summary import print_settings
+from fado.interventions import Entry, FilesChange, reweigh_files, sample_files
+from fado.tabular import label_named, open_source
+from fado.utility import utility_class
+from fado.valuation.bulk import name_roles
+
+__all__ = ["change_files", "is_in_parts"]
+
+
+def is_in_parts(data: Path, out: Path, values: Path | None, memory: str | None, doing: str) -> bool:
+    """Tell whether a table is to be read part by part: as asked for, or as it must be."""
+    if names_several(data) or memory is not None:
+        return True
+    could_be = out.suffix.lower() != ".csv" and (values is None or values.suffix.lower() != ".csv")
+    return could_be and is_beyond_memory(data, doing)
+
+
+def change_files(
+    entry: Entry,
+    settings: Mapping[str, Any],
+    data: Path,
+    out: Path,
+    *,
+    target: str,
+    protected: Sequence[str],
+    values: Path | None,
+    alpha: float | None,
+    utility: str | None,
+    positive: str | None,
+    weight: str | None,
+    min_group_size: int | None,
+    memory: str | None,
+    seed: int,
+) -> FilesChange:
+    """Sample or reweigh, and print what became of the groups, and all settings.
+
+    Parameters
+    ----------
+    entry : Entry
+        The method.
+    settings : mapping
+        Its settings; None where an option was not given.
+    data, out : Path
+        What is read, and where to write.
+    target, protected, values, alpha, utility, positive, weight, min_group_size, memory, seed
+        The options by these names.
+    """
+    schema = open_source(data).schema
+    names = name_roles(schema, target, protected, weight=weight).names[1:]
+    label = None if positive is None else _label(schema.field(target).type, positive)
+    combined = None
+    if alpha is not None:
+        combined = utility_class(utility or DEFAULT_UTILITY)(alpha=alpha).over(names)
+    intervention = make_method(
+        entry, settings, utility=combined, positive=label, min_group_size=min_group_size, seed=seed
+    )
+    asked: dict[str, Any] = {
+        "target": target,
+        "protected": list(protected),
+        "out": out,
+        "values": values,
+        "intervention": intervention,
+        "weight": weight,
+        "memory": memory,
+        "progress": True,
+    }
+    if entry.kind.changes == "rows":
+        change = sample_files(data, **asked)
+    else:
+        change = reweigh_files(data, positive=label, **asked)
+    print_changes(names, change.groups, getattr(intervention, "min_group_size", 0))
+    print_settings(
+        shown_settings(entry, intervention, utility=utility, alpha=alpha, positive=change.positive, seed=seed)
+    )
+    return change
+
+
+def _label(kind: pa.DataType, text: str) -> Any:
+    """Give the label that a text stands for, in a column of this kind: before a row is read."""
+    if pa.types.is_boolean(kind):
+        return label_named([False, True], text, "--positive")
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"`--positive {text}` is not a label of the target, which holds numbers.") from None

@@ -1,0 +1,186 @@
+"""What an intervention did to a table in files: rows, rates and effective sizes, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.interventions.bulk._cells import Cells, Rows
+from fado.tabular import small_groups
+
+__all__ = ["ChangeSums", "FilesChange", "GroupChange"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """Rows of a group, before and after; sums, so that those of several can be added.
+
+    Parameters
+    ----------
+    title : str
+        The group's.
+    is_small : bool
+        Whether it was too small to be compared.
+    rows, rows_after : int
+        How many rows there are, and how many of them weigh anything.
+    weight, weight_after : float
+        What they weigh together.
+    squares, squares_after : float
+        The sum of the squares of their weights.
+    positives, positives_after : float or None
+        What the positives weigh; None where no label is positive.
+
+    Examples
+    --------
+    >>> women = GroupChange("f", False, 4, 2, 4.0, 2.0, 4.0, 2.0, 1.0, 1.0)
+    >>> women.positive_rate, women.positive_rate_after, women.effective_size_after
+    (0.25, 0.5, 2)
+    """
+
+    title: str
+    is_small: bool
+    rows: int
+    rows_after: int
+    weight: float
+    weight_after: float
+    squares: float
+    squares_after: float
+    positives: float | None = None
+    positives_after: float | None = None
+
+    @property
+    def positive_rate(self) -> float | None:
+        """The share of positives before; None where no label is positive, NaN where no row weighs."""
+        return _rate(self.positives, self.weight)
+
+    @property
+    def positive_rate_after(self) -> float | None:
+        """The share of positives after."""
+        return _rate(self.positives_after, self.weight_after)
+
+    @property
+    def effective_size(self) -> int:
+        """Kish's effective sample size before: as many equal weights would tell as much."""
+        return _effective_size(self.weight, self.squares)
+
+    @property
+    def effective_size_after(self) -> int:
+        """The same after."""
+        return _effective_size(self.weight_after, self.squares_after)
+
+    @classmethod
+    def joined(cls, title: str, changes: Sequence[GroupChange], *, is_small: bool = False) -> GroupChange:
+        """Give what became of several groups together."""
+        has_rates = all(own.positives is not None for own in changes)
+        return cls(
+            title,
+            is_small,
+            sum(own.rows for own in changes),
+            sum(own.rows_after for own in changes),
+            sum(own.weight for own in changes),
+            sum(own.weight_after for own in changes),
+            sum(own.squares for own in changes),
+            sum(own.squares_after for own in changes),
+            sum(own.positives or 0.0 for own in changes) if has_rates else None,
+            sum(own.positives_after or 0.0 for own in changes) if has_rates else None,
+        )
+
+
+@dataclass(frozen=True)
+class FilesChange:
+    """What an intervention did to a table in files.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        The protected attributes.
+    positive : label or None
+        The positive label; None where there is none.
+    groups : tuple of GroupChange
+        The largest first.
+    """
+
+    attributes: tuple[str, ...]
+    positive: Any
+    groups: tuple[GroupChange, ...]
+
+    @property
+    def all_rows(self) -> GroupChange:
+        """What became of all rows."""
+        return GroupChange.joined("all rows", self.groups)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there were."""
+        return self.all_rows.rows
+
+    @property
+    def n_rows_after(self) -> int:
+        """How many of them weigh anything after."""
+        return self.all_rows.rows_after
+
+
+class ChangeSums:
+    """Adds up what becomes of rows, group by group.
+
+    Parameters
+    ----------
+    cells : Cells
+        The groups.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+        n_groups = len(cells.names)
+        self._kept = np.zeros(n_groups)
+        self._sums = {time: np.zeros((3, n_groups)) for time in ("before", "after")}
+
+    def add(self, rows: Rows, factors: FloatArray) -> None:
+        """Add some rows, given what their weights are multiplied by."""
+        n_groups = len(self._cells.names)
+        self._kept += np.bincount(rows.groups, factors > 0, n_groups)
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        positive = rows.labels == (-1 if self._cells.positive is None else self._cells.positive)
+        for time, own in (("before", weights), ("after", weights * factors)):
+            for total, amounts in zip(self._sums[time], (own, own**2, own * positive), strict=True):
+                total += np.bincount(rows.groups, amounts, n_groups)
+
+    def finish(self, attributes: Sequence[str], min_group_size: int) -> FilesChange:
+        """Give what became of all rows."""
+        cells, sizes = self._cells, self._cells.sizes
+        small = small_groups(sizes, min_group_size)
+        before, after = self._sums["before"].T.tolist(), self._sums["after"].T.tolist()
+        has_rates = cells.positive is not None
+        groups = [
+            GroupChange(
+                cells.titles[group],
+                bool(small[group]),
+                int(sizes[group]),
+                int(self._kept[group]),
+                before[group][0],
+                after[group][0],
+                before[group][1],
+                after[group][1],
+                before[group][2] if has_rates else None,
+                after[group][2] if has_rates else None,
+            )
+            for group in np.argsort(-sizes, kind="stable").tolist()
+        ]
+        positive = None if cells.positive is None else cells.classes[cells.positive]
+        return FilesChange(tuple(attributes), positive, tuple(groups))
+
+
+def _rate(positives: float | None, weight: float) -> float | None:
+    if positives is None:
+        return None
+    return positives / weight if weight > 0 else float("nan")
+
+
+def _effective_size(weight: float, squares: float) -> int:
+    return round(weight**2 / squares) if squares > 0 else 0

@@ -1,0 +1,102 @@
+"""Values in files, read block by block beside the table that they are of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fado._messages import list_names
+from fado.valuation._alignment import is_same_pattern
+from fado.valuation._result import Valuation
+from fado.valuation._saved import open_values
+from fado.valuation._stored import value_blocks
+
+__all__ = ["StoredValues"]
+
+
+class StoredValues:
+    """The values of all rows, in a directory of parts or one Parquet file; no more than a block is held.
+
+    Parameters
+    ----------
+    path : path-like
+        As `value_files` wrote it.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or they are on another scale than [0, 1]: a utility divides those by their standard
+        deviation over all rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fado import Valuation
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Valuation.from_probabilities([0.5, 1.0, 0.0]).save(f"{folder}/v.parquet")
+    ...     stored = StoredValues(f"{folder}/v.parquet")
+    ...     [block["y"].tolist() for block in stored.blocks(2)]
+    [[1.0, 0.0], [0.0]]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise ValueError(f"`values` names {str(path)!r}, which does not exist.")
+        if self.path.is_file() and self.path.suffix.lower() != ".parquet":
+            raise ValueError(
+                f"`values` must be a directory, or a file that ends in .parquet, got {str(path)!r}."
+            )
+        self._parts, self._about = open_values(path)
+        signed = [name for name, scale in self._about.scales.items() if not scale.is_unit]
+        if signed:
+            raise ValueError(
+                f"The values of {signed[0]!r} in {str(path)!r} are on another scale than [0, 1], and a "
+                "utility divides them by their standard deviation: that needs all rows in memory."
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows have values."""
+        return sum(part.n_rows for part in self._parts)
+
+    def check(self, target: str, attributes: Sequence[str]) -> None:
+        """Refuse values of another target, or without some of the attributes."""
+        note = self._about.provenance.made_for
+        if note is not None and note.target != target:
+            raise ValueError(
+                f"The values in {str(self.path)!r} are of the target {note.target!r}, not of {target!r}: "
+                "name others, or value this target."
+            )
+        valued = self._about.variables[1:]
+        lacking = [name for name in attributes if name not in valued]
+        if lacking:
+            has = list_names([repr(name) for name in valued]) or "no protected attribute"
+            raise ValueError(
+                f"The values in {str(self.path)!r} are of {has}, and there are none of {lacking[0]!r}, which "
+                "`protected` asks for: value that attribute."
+            )
+
+    def check_pattern(self, pattern: str | None, n_labels: int) -> None:
+        """Refuse values that were made with other labels, or of rows in another order."""
+        if not is_same_pattern(self._about.provenance, pattern, n_labels):
+            raise ValueError(
+                f"The values in {str(self.path)!r} were made with other labels of the target, or with the "
+                "rows in another order: value this table."
+            )
+
+    def check_rows(self, n_rows: int) -> None:
+        """Refuse values of another number of rows."""
+        if n_rows != self.n_rows:
+            raise ValueError(
+                f"The values in {str(self.path)!r} are of {self.n_rows:,} rows, and the table has "
+                f"{n_rows:,}: value this table."
+            )
+
+    def blocks(self, block_rows: int) -> Iterator[Valuation]:
+        """Give the values of the rows, block by block."""
+        columns = self._about.column_names()
+        names = {variable: columns["values", variable] for variable in self._about.variables}
+        for arrays in value_blocks(self._parts, names, self._about.scales, block_rows):
+            yield Valuation(arrays, scales=self._about.scales)

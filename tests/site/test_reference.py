@@ -1,0 +1,50 @@
+"""The reference lists every public name, and no other."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import fado
+
+API = Path(__file__).parents[2] / "docs" / "api"
+INSIDE = {
+    "tabular",
+    "engine",
+    "reporting",
+    "cli",
+}  # for those who work on FADO; the last has a page of commands
+ROOT = Path(fado.__file__).parent
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name not in INSIDE)
+MODULES = ["fado", *(f"fado.{package}" for package in PACKAGES)]
+
+
+def listed(module):
+    """Names on the page of a module, each with the module that it is listed from."""
+    current = module
+    for line in (API / f"{module}.rst").read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"\.\. (?:current)?module:: (\S+)", line):
+            current = found[1]
+        elif found := re.match(r"\.\. py:data:: (\S+)", line):
+            yield module, found[1]
+        elif found := re.match(r"   ([A-Za-z_]\w*)$", line):
+            yield current, found[1]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_of_a_module_is_on_its_page_once(module):
+    names = [name for _, name in listed(module)]
+    assert sorted(names) == sorted(import_module(module).__all__)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_name_is_listed_from_the_shortest_place_that_has_it(module):
+    for place, name in listed(module):
+        shortest = "fado" if name in fado.__all__ else module
+        assert place == shortest, name
+
+
+def test_every_module_is_in_the_index():
+    index = (API / "index.rst").read_text(encoding="utf-8").split()
+    assert [module for module in MODULES if module not in index] == []
