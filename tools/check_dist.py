@@ -70,7 +70,9 @@ def check_sources(archive: Path) -> None:
     needed = {f"src/{name}" for name in files_below(ROOT / "src" / "fado")} | files_below(ROOT / "tests")
     lacking = sorted((needed | set(IN_SOURCES)) - names)
     check(not lacking, f"The source archive lacks {lacking[:3]}.")
-    strange = sorted(name for name in names if "__pycache__" in name or name.startswith((".venv", "demo")))
+    strange = sorted(
+        name for name in names if "__pycache__" in name or name.startswith((".venv", "demo", "docs/_build"))
+    )
     check(not strange, f"The source archive holds {strange[:3]}.")
 
 
