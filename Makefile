@@ -31,7 +31,7 @@ $(DOCS_READY): $(READY)
 
 docs: $(DOCS_READY)  ## the site, in docs/_build/html: a warning is an error, and what was built is looked at
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
-	$(BIN)/python -m pytest -q tests/site
+	SITE_IS_BUILT=1 $(BIN)/python -m pytest -q tests/site
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
