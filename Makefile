@@ -4,7 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format clean
+# The lowest versions that pyproject.toml allows; some have no wheels for Python 3.13.
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
+SMOKE := tests/test_compat.py tests/test_oldest.py
+
+.PHONY: demo test test-oldest smoke-oldest lint format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +23,18 @@ demo: $(READY)  ## the main job, on generated data
 test: $(READY) lint  ## linters, type checker, tests and doctests
 	$(BIN)/python -m pytest -n 2
 
+$(OLDEST)/.ready: pyproject.toml tests/oldest.txt
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python -m pip install --quiet --editable ".[all]" --group test --constraint tests/oldest.txt
+	touch $@
+
+test-oldest: $(OLDEST)/.ready  ## tests and doctests on the lowest versions
+	$(OLDEST)/bin/python -m pytest -n 2
+
+smoke-oldest: $(OLDEST)/.ready  ## those of them that tell most in two minutes
+	$(OLDEST)/bin/python -m pytest -n 2 $(SMOKE)
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,4 +45,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo dist build
+	rm -rf $(VENV) $(OLDEST) demo dist build
