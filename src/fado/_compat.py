@@ -12,9 +12,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     import numpy as np
+    import pandas as pd
     from sklearn.utils import Tags
 
-__all__ = ["OLD_NEWS", "generator_from", "get_tags", "hide_old_news", "is_classifier", "is_regressor"]
+__all__ = [
+    "OLD_NEWS",
+    "generator_from",
+    "get_tags",
+    "hide_old_news",
+    "is_classifier",
+    "is_regressor",
+    "with_texts",
+]
 
 # scikit-learn 1.6 says this of LightGBM before 4.6, also within a pipeline, and no user can mend it.
 # Goes with LightGBM 4.5.
@@ -59,3 +68,14 @@ def generator_from(seed: Any) -> np.random.Generator:
     if isinstance(seed, np.random.RandomState):
         return np.random.Generator(seed._bit_generator)
     return np.random.default_rng(seed)
+
+
+def with_texts(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Make columns texts, NaN where there is none. Before pandas 3 a text of NaN is "nan": they stay objects."""
+    import numpy as np
+    import pandas as pd
+
+    if int(pd.__version__.split(".")[0]) >= 3:
+        return frame.astype(dict.fromkeys(names, "str"))
+    missing = frame[names].isna()
+    return frame.assign(**{name: frame[name].astype(object).mask(missing[name], np.nan) for name in names})
