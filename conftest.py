@@ -19,7 +19,6 @@ REGISTRIES = {
 IGNORED = [
     f"ignore:{OLD_NEWS}:FutureWarning",
     "ignore:'force_all_finite' was renamed to 'ensure_all_finite':FutureWarning",  # LightGBM's own checks
-    "ignore:'click.* is deprecated:DeprecationWarning",  # typer before 0.26
 ]
 
 

@@ -3,12 +3,13 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from fado._compat import generator_from, get_tags, is_classifier, is_regressor
+from fado._compat import generator_from, get_tags, is_classifier, is_regressor, with_texts
 
 
 class OldTags(BaseEstimator):
@@ -60,3 +61,14 @@ def test_a_generator_from_anything_else_is_numpys():
     given = np.random.default_rng(3)
     assert generator_from(given) is given
     np.testing.assert_array_equal(generator_from([1, 2]).random(3), np.random.default_rng([1, 2]).random(3))
+
+
+def test_texts_may_be_missing():
+    frame = pd.DataFrame({"a": ["x", None, np.nan], "b": [None, None, None], "n": [1, 2, 3]})
+    texts = with_texts(frame, ["a", "b"])
+    assert texts["a"].isna().tolist() == [False, True, True]
+    assert texts["a"].dropna().tolist() == ["x"]
+    assert texts["a"].dtype == ("object" if pd.__version__.startswith("2.") else "str")
+    assert texts["b"].isna().all()
+    assert texts["n"].tolist() == [1, 2, 3]
+    assert [type(one) for one in texts["a"]] == [str, float, float]

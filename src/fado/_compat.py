@@ -71,7 +71,7 @@ def generator_from(seed: Any) -> np.random.Generator:
 
 
 def with_texts(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Make columns texts, NaN where there is none. Before pandas 3 a text of NaN is "nan": they stay objects."""
+    """Make columns texts, NaN where there is none; objects before pandas 3, which would write "nan"."""
     import numpy as np
     import pandas as pd
 

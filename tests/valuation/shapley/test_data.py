@@ -331,7 +331,7 @@ ONE_ROW_COUNTS = (
 )
 
 ONE_ROW_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
-if version("scikit-learn").startswith("1.6."):  # it weighs more rows
+if version("scikit-learn").startswith("1.6."):  # its other label is the rarer one
     ONE_ROW_CHECKS = []
 
 
