@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fado._compat import hide_old_news
 from fado._version import __version__
 
 TYPE_CHECKING = False  # as type checkers know it: `typing` takes longer to import than all the rest here
@@ -90,8 +89,6 @@ _HOMES = {
     "sample_files": "fado.interventions",
     "value_files": "fado.valuation",
 }
-
-hide_old_news()
 
 
 def __getattr__(name: str) -> Any:

@@ -6,11 +6,9 @@ The oldest versions stand in `pyproject.toml`; `make test-oldest` runs the tests
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # `import fado` stays quick, as `fado/__init__.py` says
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     import pandas as pd
     from sklearn.utils import Tags
@@ -19,7 +17,6 @@ __all__ = [
     "OLD_NEWS",
     "generator_from",
     "get_tags",
-    "hide_old_news",
     "is_classifier",
     "is_regressor",
     "with_texts",
@@ -28,11 +25,7 @@ __all__ = [
 # scikit-learn 1.6 says this of LightGBM before 4.6, also within a pipeline, and no user can mend it.
 # Goes with LightGBM 4.5.
 OLD_NEWS = "The LGBM.* or classes from which it inherits use `_get_tags` and `_more_tags`"
-
-
-def hide_old_news() -> None:
-    """Keep quiet what old versions say of each other."""
-    warnings.filterwarnings("ignore", message=OLD_NEWS, category=FutureWarning)
+warnings.filterwarnings("ignore", message=OLD_NEWS, category=FutureWarning)
 
 
 def get_tags(estimator: Any) -> Tags:
