@@ -6,7 +6,16 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs_ready
 SITE := docs/_build docs/auto_examples docs/api/generated docs/api/backreferences docs/api/_commands.rst
 
-.PHONY: demo test lint format docs dist clean
+# The lowest versions that pyproject.toml allows; some have no wheels for Python 3.13.
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
+SMOKE := README.md tests/test_compat.py tests/test_oldest.py tests/tabular/test_table.py \
+	tests/tabular/test_from_outside.py tests/tabular/test_files.py tests/metrics/test_evaluate.py \
+	tests/engine/test_lightgbm.py tests/valuation/entropy/test_valuators.py tests/valuation/bulk/test_value_files.py \
+	tests/valuation/test_saved.py tests/interventions/test_reweighing.py tests/interventions/bulk/test_sampling.py \
+	tests/aim/test_dialled.py tests/experiment/test_results.py tests/reporting tests/cli/test_value.py
+
+.PHONY: demo test test-oldest smoke-oldest lint format docs dist clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +28,18 @@ demo: $(READY)  ## the main job, on generated data
 
 test: $(READY) lint  ## linters, type checker, tests and doctests
 	$(BIN)/python -m pytest -n 2
+
+$(OLDEST)/.ready: pyproject.toml tests/oldest.txt
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python -m pip install --quiet --editable ".[all]" --group test --constraint tests/oldest.txt
+	touch $@
+
+test-oldest: $(OLDEST)/.ready  ## tests and doctests on the lowest versions
+	$(OLDEST)/bin/python -m pytest -n 2
+
+smoke-oldest: $(OLDEST)/.ready  ## those of them that tell most in two minutes
+	$(OLDEST)/bin/python -m pytest -n 2 $(SMOKE)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -45,4 +66,4 @@ dist: $(READY)  ## the wheel and the source archive, built, checked and tried in
 	$(BIN)/python tools/check_dist.py dist
 
 clean:
-	rm -rf $(VENV) demo dist build $(SITE)
+	rm -rf $(VENV) $(OLDEST) demo dist build $(SITE)

@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -352,13 +353,21 @@ def test_without_groups_the_estimator_is_trained_as_it_is(applicants):
     assert (model.sample_weight_ == 1).all()
 
 
+FAIL = {"check_classifiers_train": "a row is decided by the threshold of the budget, not by a half"}
+if version("scikit-learn").startswith("1.6."):  # faults of its checks, mended since
+    FAIL |= {
+        "check_positive_only_tag_during_fit": "it takes a fraction from whole numbers, in place",
+        "check_sample_weight_equivalence_on_dense_data": "the rows that it repeats have other labels",
+        "check_sample_weight_equivalence_on_sparse_data": "the rows that it repeats have other labels",
+        "check_methods_sample_order_invariance": "it has too few rows of a label to judge by",
+    }
+
+
 @pytest.mark.filterwarnings("ignore:There are no two groups:UserWarning")
 @pytest.mark.filterwarnings("ignore:Converting data to scipy sparse matrix:UserWarning")
 @parametrize_with_checks(
     [AimedEstimator(LogisticRegression(), n_jobs=1, random_state=0)],
-    expected_failed_checks=lambda _: {
-        "check_classifiers_train": "a row is decided by the threshold of the budget, not by a half",
-    },
+    expected_failed_checks=lambda _: FAIL,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

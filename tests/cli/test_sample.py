@@ -28,7 +28,7 @@ FRAME = pd.DataFrame(
     {
         "age": RNG.integers(18, 90, N),
         "sex": pd.Categorical(RNG.choice(["f", "m"], N)),
-        "when": pd.Timestamp("2020-01-01"),
+        "when": pd.Timestamp("2020-01-01").as_unit("ms"),  # Parquet knows no seconds
         "note": RNG.choice(["a", "b,c", 'd"e'], N),
     }
 )

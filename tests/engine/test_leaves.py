@@ -86,7 +86,7 @@ def test_rows_are_read_in_blocks(monkeypatch):
 
 def test_sparse_rows():
     rng = np.random.default_rng(0)
-    X = scipy.sparse.random_array((N, 30), density=0.1, rng=rng, format="csr")
+    X = scipy.sparse.csr_array(rng.random((N, 30)) * (rng.random((N, 30)) < 0.1))
     y = np.asarray(X[:, [0]].todense()).ravel() + 0.2 * rng.normal(size=N) > 0.1
     problem = read_problem(X, y)
     engine = LightGBMEngine(problem.table)

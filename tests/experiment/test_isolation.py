@@ -11,7 +11,6 @@ import threading
 import time
 from contextlib import redirect_stderr
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -108,7 +107,8 @@ def run_gone_wrong(table, store, monkeypatch, what, **options):
 
 
 def status_of(results):
-    return results.frame.set_index("intervention")[["status", "error"]].T.to_dict("list")
+    told = results.frame.set_index("intervention")[["status", "error"]]
+    return told.astype(object).where(told.notna(), None).T.to_dict("list")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_values_that_crash_or_hang_are_set_aside_and_what_needs_none_goes_on(odd
     results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, f"values {way}")
     told = "The process crashed or hung 3 times while these values were made; they were set aside."
     assert status_of(results) == {
-        "none": ["done", np.nan], "UAR": ["no training set", told], "odd": ["done", np.nan]
+        "none": ["done", None], "UAR": ["no training set", told], "odd": ["done", None]
     }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """The checks that scikit-learn and imbalanced-learn have for estimators and samplers of others."""
 
+from importlib.metadata import version
+
 import pytest
 from imblearn.utils.estimator_checks import estimator_checks_generator
 from lightgbm import LGBMClassifier
@@ -29,6 +31,13 @@ NUMBERS = InBagEntropy(n_jobs=1, random_state=0, kinds={"y": "continuous"})
 SAMPLERS = [RandomPrevalenceSampler(), UtilityAwarePrevalenceSampler()]
 
 
+def fails(estimator):
+    """What LightGBM before 4.6 does not pass, and nothing around it can."""
+    own = isinstance(getattr(estimator, "estimator", None), LGBMClassifier)
+    told = {"check_n_features_in_after_fitting": "LightGBM 4.5 has other words for it"}
+    return told if own and version("lightgbm").startswith("4.5.") else {}
+
+
 @parametrize_with_checks(
     [
         *SAMPLERS,
@@ -38,7 +47,8 @@ SAMPLERS = [RandomPrevalenceSampler(), UtilityAwarePrevalenceSampler()]
         ReweighedEstimator(LogisticRegression(), Reweigher()),
         ReweighedEstimator(LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1), Reweigher()),
         ReweighedEstimator(Ridge(), UtilityAwareReweigher(valuator=NUMBERS)),
-    ]
+    ],
+    expected_failed_checks=fails,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

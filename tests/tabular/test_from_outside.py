@@ -50,12 +50,18 @@ def check(X=COUNTS, y=Y, z=Z, scores=SCORES):
         assert judged(y, scores, z) == PLAIN[2]
 
 
+def matrix(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.matrix(values)
+
+
 TABLES = {
     "big-endian": COUNTS.astype(">i4"),
     "big-endian floats": COUNTS.astype(">f8"),
     "longdouble": COUNTS.astype(np.longdouble),
     "half": COUNTS.astype(np.float16),
-    "np.matrix": np.matrix(COUNTS),
+    "np.matrix": matrix(COUNTS),
     "masked": np.ma.masked_array(COUNTS),
     "lists": COUNTS.tolist(),
     "counts, csr": scipy.sparse.csr_matrix(COUNTS),
@@ -99,7 +105,7 @@ def test_targets_and_attributes(form):
 
 @pytest.mark.parametrize(
     "z",
-    [np.matrix(Z).T, pl.LazyFrame({"z": Z}), pd.DataFrame({"z": pd.Series(Z, dtype="Sparse[int]")})],
+    [matrix(Z).T, pl.LazyFrame({"z": Z}), pd.DataFrame({"z": pd.Series(Z, dtype="Sparse[int]")})],
     ids=["np.matrix", "polars lazy", "pandas sparse"],
 )
 def test_tables_of_attributes(z):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from fado._compat import get_tags
 from fado._messages import warn_user
 from fado._validation import check_choice, check_count, check_share
 from fado.aim._aiming import Aim

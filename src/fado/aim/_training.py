@@ -122,9 +122,10 @@ def _of_positive(scores: FloatArray) -> FloatArray:
 
 def check_estimator_fits(estimator: Any) -> None:
     """Refuse an estimator that takes no weights or gives no probabilities."""
-    from sklearn.base import is_classifier
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
+
+    from fado._compat import is_classifier
 
     name = type(estimator).__name__
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params") and is_classifier(estimator)):

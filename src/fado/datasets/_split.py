@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fado._messages import closest_names, list_names
@@ -70,7 +71,7 @@ def _part(frame: Any, column: str, values: list[Any], name: str) -> Any:
     rows = table[column].isin(values) if is_pandas else table[column].is_in(values)
     if not rows.any():
         raise ValueError(f"`{name}` must hold values of column {column!r}, got {values}, which no row has.")
-    return frame[rows] if is_pandas else table.filter(rows).to_native()
+    return frame.take(np.flatnonzero(rows)) if is_pandas else table.filter(rows).to_native()
 
 
 def _opened(frame: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fado._compat import generator_from
 from fado._messages import list_names
 from fado._validation import check_count
 from fado.metrics._budget import Budget, budget_of
@@ -250,7 +251,7 @@ def measure(
         threshold_given=given,
         error=(1 - confidence) / 2,
         n_draws=n_boot,
-        rng=np.random.default_rng(random_state),
+        rng=generator_from(random_state),
     )
     for name, (low, high) in bounds.items():
         metrics |= {f"{name}_low": low, f"{name}_high": high}

@@ -315,7 +315,8 @@ def _categories(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array, list[Any] | 
 def _encoded(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Give the positions of a column's entries among its distinct texts, and these."""
     text = data if pa.types.is_large_string(data.type) else data.cast(pa.large_string())
+    if not len(text):  # nothing to combine
+        return pa.array([], pa.int32()), pa.array([], text.type)
     encoded = text.dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], text.type).dictionary_encode()
+    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
     return encoded.indices, encoded.dictionary

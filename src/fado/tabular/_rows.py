@@ -21,7 +21,7 @@ def is_sparse(X: Any) -> bool:
 def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Give some rows of a table, a column or a list, as what it was passed as."""
     if hasattr(values, "iloc"):  # pandas, whose labels are not positions
-        return values.iloc[rows]
+        return values.take(rows)  # what `iloc` gives, pandas 2 takes for a view and warns of changes to it
     if is_sparse(values):
         return values.tocsr()[rows].asformat(values.format)
     if isinstance(values, pa.Table | pa.ChunkedArray | pa.Array):

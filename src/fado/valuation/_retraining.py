@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier
 
+from fado._compat import is_classifier
 from fado._messages import warn_user
 from fado._progress import tracked
 from fado._validation import check_count

@@ -64,7 +64,7 @@ def make_estimator(name: str, pipeline: tuple[str, ...] = (), place: str = "mode
     ValueError: `models.estimator` must be the place of a class, as 'sklearn.linear_model.LogisticRegression',
     of scikit-learn or LightGBM or XGBoost or CatBoost, got 'os.system'.
     """
-    from sklearn.base import is_classifier
+    from fado._compat import is_classifier
 
     estimator = _made(_class_at(name, f"{place}.estimator"), name, f"{place}.estimator")
     if not is_classifier(estimator) or not hasattr(type(estimator), "predict_proba"):
@@ -111,7 +111,7 @@ def describe_object(estimator: Any) -> str:
     >>> describe_object(LogisticRegression(C=2.0)).split()[:2]
     ['object', 'sklearn.linear_model._logistic.LogisticRegression']
     """
-    from sklearn.base import is_classifier
+    from fado._compat import is_classifier
 
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(f"`estimator` must be a scikit-learn estimator, got {shown(estimator)}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fado._compat import with_texts
 from fado.experiment.config import Config, ratio_name
 from fado.experiment.search import Outcome, Trial
 from fado.interventions import intervention_entries
@@ -58,10 +59,11 @@ def frame_of(outcomes: Sequence[Outcome], config: Config) -> pd.DataFrame:
     parameters = dict.fromkeys(name for trial in trials for name in trial.parameters)
     measured = measured_columns(config)
     columns = ["intervention", *kinds, "model", *parameters, "training_rows", *measured, "status", "error"]
-    texts = dict.fromkeys(["intervention", "status", "error"], "str")
+    texts = ["intervention", "status", "error", *(name for name, kind in kinds.items() if kind == "str")]
+    others = {name: kind for name, kind in kinds.items() if kind != "str"}
     numbers = dict.fromkeys(measured, "float64")
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.astype(texts | kinds | numbers | {"training_rows": "Int64"}).copy()  # in one piece again
+    frame = with_texts(pd.DataFrame(rows, columns=columns), texts)
+    return frame.astype(others | numbers | {"training_rows": "Int64"}).copy()  # in one piece again
 
 
 def _setting_kinds(trials: Sequence[Trial]) -> dict[str, str]:

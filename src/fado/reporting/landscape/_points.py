@@ -113,7 +113,7 @@ def _told_once(told: Sequence[Any]) -> tuple[list[int], list[Any]]:
 
 def _settings_text(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """Say the settings of every row in a few words."""
-    return [_words(row) for row in frame[list(names)].to_dict("records")]
+    return [_words(row) for row in frame[list(names)].to_dict("records")] if names else [""] * len(frame)
 
 
 def _models_text(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier, is_regressor
 
+from fado._compat import is_classifier, is_regressor
 from fado.engine import Engine, LightGBMEngine, Scorer, SklearnEngine, Task, Watch, detach
 from fado.execution import (
     Executor,

@@ -256,7 +256,7 @@ def executor_for(engine: Engine, workers: int) -> Executor:
 
 def check_estimator(estimator: Any) -> None:
     """Refuse what is no unfitted classifier that gives probabilities."""
-    from sklearn.base import is_classifier
+    from fado._compat import is_classifier
 
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise TypeError(f"`estimator` must be an unfitted scikit-learn classifier, got {estimator!r}.")

@@ -1,0 +1,74 @@
+"""All that older versions of the libraries ask for, in one place; each piece says when it can go.
+
+The oldest versions stand in `pyproject.toml`; `make test-oldest` runs the tests on them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from sklearn.utils import Tags
+
+__all__ = [
+    "OLD_NEWS",
+    "generator_from",
+    "get_tags",
+    "is_classifier",
+    "is_regressor",
+    "with_texts",
+]
+
+# scikit-learn 1.6 says this of LightGBM before 4.6, also within a pipeline, and no user can mend it.
+# Goes with LightGBM 4.5.
+OLD_NEWS = "The LGBM.* or classes from which it inherits use `_get_tags` and `_more_tags`"
+warnings.filterwarnings("ignore", message=OLD_NEWS, category=FutureWarning)
+
+
+def get_tags(estimator: Any) -> Tags:
+    """Give an estimator's tags; of LightGBM before 4.6 those that it means. Goes with LightGBM 4.5."""
+    import sklearn.utils
+
+    if not any(_has_old_tags(kind) for kind in type(estimator).__mro__):
+        return sklearn.utils.get_tags(estimator)
+    tags = estimator.__sklearn_tags__()  # scikit-learn's own, which know nothing of LightGBM
+    tags.input_tags.allow_nan = tags.input_tags.sparse = True
+    return tags
+
+
+def is_classifier(estimator: Any) -> bool:
+    """Tell whether an estimator learns classes. Goes with LightGBM 4.5."""
+    return get_tags(estimator).estimator_type == "classifier"
+
+
+def is_regressor(estimator: Any) -> bool:
+    """Tell whether an estimator learns numbers. Goes with LightGBM 4.5."""
+    return get_tags(estimator).estimator_type == "regressor"
+
+
+def _has_old_tags(kind: type) -> bool:
+    own = vars(kind)
+    return kind.__module__.startswith("lightgbm.") and "_more_tags" in own and "__sklearn_tags__" not in own
+
+
+def generator_from(seed: Any) -> np.random.Generator:
+    """Give `numpy.random.default_rng(seed)`, which takes a RandomState from numpy 2.2 on."""
+    import numpy as np
+
+    if isinstance(seed, np.random.RandomState):
+        return np.random.Generator(seed._bit_generator)
+    return np.random.default_rng(seed)
+
+
+def with_texts(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Make columns texts, NaN where there is none; objects before pandas 3, which would write "nan"."""
+    import numpy as np
+    import pandas as pd
+
+    if int(pd.__version__.split(".")[0]) >= 3:
+        return frame.astype(dict.fromkeys(names, "str"))
+    missing = frame[names].isna()
+    return frame.assign(**{name: frame[name].astype(object).mask(missing[name], np.nan) for name in names})
