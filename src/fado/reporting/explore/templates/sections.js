@@ -35,7 +35,7 @@ function labelShares(bias) {
 }
 
 // Which groups are left out of comparisons, and all groups with their rows; of a sample also their rows in all files.
-function groupList(sentence, groups, outcome) {
+function groupList(sentence, groups = [], outcome) {  // of one attribute, the slider lists none again
   const inAll = groups.some((g) => known(g.in_all)), rates = groups.some((g) => known(g.rate_in_all));
   if (!sentence && !inAll) return [];
   return [sentence ? el("p", { class: "note" }, name(sentence)) : null,
