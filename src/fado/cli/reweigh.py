@@ -49,6 +49,14 @@ def reweigh(
     """Weigh every row by its utility, and as far as is wanted for equal rates, or as a method says."""
     entry = method_named(method, "weights")
     check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
+    named: dict[str, Any] = {"positive": positive, "weight": weight}
+    how: dict[str, Any] = {
+        "values": values,
+        "alpha": alpha,
+        "utility": utility,
+        "min_group_size": min_group_size,
+        "seed": seed,
+    }
     hint = "" if weight is None else f"; train a model with these times {weight!r}"
     if is_in_parts(data, out, values, memory, "Reweighing"):
         change = change_files(
@@ -58,29 +66,15 @@ def reweigh(
             out,
             target=target,
             protected=protected,
-            values=values,
-            alpha=alpha,
-            utility=utility,
-            positive=positive,
-            weight=weight,
-            min_group_size=min_group_size,
             memory=memory,
-            seed=seed,
+            **named,
+            **how,
         )
         print(f"Weights of {change.n_rows:,} rows written to {out}{hint}")
         return
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
-    done = apply_method(
-        entry,
-        inputs,
-        settings,
-        values=values,
-        alpha=alpha,
-        utility=utility,
-        min_group_size=min_group_size,
-        seed=seed,
-    )
+    inputs = read_inputs(data, target, protected, **named)
+    done = apply_method(entry, inputs, settings, **how)
     chosen = done.chosen
     factors = np.zeros(inputs.n_rows)
     factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights

@@ -49,6 +49,14 @@ def sample(
     """Match the groups' positive rates by dropping the negatives of least utility, or as a method says."""
     entry = method_named(method, "rows")
     check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
+    named: dict[str, Any] = {"positive": positive, "weight": weight}
+    how: dict[str, Any] = {
+        "values": values,
+        "alpha": alpha,
+        "utility": utility,
+        "min_group_size": min_group_size,
+        "seed": seed,
+    }
     if is_in_parts(data, out, values, memory, "Sampling"):
         change = change_files(
             entry,
@@ -57,29 +65,15 @@ def sample(
             out,
             target=target,
             protected=protected,
-            values=values,
-            alpha=alpha,
-            utility=utility,
-            positive=positive,
-            weight=weight,
-            min_group_size=min_group_size,
             memory=memory,
-            seed=seed,
+            **named,
+            **how,
         )
         print(f"{change.n_rows_after:,} of {change.n_rows:,} rows written to {out}")
         return
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
-    done = apply_method(
-        entry,
-        inputs,
-        settings,
-        values=values,
-        alpha=alpha,
-        utility=utility,
-        min_group_size=min_group_size,
-        seed=seed,
-    )
+    inputs = read_inputs(data, target, protected, **named)
+    done = apply_method(entry, inputs, settings, **how)
     kept = done.chosen.rows
     write_table(take_rows(inputs.table, kept), out)
     factors = np.isin(np.arange(inputs.n_rows), kept).astype(np.float64)
