@@ -52,6 +52,7 @@ def no_fits_here(monkeypatch):
         raise AssertionError("a model was fitted in this process")
 
     monkeypatch.setattr(lightgbm.Booster, "update", refuse)
+    monkeypatch.setattr(LogisticRegression, "fit", refuse)
 
 
 @pytest.fixture(scope="module")
