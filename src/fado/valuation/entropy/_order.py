@@ -1,4 +1,4 @@
-"""Which fit begins next: one of the variable whose fits take longest, so that no worker waits in the end."""
+"""Which fit begins next: one of the slowest variable, so that workers wait less in the end."""
 
 from __future__ import annotations
 
