@@ -222,6 +222,29 @@ def report(name, frames):
         print(f"rank correlation of this ratio with the training set's ratio of positive rates: {moved:.2f}")
 
 
+def overview(tables):
+    """Print what each intervention has at the line, and how much its frontier covers, all tables in one."""
+    names = next(iter(tables.values()))[0]["intervention"].unique()
+    for title in ("The highest TPR at a ratio of 0.8: TPR, ratio (splits, if not all)", "Hypervolume"):
+        print(f"\n{title}\n\n| | | {' | '.join(names)} |")
+        print("|---" * (len(names) + 2) + "|")
+        for table, frames in tables.items():
+            for ratio, shown_ratio in RATIOS.items():
+                cells = [cell(frames, name, ratio, title == "Hypervolume") for name in names]
+                print(f"| {table} | {shown_ratio} | {' | '.join(cells)} |")
+
+
+def cell(frames, intervention, ratio, volume):
+    fair, _, volumes = zip(*(chosen(frame, intervention, ratio) for frame in frames), strict=True)
+    if volume:
+        return f"{np.mean(volumes):.3f}"
+    fair = pd.concat(fair)
+    if not len(fair):
+        return "never"
+    count = "" if len(fair) == len(frames) else f" ({len(fair)})"
+    return f"{fair['test_tpr'].mean():.3f}, {fair[f'test_{ratio}'].mean():.2f}{count}"
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -238,10 +261,12 @@ def main():
     if not arguments.data:
         parser.error("--data is needed: this is about real data")
     warnings.simplefilter("ignore")
+    tables = {}
     for name in arguments.names:
         start = time.perf_counter()
         X, y, z = real_table(arguments.data, name, arguments.rows)
         frames = [landscape(X, y, z, seed, arguments) for seed in range(arguments.splits)]
+        tables[name] = frames
         report(name, frames)
         print(
             f"\n{name}: {sum(map(len, frames)):,} models in {time.perf_counter() - start:.0f} s", flush=True
@@ -250,6 +275,7 @@ def main():
             pd.concat(frames, keys=range(len(frames)), names=["split"]).to_parquet(
                 arguments.keep / f"{name}.parquet"
             )
+    overview(tables)
 
 
 if __name__ == "__main__":
