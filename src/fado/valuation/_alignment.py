@@ -47,21 +47,26 @@ def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool
 
 
 def check_alignment(valuation: Any, problem: Problem) -> None:
-    """Refuse a valuation of other attributes or of another number of rows; warn if its labels were others.
+    """Refuse a valuation that does not fit a problem; warn if it was made with other labels.
 
     Parameters
     ----------
     valuation : Valuation
-        Or anything that has its `protected`.
+        The values, or any other object with the property `protected`.
     problem : Problem
-        What the values are used for.
+        The rows that the values are used for, as `fado.tabular.read_problem` gives them.
 
     Raises
     ------
     ValueError
-        If there are no values of an attribute that is asked for. Names are compared only where both sides
-        have them: attributes that came without are called "z", or "z0", "z1", ...; if the valuation has no
-        attributes, or none are asked for, there is nothing to compare.
+        If the valuation has another number of rows, or no values for a protected attribute of the problem.
+        Attributes are compared by name, and only if both sides were given names. (Attributes without names
+        are called "z", or "z0", "z1", ....) If either side has no attributes, nothing is compared.
+
+    Warns
+    -----
+    UserWarning
+        If the labels of the target, or the order of the rows, were others.
     """
     _check_names(list(valuation.protected), [variable.name for variable in problem.protected])
     n_rows = len(valuation) if hasattr(valuation, "__len__") else problem.n_rows

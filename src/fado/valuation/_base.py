@@ -17,10 +17,11 @@ __all__ = ["BaseValuator", "read_judge", "seed_from"]
 
 
 class BaseValuator(BaseEstimator, metaclass=ABCMeta):
-    """Base of the valuators: a subclass gives a value to every row of a problem that has been read.
+    """Base class of the valuators; a subclass defines the method ``_value``.
 
-    What it draws is seeded by its parameter `random_state`. Wherever a valuator is asked for, any other
-    object with `fit` and `valuation_` will do as well.
+    `fit` reads its arguments into a `Problem`, turns the parameter `random_state` into a seed, and calls
+    ``_value(problem, judge, seed)``, which returns a `Valuation`. Where a valuator is expected, any other
+    object with `fit` and `valuation_` works as well.
 
     Attributes
     ----------
@@ -29,7 +30,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     seed_ : int
         The seed; as `random_state` it gives the same values again.
     sends_fits : bool
-        Whether its fits go to the cluster that `fado.execution.on_cluster` names.
+        Class attribute: whether its fits run on the cluster that `fado.execution.on_cluster` sets. False
+        unless a subclass says otherwise.
 
     Examples
     --------
@@ -80,12 +82,13 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes. Without any, the target alone is valued.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the models' fits, such as survey weights.
+            How much each row counts in the models' fits, such as survey weights.
         groups : array-like of shape (n_rows,), optional
-            Which rows belong together, as a person's or a month's: they are in or out of a bag together.
+            Which rows belong together, such as those of one person or one month. A bag holds or leaves out
+            all of them together.
         judge : tuple of (X, y, sensitive_features), optional
-            Rows to measure effects on. Valuators that measure none take and ignore it, so that one can stand
-            for the other.
+            Held-out rows to measure effects on. Valuators that measure no effects, such as the entropies,
+            accept and ignore it, so that valuators can be exchanged.
 
         Returns
         -------
@@ -98,10 +101,21 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         return self.fit_problem(problem, None if judge is None else read_judge(judge))
 
     def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Self:
-        """Value every row of a problem that has been read.
+        """Value every row of a `Problem`: a table that has been read already.
 
-        All is done on a copy, whose state this valuator takes over at the end: a fit that fails or is
-        interrupted leaves everything as it was.
+        A fit that fails or is interrupted leaves this valuator as it was.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows to value, as `fado.tabular.read_problem` gives them.
+        judge : Problem, optional
+            Held-out rows to measure effects on, as `read_judge` gives them.
+
+        Returns
+        -------
+        self
+            With `valuation_` and `seed_`.
         """
         problem = problem.with_kinds(getattr(self, "kinds", None))
         fitted = copy.copy(self)
@@ -128,7 +142,19 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 
 
 def seed_from(random_state: Any) -> int:
-    """Turn a `random_state` into one whole number that can be written down."""
+    """Turn a `random_state` into one whole number that can be stored.
+
+    Parameters
+    ----------
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+        A whole number is given back as it is. From a generator one number is drawn; None draws it from
+        numpy's global generator.
+
+    Raises
+    ------
+    ValueError
+        If it is a negative number, or none of these.
+    """
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
         if random_state < 0:
             raise ValueError(f"`random_state` must not be negative, got {random_state}.")
@@ -147,7 +173,18 @@ def seed_from(random_state: Any) -> int:
 
 
 def read_judge(judge: Any) -> Problem:
-    """Read the rows that effects are measured on."""
+    """Read the held-out rows that effects are measured on.
+
+    Parameters
+    ----------
+    judge : tuple of (X, y, sensitive_features)
+        The rows, as a valuator's `fit` takes them.
+
+    Raises
+    ------
+    ValueError
+        If it is not a tuple of three, or the rows are not valid.
+    """
     if not isinstance(judge, tuple | list) or len(judge) != 3:
         raise ValueError("`judge` must be a tuple of three, (X, y, sensitive_features).")
     X, y, sensitive_features = judge

@@ -13,7 +13,15 @@ __all__ = ["Provenance", "SplitGains", "TargetNote", "VariableNote"]
 
 @dataclass(frozen=True)
 class VariableNote:
-    """What a variable was taken for: its kind, and its classes if they were told."""
+    """How a variable was treated.
+
+    Parameters
+    ----------
+    kind : str
+        ``"classes"`` or ``"continuous"``.
+    classes : tuple, optional
+        Its classes, if they are known.
+    """
 
     kind: str
     classes: tuple[Any, ...] | None = None
@@ -21,7 +29,15 @@ class VariableNote:
 
 @dataclass(frozen=True)
 class SplitGains:
-    """Each variable's shares of the models' split gains: per feature column and, last, of the target."""
+    """What the models gained by splitting on each column, per variable.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The names of the features.
+    shares : mapping of str to tuple of float
+        Per variable, the share of each feature in the gain of all splits and, last, the share of the target.
+    """
 
     columns: tuple[str, ...]
     shares: Mapping[str, tuple[float, ...]]
@@ -29,7 +45,15 @@ class SplitGains:
 
 @dataclass(frozen=True)
 class TargetNote:
-    """The target that values in a file were made for: its column's name, and a digest of its labels."""
+    """The target that values in a file were made for.
+
+    Parameters
+    ----------
+    target : str
+        The name of its column.
+    digest : str
+        A digest of its labels.
+    """
 
     target: str
     digest: str
@@ -42,28 +66,29 @@ class Provenance:
     Parameters
     ----------
     algorithm : str
-        "out-of-bag", "in-bag", "probabilities", "given", or what another valuator calls itself; ", new rows"
-        follows where the rows are others than those that the models learnt from.
+        Such as "out-of-bag", "in-bag", "influence", "probabilities" or "given". If the models did not learn
+        from these rows, ", new rows" follows.
     settings : mapping
-        The valuator's settings that decide a value, such as ``n_bags``: plain data by name.
+        The settings of the valuator that affect values, such as ``n_bags``: plain data by name.
     seed : int, optional
-        As `random_state` it gives the same values again.
-    estimators : tuple of str
+        The seed; as `random_state` it gives the same values again.
+    estimators : tuple of str, optional
         The models, as they print.
     variables : mapping of str to VariableNote
-        What each variable was taken for.
+        How each variable was treated.
     excluded_columns : mapping of str to tuple of str, optional
-        Per protected attribute, the features kept from its models.
+        Per protected attribute, the features that were hidden from its models.
     versions : mapping of str to str
-        The libraries that decide a value.
-    largest_error : mapping of str to float
-        Of continuous variables, in their own units: it turns agreement back into errors.
+        The versions of the libraries that affect values.
+    largest_error : mapping of str to float, optional
+        For each continuous variable, the largest mean error of a row, in the variable's own unit. A row's
+        mean error is ``(1 - agreement) * largest_error``.
     split_gains : SplitGains, optional
-        What the models split on.
+        What the models gained by splitting on each column.
     trees, learning_rates : mapping, optional
-        Per variable, what the default models came to.
+        Per variable, how many trees the default models had, and their learning rate.
     target_pattern : str, optional
-        A digest of which rows share a label of the target.
+        A digest of which rows share a label of the target, by which a mismatch of rows is noticed.
     made_for : TargetNote, optional
         Which target the values in a file were made for.
     """
@@ -83,7 +108,7 @@ class Provenance:
     made_for: TargetNote | None = None
 
     def kind_of(self, variable: str) -> str:
-        """Give the kind of a variable; empty if it is not known."""
+        """Give the kind of a variable, "classes" or "continuous"; empty if it is not known."""
         note = self.variables.get(variable)
         return "" if note is None else note.kind
 
@@ -115,12 +140,12 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, content: Any) -> Provenance:
-        """Read what `to_dict` gave; what it does not know of are settings.
+        """Read what `to_dict` gave; entries with other names become settings.
 
         Raises
         ------
         ValueError
-            If an entry is not what it must be; the message names it.
+            If an entry has the wrong form; the message names it.
         """
         entries = Entries(content)
         variables, excluded = entries.mapping("variables"), entries.mapping("excluded_columns")

@@ -16,23 +16,30 @@ _CLASSES = ClassRegistry("valuator")
 
 
 def register_valuator(name: str) -> Callable[[Class], Class]:
-    """Give a valuator the name by which configurations and commands know it.
+    """Register a valuator class, as a decorator, under the name that configurations and commands use.
 
     Parameters
     ----------
     name : str
-        A word that no other valuator has.
+        A name that no other valuator has; otherwise the decorator raises a ValueError.
     """
     return _CLASSES.register(name)
 
 
 def valuator_names() -> tuple[str, ...]:
-    """List the valuators, in the order in which they were registered."""
+    """List the names of the valuators, in the order in which they were registered."""
     return _CLASSES.names()
 
 
 def make_valuator(name: str, **settings: Any) -> Any:
-    """Make a valuator with those of some settings that it takes.
+    """Make a valuator by its name, with those of the settings that it takes; others are ignored.
+
+    Parameters
+    ----------
+    name : str
+        One of `valuator_names`; anything else raises a ValueError.
+    **settings
+        Parameters of the valuator.
 
     Examples
     --------

@@ -33,20 +33,29 @@ class Valuation:
     """One value per row and variable, with what is known of its precision.
 
     Valuators make it; `from_probabilities` makes one from a model's own scores, `from_values` from values of
-    any other origin, `load` reads a saved one.
+    any other origin, `load` reads a saved one. ``valuation["y"]`` gives the values of one variable as an
+    array, ``valuation[rows]`` the valuation of some rows.
 
     Parameters
     ----------
     values : mapping of str to ndarray
         One array per variable: ``"y"`` first, then the protected attributes.
     standard_error, counts, agreement, epistemic : mapping of str to ndarray, optional
-        The same, as far as it is known.
+        Further numbers per row in the same form, as far as they are known; see the properties of these names.
     scales : mapping of str to Scale, optional
-        What each variable's values mean, and their ends; entropies if nothing is said.
+        What each variable's values mean, and between which bounds they lie. Variables without a scale are
+        taken for entropies, in [0, 1].
     provenance : Provenance, optional
         How the values came about.
     index : pandas.Index, optional
         The rows' labels, if the table had any.
+
+    Attributes
+    ----------
+    scales : dict of str to Scale
+        The scale of each variable's values.
+    provenance : Provenance
+        How the values came about.
 
     Examples
     --------
@@ -89,7 +98,7 @@ class Valuation:
 
     @property
     def fields(self) -> list[str]:
-        """What is known: ``"values"``, then as many of the other fields as there are."""
+        """The fields that are known: ``"values"``, then those of the others that there are."""
         return list(self._arrays)
 
     @property
@@ -109,26 +118,38 @@ class Valuation:
 
     @property
     def standard_error(self) -> pd.DataFrame:
-        """Standard error of each value over the fits that scored the row; NaN below two fits."""
+        """Standard error of each value over the fits that it comes from; NaN below two fits."""
         return self._frame("standard_error")
 
     @property
     def counts(self) -> pd.DataFrame:
-        """How many fits scored each row; 0 where that is not known."""
+        """How many fits, or contributions of `DataShapley`, each value comes from; 0 if that is not known."""
         return self._frame("counts")
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """Mean probability that the fits gave to the row's own label; for numbers ``1 - |error| / max``."""
+        """Mean probability that the fits gave to the row's own label; NaN if not known.
+
+        If it is low, the label may be wrong. For a continuous variable it is ``1 - error / max(error)``, with
+        the mean error of the row's predictions.
+        """
         return self._frame("agreement")
 
     @property
     def epistemic(self) -> pd.DataFrame:
-        """Of new rows, the part of the entropy that comes of models that disagree; NaN where not known."""
+        """The part of the entropy in which models disagree; known for new rows only, else NaN."""
         return self._frame("epistemic")
 
     def field(self, name: str, variable: str) -> npt.NDArray[Any]:
-        """Give one field of one variable as an array; NaN, or 0 fits, where it is not known."""
+        """Give one field of one variable as an array; NaN, or 0 counts, if it is not known.
+
+        Parameters
+        ----------
+        name : {"values", "standard_error", "counts", "agreement", "epistemic"}
+            The field.
+        variable : str
+            ``"y"`` or a protected attribute.
+        """
         if name in self._arrays:
             return self._arrays[name][variable]
         return np.zeros(len(self), dtype=np.int32) if name == "counts" else np.full(len(self), np.nan)
@@ -156,12 +177,13 @@ class Valuation:
     def take(self, rows: Any) -> Valuation:
         """Give the valuation of some rows; ``valuation[rows]`` is the same.
 
-        scikit-learn's cross-validation does so with a valuation that is passed to `fit`.
+        scikit-learn's cross-validation cuts a valuation that is passed to `fit` to the rows of a fold in this
+        way.
 
         Parameters
         ----------
         rows : array of int or bool, or slice
-            The rows' positions, in the order that is wanted.
+            The rows' positions, in the order that is wanted, or a mask over all rows.
         """
         rows = _places(rows, len(self))
         fields: dict[str, Any] = {
@@ -178,13 +200,21 @@ class Valuation:
         )
 
     def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
-        """Give the valuation with the labels of its rows, and a digest of their targets."""
+        """Give a copy with other row labels and another digest of the target.
+
+        Parameters
+        ----------
+        index : pandas.Index or None
+            The rows' labels.
+        target_pattern : str or None
+            The digest, as in `Provenance`.
+        """
         changed = self.with_provenance(target_pattern=target_pattern)
         changed._index = index
         return changed
 
     def with_provenance(self, **changes: Any) -> Valuation:
-        """Give the valuation with some entries of its provenance changed."""
+        """Give a copy with some entries of its `Provenance`, given by their names, changed."""
         return Valuation(
             **self._arrays,
             scales=self.scales,
@@ -218,9 +248,14 @@ class Valuation:
     def summary(self) -> pd.DataFrame:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement.
 
-        Of new rows, the mean epistemic part of the entropies follows.
+        The summary of new rows also has the mean epistemic part of the entropies.
 
-        Numbers have three decimals; those of values without ends, such as effects, three digits that count.
+        Values in [0, 1] are rounded to three decimals, others, such as effects, to three significant digits.
+
+        Returns
+        -------
+        DataFrame
+            One row per variable.
         """
         import pandas as pd
 
@@ -247,20 +282,26 @@ class Valuation:
     def from_probabilities(
         cls, p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike] | None = None
     ) -> Valuation:
-        """Value rows by the scores of models that the user has already.
+        """Value rows by the predicted probabilities of models that you have already.
 
         Parameters
         ----------
         p_y : array-like of shape (n,) or (n, K)
-            Predicted probability of the target's positive class, or of all K classes. Scores for rows that
-            the model was not trained on make the better values.
+            Predicted probability of the target's positive class, or of all K classes. Predictions for rows
+            that the model was not trained on give better values.
         p_z : mapping of str to array-like, optional
             The same for every protected attribute.
 
         Returns
         -------
         Valuation
-            Without standard errors and agreement, which one set of scores cannot tell.
+            Entropies in [0, 1]. One set of predictions gives no standard errors and no agreement.
+
+        Raises
+        ------
+        ValueError
+            If numbers lie outside [0, 1] or are missing, probabilities of K classes do not sum to 1, or the
+            arrays differ in length.
         """
         given = {"y": p_y, **(p_z or {})}
         if p_z and "y" in p_z:
@@ -284,16 +325,18 @@ class Valuation:
 
     @classmethod
     def from_values(cls, values: Any, *, scales: Mapping[str, Scale] | None = None) -> Valuation:
-        """Take values that were made elsewhere, of either sign; higher must mean worth more.
+        """Make a valuation from values that were computed elsewhere.
+
+        Values may be negative. A higher value must mean that the row is worth more.
 
         Parameters
         ----------
         values : mapping of str to array-like, or table with such columns
-            The values for ``"y"``, and for every protected attribute by its name; NaN where a row has none. A
-            pandas Series' index is kept.
+            The values for ``"y"``, which must be there, and for every protected attribute by its name; NaN
+            where a row has none. The index of a pandas table or Series is kept.
         scales : mapping of str to Scale, optional
-            What they mean, and their ends. A column without one is taken for effects: signed, 0 is neutral,
-            without ends; a utility divides such values by their standard deviation.
+            What they mean, and between which bounds they lie. A column without one is taken for effects:
+            signed, without bounds, 0 is neutral. A utility divides such values by their standard deviation.
 
         Returns
         -------
@@ -334,16 +377,19 @@ class Valuation:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the valuation to a file that appears whole or not at all.
 
+        Row labels are not saved.
+
         Parameters
         ----------
         path : path-like
-            Ends in ``.parquet``, which keeps all that is known of how the values came about, or in ``.csv``,
-            which keeps the numbers alone.
+            A name that ends in ``.parquet``, which also keeps scales and provenance, or in ``.csv``, which
+            keeps the numbers only.
 
         Raises
         ------
         ValueError
-            If a value is not on its scale, or another number is none that its field may hold.
+            If the name has another ending, a value is not on its scale, another field holds a number that it
+            must not hold, or a CSV file would be read as other values.
         """
         from fado.valuation._saved import write
 
@@ -353,21 +399,23 @@ class Valuation:
     def load(cls, path: str | os.PathLike[str]) -> Valuation:
         """Read a valuation that `save` or `fado.value_files` wrote.
 
-        Nothing that the file says is believed unseen: values lie on the scale that it declares, counts are
-        whole, and its description holds what it must.
+        The content is checked: values must lie on the scale that the file declares, counts must be whole
+        numbers, and the description must be complete. A CSV file has no description: its values are taken
+        for effects if there are no other fields, and for entropies if there are.
 
         Parameters
         ----------
         path : path-like
-            The Parquet or CSV file; or the directory of values in parts, whose columns are read when they are
-            first asked for.
+            The Parquet or CSV file, or the directory of values in parts. The columns of a directory are read
+            when they are first used.
 
         Raises
         ------
+        FileNotFoundError
+            If there is no such file.
         ValueError
-            If the file is none, is damaged, or holds what no valuation does; the message names the file and
-            the column, row and number, or the entry of the description. Also if a directory's values are not
-            finished.
+            If the file is not a valuation, is damaged, or holds a number that a valuation must not hold; the
+            message names the file and the place. Also if the values in a directory are not finished.
         """
         from fado.valuation._saved import read
 

@@ -71,13 +71,13 @@ def retraining_check(
         How many parts to remove, one at a time: in turn rows of one label and group, rows of a few leaves of
         a tree, and random rows.
     parts : list of masks or of arrays of positions, optional
-        Which rows to remove instead.
+        The parts to remove, instead of `n_fits` parts that are drawn.
     n_repeats : int, default=1
         How often to train again for each part. One retraining is noisy: a few rows fewer can give other trees
-        and shift a ratio by a point. With more, each repeat leaves out another random twentieth of the rows,
-        the same for all parts, and changes are averaged.
+        and shift a ratio by 0.01. With more repeats, each also leaves out another random 5 % of the rows, the
+        same for all parts, and changes are averaged.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row counts in the fits; values are per unit of it.
+        How much each row counts in the fits. Values are taken as effects per unit of weight.
     random_state : int, RandomState or None, default=None
         Seed of the parts, and of an estimator that has none of its own.
     n_jobs : int, optional
@@ -88,12 +88,14 @@ def retraining_check(
     Returns
     -------
     DataFrame
-        One row per column of values. ``correlation`` is the rank correlation of what the values foretell,
-        minus the sum over the removed rows, with how the metric changed; ``low`` and ``high`` are its 95 %
-        interval. ``slope`` is how much the metric changed per unit foretold: 1 is right in size as well.
-        ``directed`` is the rank correlation with the change of the ratio of the same two groups in the same
-        order: near 1, a ratio falls again once its groups have changed places, which no sum foretells.
-        ``n_parts`` counts the parts for which the metric is defined.
+        One row per column of values. ``correlation`` is the rank correlation between the predicted change of
+        the metric (minus the sum of the removed rows' values) and the measured change; ``low`` and ``high``
+        are its 95 % interval. ``slope`` is the measured change per unit of predicted change: at 1 the size is
+        right as well. ``directed`` is the rank correlation with the change of a ratio that keeps its two
+        groups in the same order, and so may rise above 1. Look at it where the ratio is near 1: there the
+        ratio falls again once the two groups change places, which no sum of values can predict. ``n_parts``
+        counts the parts for which the metric is defined. If there are fewer than five, or nothing changed,
+        ``correlation``, ``slope``, ``low`` and ``high`` are NaN, with a warning.
 
     Examples
     --------
@@ -155,17 +157,18 @@ def removal_effects(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Remove parts of the rows, train again, and give what was foretold and what happened, part by part.
+    """Remove parts of the rows, train again, and give the predicted and the measured change of each part.
 
     Parameters are those of :func:`retraining_check`.
 
     Returns
     -------
     DataFrame
-        One row per part and column of values: ``part``, ``kind``, ``rows`` (how many were removed),
-        ``column``, ``predicted`` (minus the sum of the removed rows' values), ``metric`` (after removal),
-        ``actual`` (how the metric changed) and ``directed``: the same, but for a ratio with the groups in the
-        order that they have for the model of all rows, so that it may rise above 1.
+        One row per part and column of values: ``part`` (its number), ``kind`` ("cell", "leaves", "random" or
+        "given"), ``rows`` (how many were removed), ``column``, ``predicted`` (minus the sum of the removed
+        rows' values), ``metric`` (after removal), ``actual`` (how the metric changed) and ``directed`` (the
+        same, but a ratio keeps its two groups in the order that they have for the model of all rows, and so
+        may rise above 1).
     """
     import pandas as pd
 
@@ -212,7 +215,18 @@ def _changes(figures: list[float], n_repeats: int) -> tuple[npt.NDArray[np.float
 
 
 def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
-    """Compare what values foretell with what happened, column by column: see `retraining_check`."""
+    """Compare predicted with measured changes, for each column of values.
+
+    Parameters
+    ----------
+    effects : DataFrame
+        What `removal_effects` gave.
+
+    Returns
+    -------
+    DataFrame
+        As `retraining_check` returns it.
+    """
     import pandas as pd
 
     compared = {}

@@ -118,7 +118,18 @@ def read(path: str | os.PathLike[str]) -> Valuation:
 
 
 def read_lazily(path: str | os.PathLike[str]) -> Valuation:
-    """Read a Parquet file or a directory of parts, whose columns come when they are asked for."""
+    """Read a valuation from a Parquet file or a directory of parts; its columns are read when first used.
+
+    Parameters
+    ----------
+    path : path-like
+        What `fado.value_files` or `Valuation.save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is no valuation, or is damaged.
+    """
     parts, about = open_values(path)
     names = about.column_names()
     arrays: dict[str, Any] = {}

@@ -20,9 +20,9 @@ class Scale:
     meaning : str
         What a value says, in a few words.
     low, high : float or None
-        The ends; None where there is none.
+        The lowest and the highest value that is possible; None, the default, if there is no bound.
     neutral : float or None
-        The value of a row that neither helps nor harms; None where there is no such point.
+        The value of a row that neither helps nor harms, by default 0; None if there is no such value.
     """
 
     meaning: str
@@ -32,7 +32,7 @@ class Scale:
 
     @property
     def is_unit(self) -> bool:
-        """Whether values lie in [0, 1], so that they can be combined as they are."""
+        """Whether the bounds are 0 and 1, so that values can be combined without rescaling."""
         return (self.low, self.high) == (0.0, 1.0)
 
     @property
@@ -41,12 +41,12 @@ class Scale:
         return self.low is None or self.low < 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain data that JSON can hold."""
+        """Give the scale as plain data that JSON can hold."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> Scale:
-        """Read what `to_dict` gave, refusing anything else."""
+        """Read what `to_dict` gave; anything else raises a ValueError."""
         if not isinstance(content, Mapping) or not isinstance(content.get("meaning"), str):
             raise ValueError(f"A scale must be a mapping with a `meaning`, got {shorten(content)}.")
         ends = {name: content.get(name) for name in ("low", "high", "neutral")}

@@ -42,29 +42,29 @@ class FilesPlan:
     rows : int or None
         How many rows; None while those of a CSV file have not been counted.
     about_rows : int
-        The same, or an estimate by the sizes of the files.
+        The same or, if `rows` is None, an estimate from the sizes of the files.
     columns : int
         How many columns models see.
     variables : int
-        The target and the protected attributes.
+        How many variables are valued: the target and the protected attributes.
     n_bags, tiles : int
         How many bags there are, and how many of them leave out each row.
     train_rows : int
         How many rows a bag learns from, at most.
     is_asked : bool
-        Whether the user asked for so many; otherwise a learning curve decides, up to these.
+        Whether the caller set `train_rows`; if not, a learning curve decides, up to this number.
     parts : int
         How many parts the values are written in.
     part_rows, block_rows : int
-        How many rows a part has, and how many are scored at once, at most.
+        The most rows of a part, and the most rows that are scored at once.
     workers : int
         How many threads work.
     memory : int
         The bound, in bytes.
     peak_bytes : int
-        What is needed at most, about, beside what Python and its libraries take.
+        About how much memory is needed at most, in bytes, on top of what Python and its libraries take.
     seconds : float
-        How long it takes, about.
+        About how long it takes, in seconds.
     """
 
     n_files: int

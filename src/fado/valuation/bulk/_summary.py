@@ -31,11 +31,11 @@ class GroupLine:
     n_rows : int
         How many rows it has.
     share : float
-        Of all rows, by weight if there is one.
+        Its share of all rows, by weight if rows have weights.
     positive : float or None
-        Its share of positive labels; None where no label is.
+        Its positive rate, by weight if rows have weights; None if the target has no positive label.
     mean_y, mean_z : float
-        Its mean values for the target and for the attribute.
+        The mean values of its rows for the target and for the attribute, without weights.
     """
 
     title: str

@@ -71,45 +71,49 @@ def value_files(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Valuation:
-    """Value every row of a table in files by how unsure models are of it that were trained on other rows.
+    """Value every row of a table in files by how unsure models trained on other rows are of it.
 
-    The table is read twice, block by block. Models learn from a sample that fits into memory, as
-    `OutOfBagEntropy`'s default models do; each bag leaves out a fold of all rows, and every row is scored by
-    the models of the bags that leave it out. Values are written part by part. A run that was ended in any way
-    goes on where it was when it is called again, to the same values.
+    The table is read twice, block by block. The models are the default models of `OutOfBagEntropy`, and learn
+    from a sample that fits into memory. Each bag leaves out a fold of all rows, and every row is scored by
+    the models of the bags that leave it out. Values are written part by part. If a run is ended in any way,
+    call it again with the same arguments: it goes on where it was, and gives the same values.
 
     Parameters
     ----------
     paths : path-like, sequence of path-like, or dask DataFrame
-        A Parquet or CSV file, several, a directory, or a pattern as a shell has it. Rows stand in the order
-        of the sorted paths; names that begin with ``_`` or ``.`` are not data. A dask DataFrame is written to
-        Parquet files in `out` first, partition by partition, which are removed in the end.
+        A Parquet or CSV file, several, a directory, or a shell pattern such as ``"loans-*.parquet"``. Rows
+        are in the order of the sorted paths; files whose names begin with ``_`` or ``.`` are ignored. A dask
+        DataFrame is first written to Parquet files in `out`, partition by partition; these are removed in the
+        end.
     target : str
         The column to be predicted.
     protected : str or sequence of str
-        The protected attributes: columns, or comparisons such as ``"age>=50"``. The columns that one is read
-        from are kept from its models.
+        The protected attributes: columns, or comparisons such as ``"age>=50"``. The columns that an attribute
+        is read from are hidden from its models.
     out : path-like
-        A directory, which is made if need be, for the values in parts; or a file that ends in ``.parquet``.
+        A directory for the values in parts, which is made if it does not exist, or a file that ends in
+        ``.parquet``.
     memory : str or int, optional
-        A bound such as ``"4GB"``, or bytes; three quarters of what is free if not given. It decides nothing
-        but how many rows models may learn from at most, where `train_rows` does not say.
+        The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
+        of what is free. It affects values only by how many rows models can learn from, and only if
+        `train_rows` is not given.
     client : dask.distributed.Client, optional
-        Of a cluster whose workers see the same files, `out` too: they fit the models, and score and write
-        the parts.
+        The client of a cluster whose workers can read the files and write to `out`. They fit the models, and
+        score and write the parts.
     train_rows : int, optional
-        How many rows each bag learns from. Without it, a learning curve on the first bag decides: the rows
-        are doubled until that gains less than 0.005 of rank agreement, or memory is full.
+        How many rows the models of a bag learn from. Without it, a learning curve on the first bag decides:
+        the number is doubled until doubling raises the rank correlation of values by less than 0.005, or
+        memory is full.
     n_bags : int, default=10
         How many bags; a multiple of ``1 / unseen_fraction``.
     unseen_fraction : float, default=0.2
-        Which share of the rows each bag leaves out; 1 over a whole number.
+        The share of the rows that each bag leaves out; ``1 / unseen_fraction`` must be a whole number.
     drop : sequence of str
-        Columns, or patterns of their names, that no model may see.
+        Columns, or patterns such as ``"id_*"``, that no model may see.
     exclude : sequence of str
-        Columns, or patterns of their names, that no model of a protected attribute may see.
+        Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
     weight : str, optional
-        The column of what each row counts in the fits; no model sees it.
+        The column that says how much each row counts in the fits; no model sees it.
     random_state : int, default=0
         Seed of the sample, the bags and the fits.
     n_jobs : int, optional
@@ -120,14 +124,13 @@ def value_files(
     Returns
     -------
     Valuation
-        A column is read when it is first asked for. Its `metadata` says how many rows models
-        learnt from, and the rank agreement that the learning curve estimated.
+        The values, in the order of the rows. A column is read when it is first used. `metadata` says how many
+        rows models learnt from, and the rank correlation that the learning curve found.
 
     Raises
     ------
     ValueError
-        If a file or a setting is not what it must be, `memory` is too small, or `out` holds a run that asked
-        for something else.
+        If a file or a setting is not valid, `memory` is too small, or `out` holds a run with other arguments.
 
     Examples
     --------
@@ -214,17 +217,22 @@ def plan_files(
     weight: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:
-    """Say what `value_files` would do: rows, training rows, parts, memory and time.
+    """Say what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
 
     Parameters
     ----------
     paths, target, protected, memory, train_rows, n_bags, unseen_fraction, drop, exclude, weight, n_jobs
-        As `value_files` takes them.
+        As `value_files` takes them, but no dask DataFrame.
 
     Returns
     -------
     FilesPlan
-        It prints as a few lines.
+        ``print`` shows it as a few lines.
+
+    Raises
+    ------
+    ValueError
+        If a file or a setting is not valid, or `memory` is too small.
     """
     if is_dask_frame(paths):
         raise ValueError(
@@ -238,19 +246,19 @@ def plan_files(
 
 
 def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[str, list[GroupLine]]:
-    """Give the groups of every protected attribute of classes, without reading a row.
+    """Summarise the groups of every protected attribute of classes, without reading the rows.
 
     Parameters
     ----------
     path : path-like
         The directory, or the file, that `value_files` wrote.
     positive : label, optional
-        The target's positive label; None is the larger of two.
+        The target's positive label; None means the larger of two.
 
     Returns
     -------
     dict of str to list of GroupLine
-        Per attribute, its groups, the largest first.
+        Per attribute, its groups, the largest first. Attributes with more than 100 groups are left out.
     """
     final = Path(path)
     files = [final / entry["file"] for entry in DONE.open(final)["parts"]] if final.is_dir() else [final]

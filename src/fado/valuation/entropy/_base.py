@@ -72,21 +72,28 @@ class EntropyValuator(BaseValuator):
         return _valuation(variables, learnt.moments, provenance)
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
-        """Value rows that were not there when the models learnt; `keep_models` must have been set.
+        """Value new rows with the models that were kept; needs ``keep_models=True``.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
             The features of the new rows, as `ValuationModels.value` takes them.
         y : array-like of shape (n_rows,), optional
-            Their labels, if they are known.
+            Their labels, if they are known, for the models of protected attributes that see the target.
+            Without labels these models use the predicted probabilities of the labels.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Their protected attributes, if they are known: they serve `agreement` alone.
+            Their protected attributes, if they are known. They are used for `agreement` and change no value.
 
         Returns
         -------
         Valuation
-            Of the new rows, with the epistemic part of the entropies.
+            The values of the new rows, with the epistemic part of the entropies: the part in which models
+            disagree. It is NaN if there is only one model.
+
+        Raises
+        ------
+        ValueError
+            If no models were kept, a column is missing, or `y` holds a label that no model has learnt.
         """
         check_is_fitted(self, "valuation_")
         models: ValuationModels | None = getattr(self, "models_", None)

@@ -22,25 +22,27 @@ _FIFTH = 0.2
 
 @register_valuator("inbag")
 class InBagEntropy(EntropyValuator):
-    """Value every row by how unsure models are of it that were trained on all rows.
+    """Value every row by how unsure models trained on all rows are of it.
 
-    One fit per estimator and variable: several times faster than `OutOfBagEntropy`, and blind to what a
-    model has merely memorised.
+    It takes one fit per estimator and variable, and so is several times faster than `OutOfBagEntropy`. But
+    its models score rows that they have seen: if a model has only memorised a row, it is sure of it, and the
+    row's value is too low.
 
     Parameters
     ----------
     estimators : estimator or list of estimators, optional
         Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None stands for small LightGBM models.
+        None means small LightGBM models.
     z_sees_target : bool, default=True
         Whether the models of protected attributes see the target beside the features.
     z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to keep from the models of all, or of single, protected attributes; ``"age_*"`` stands for
-        all whose names begin so. Features that alone determine an attribute are found and kept from its
-        models in any case, with a warning; of those that do so together a warning tells.
+        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping).
+        ``"age_*"`` means all columns whose names begin with ``age_``. A feature that alone determines an
+        attribute is always hidden from its models, with a warning. If only several features together
+        determine it, they are not hidden, but a warning is given.
     kinds : mapping of variable to {"classes", "continuous"}, optional
-        What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
-        classes up to 20 distinct values.
+        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
+        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
     random_state : int, RandomState or None, default=None
         Seed of estimators that have none of their own.
     n_jobs : int, optional
@@ -48,18 +50,18 @@ class InBagEntropy(EntropyValuator):
     progress : bool, default=False
         Whether to show a progress bar.
     keep_models : bool, default=False
-        Whether to keep the models, without their rows: `value` then values rows that were not there.
+        Whether to keep the trained models, without the training rows. `value` needs them for new rows.
 
     Attributes
     ----------
     valuation_ : Valuation
         The values.
     excluded_columns_ : dict
-        Per protected attribute, the features kept from its models.
+        Per protected attribute, the features that were hidden from its models.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
     models_ : ValuationModels
-        The models, with `keep_models`.
+        The models; only with ``keep_models=True``.
 
     Examples
     --------

@@ -44,17 +44,17 @@ NEW_ROWS = ", new rows"
 class ValuationModels:
     """The models of the target and of protected attributes, without the rows that they learnt from.
 
-    A valuator with `keep_models` leaves them as `models_`; `save` writes them, and
+    An entropy valuator with ``keep_models=True`` has them as `models_`; `save` writes them, and
     `fado.valuation.load_models` reads them.
 
     Parameters
     ----------
     kept : tuple of VariableModels
-        Per variable, the target first.
+        The models of each variable, those of the target first.
     n_rows : int
         How many rows the valuator was given.
     target_digest : str
-        Of the target of those rows.
+        A digest of the target of those rows, as `digest_of_target` gives it.
     provenance : Provenance
         How the models came about.
 
@@ -93,7 +93,7 @@ class ValuationModels:
         return f"ValuationModels({counts}, of {self.n_rows:,} rows)"
 
     def classes(self, variable: str) -> tuple[Any, ...]:
-        """Give the labels of a variable in the order of its probabilities; none for numbers."""
+        """Give the labels of a variable in the order of its probabilities; empty if it is continuous."""
         return self._of(variable).variable.classes
 
     def value(
@@ -105,21 +105,22 @@ class ValuationModels:
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> Valuation:
-        """Value rows that were not there: every model scores every row.
+        """Value new rows: every model scores every row.
 
-        A row's value is the mean entropy over the models. Without labels, models that saw the target are
-        averaged over the target that the models of the same bag predict.
+        A row's value is the mean entropy over the models. Without `y`, a model that sees the target predicts
+        at every label, and its predictions are averaged by the probabilities that the target's models of the
+        same bag give to these labels.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Columns are found by name, in any order, and those that no model has seen do not
-            matter; where either table has no names, they are found by position. Categories that were not
-            there are missing entries.
+            The features. Columns are found by name, in any order; columns that no model has seen are ignored.
+            If either table has no names, they are found by position. Categories that no model has seen count
+            as missing.
         y : array-like of shape (n_rows,), optional
-            The target: models that saw it see these labels.
+            The target's labels, if they are known, for the models that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Protected attributes, all or some: they serve `agreement` alone.
+            Protected attributes, all or some. They are used for `agreement` and change no value.
         n_jobs : int, optional
             How many threads score rows; None uses every core. It never changes a value.
         progress : bool, default=False
@@ -128,14 +129,14 @@ class ValuationModels:
         Returns
         -------
         Valuation
-            `counts` are the numbers of models; `agreement` is that of variables whose labels are given;
-            `epistemic` is the entropy of the mean prediction minus the mean entropy: what more rows to learn
-            from could change. Numbers have none.
+            `counts` are the numbers of models. `agreement` is known for variables whose labels are given.
+            `epistemic` is the entropy of the mean prediction minus the mean entropy: the part that more rows
+            to learn from could take away. It is NaN for a continuous variable, and if there is one model.
 
         Raises
         ------
         ValueError
-            If a column that a model has seen is not there, or a label of `y` is one that none has learnt.
+            If a column that a model has seen is missing, or `y` holds a label that no model has learnt.
         """
         table = _table_of(X)
         labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept])
@@ -167,16 +168,21 @@ class ValuationModels:
         X : Table, or whatever `value` takes
             The features.
         variable : str
-            ``"y"`` or a protected attribute, of classes.
+            ``"y"`` or a protected attribute; it must have classes.
         y : array-like of shape (n_rows,), optional
-            The target's labels, if they are known.
+            The target's labels, if they are known, for the models that see the target.
         n_jobs : int, optional
-            How many threads score rows.
+            How many threads score rows; None uses every core.
 
         Returns
         -------
         ndarray of shape (n_rows, K)
             One column per class, in the order of `classes`.
+
+        Raises
+        ------
+        ValueError
+            If there are no models of the variable, or it is continuous.
         """
         own = self._of(variable)
         if own.variable.kind != "classes":
@@ -193,7 +199,14 @@ class ValuationModels:
         Parameters
         ----------
         directory : path-like
-            A new one, an empty one, or one that holds such models and nothing else, which is replaced.
+            A new directory, an empty one, or one that an earlier `save` wrote, which is replaced.
+
+        Raises
+        ------
+        FileExistsError
+            If the directory holds anything else.
+        ValueError
+            If an estimator is of a class that cannot be saved.
         """
         from fado.valuation.entropy._saved_models import write
 
@@ -239,7 +252,7 @@ def keep_models(
 
 
 def digest_of_target(target: Variable) -> str:
-    """Digest the target of some rows, in their order: by it the rows are known again."""
+    """Give a digest of a target in the order of its rows, by which the same rows are recognised."""
     if target.kind == "classes":
         return target_pattern(target.labels)
     return hashlib.blake2b(np.ascontiguousarray(target.labels).data, digest_size=16).hexdigest()

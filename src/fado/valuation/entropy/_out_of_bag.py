@@ -18,32 +18,34 @@ __all__ = ["OutOfBagEntropy"]
 
 @register_valuator("oob")
 class OutOfBagEntropy(EntropyValuator):
-    """Value every row by how unsure models are of it that were trained on other rows.
+    """Value every row by how unsure models trained on other rows are of it.
 
     Each of `n_bags` bags leaves out `unseen_fraction` of the rows; models trained on the rest predict the
     target and every protected attribute for the rows left out. The value of a row is the mean entropy of
-    its predictions, in [0, 1]; for a continuous variable it is 1 minus the prediction's distance from the
-    training mean, over the largest such distance.
+    its predictions, scaled to [0, 1]: 0 if models are certain, 1 if they know nothing. For a continuous
+    variable it is ``1 - d / max(d)``, where `d` is the mean distance of the row's predictions from the
+    training mean, and ``max(d)`` the largest over all rows.
 
     Parameters
     ----------
     estimators : estimator or list of estimators, optional
         Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None stands for small LightGBM models, chosen for the most faithful ranking of rows per second, with
-        as many trees as help with rows that they have not seen.
+        None means small LightGBM models, whose number of trees and learning rate are set by how well they
+        predict rows that they have not seen.
     n_bags : int, default=10
         How many bags.
     unseen_fraction : float, default=0.2
-        Which share of the rows each bag leaves out. ``n_bags * unseen_fraction`` must be at least 1.
+        The share of the rows that each bag leaves out. ``n_bags * unseen_fraction`` must be at least 1.
     z_sees_target : bool, default=True
         Whether the models of protected attributes see the target beside the features.
     z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to keep from the models of all, or of single, protected attributes; ``"age_*"`` stands for
-        all whose names begin so. Features that alone determine an attribute are found and kept from its
-        models in any case, with a warning; of those that do so together a warning tells.
+        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping).
+        ``"age_*"`` means all columns whose names begin with ``age_``. A feature that alone determines an
+        attribute is always hidden from its models, with a warning. If only several features together
+        determine it, they are not hidden, but a warning is given.
     kinds : mapping of variable to {"classes", "continuous"}, optional
-        What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
-        classes up to 20 distinct values.
+        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
+        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
     random_state : int, RandomState or None, default=None
         Seed of the bags, and of estimators that have none of their own.
     n_jobs : int, optional
@@ -51,7 +53,7 @@ class OutOfBagEntropy(EntropyValuator):
     progress : bool, default=False
         Whether to show a progress bar.
     keep_models : bool, default=False
-        Whether to keep the models, without their rows: `value` then values rows that were not there.
+        Whether to keep the trained models, without the training rows. `value` needs them for new rows.
 
     Attributes
     ----------
@@ -60,11 +62,11 @@ class OutOfBagEntropy(EntropyValuator):
     bags_ : list of ndarray
         The positions of the rows that each bag left out.
     excluded_columns_ : dict
-        Per protected attribute, the features kept from its models.
+        Per protected attribute, the features that were hidden from its models.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
     models_ : ValuationModels
-        The models, with `keep_models`.
+        The models; only with ``keep_models=True``.
 
     Examples
     --------

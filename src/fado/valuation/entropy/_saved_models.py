@@ -60,23 +60,24 @@ def write(models: ValuationModels, directory: str | os.PathLike[str]) -> None:
 def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     """Read models that `ValuationModels.save` wrote.
 
-    No code from the directory is run. Estimators other than LightGBM's are made of classes of scikit-learn
-    and a few other libraries alone.
+    No code from the directory is run. Estimators other than LightGBM's are read by skops, and only if their
+    classes are those of scikit-learn and a few other known libraries.
 
     Parameters
     ----------
     directory : path-like
-        Where they stand.
+        The directory that `save` wrote.
 
     Returns
     -------
     ValuationModels
-        They value rows as those that were saved, bit for bit.
+        They give exactly the same values as the models that were saved.
 
     Raises
     ------
     ValueError
-        If it is no saved set of models, or a file is missing, damaged or another's; the sentence names it.
+        If the directory holds no saved models, or a file is missing, damaged or of other models; the message
+        names the file.
 
     Examples
     --------

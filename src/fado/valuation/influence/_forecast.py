@@ -42,11 +42,12 @@ def forecast_removals(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Foretell what removing parts of the rows would do to a LightGBM model.
+    """Predict what removing parts of the rows would do to a LightGBM model.
 
-    One model is grown on all rows. For each part, the values of all leaves are computed anew without its
-    rows, tree by tree, while the splits stay as they are. Sums of `TreeInfluence` values foretell a ratio as
-    well; the performance, whose change is not in proportion to what is removed, is foretold better so.
+    One model is trained on all rows. For each part, the values of all leaves are computed again without its
+    rows, tree by tree, while the splits stay as they are. Sums of `TreeInfluence` values predict a ratio as
+    well as this does. The performance does not change in proportion to what is removed; this predicts it
+    better.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def forecast_removals(
     performance, fairness, max_fpr
         The metrics, as in `TreeInfluence`.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row counts.
+        How much each row counts in the fit.
     random_state : int, RandomState or None, default=None
         Seed of an estimator that has none of its own.
     n_jobs : int, optional
@@ -71,7 +72,7 @@ def forecast_removals(
     -------
     DataFrame
         One row per part and column: ``part``, ``rows`` (how many are removed), ``column`` ("y", or the
-        attribute), ``metric`` (foretold without them) and ``predicted`` (its change).
+        attribute), ``metric`` (its predicted value without them) and ``predicted`` (its predicted change).
 
     Examples
     --------

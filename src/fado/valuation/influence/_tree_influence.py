@@ -39,52 +39,53 @@ class TreeInfluence(BaseValuator):
 
     A row's value is how much a metric on judged rows would change per unit of the row's weight, to first
     order, through the leaves of the trees that it helped to shape. Removing rows changes the metric by about
-    minus the sum of their values. So rows with a negative value for an attribute are those that make the
-    model unfair.
+    minus the sum of their values. So rows with a negative value for a protected attribute lower its ratio:
+    they make the model less fair.
 
-    Without `judge`, the rows are dealt into `n_bags` folds. Each fold is judged by a model that learnt from
-    the others, and a value is the effect on the metric of all rows so predicted. With `judge`, one model
-    learns from all rows, and those judge it.
+    Without `judge`, the rows are split into `n_bags` folds. Each fold is predicted by a model that learnt
+    from the other folds, and the metric is measured on all these predictions together. With `judge`, one
+    model learns from all rows, and the metric is measured on the rows of `judge`.
 
     Parameters
     ----------
     estimator : LGBMClassifier, optional
-        The model; None is one with LightGBM's own settings. Class weights and sample weights count; what
-        hides the rows behind a tree, such as bagging and GOSS, is refused.
+        The model; None means LightGBM's default settings. Class weights and sample weights are taken into
+        account. Settings that hide which rows shaped a tree, such as bagging and GOSS, raise a ValueError.
     performance : {"tpr_at_fpr", "log_loss", "accuracy"}, default="tpr_at_fpr"
-        What the values of ``"y"`` are effects on: the true-positive rate at the budget, minus the mean
-        log-loss, or the accuracy of probabilities of a half and more.
+        The metric that the values of ``"y"`` are effects on: the true-positive rate at the budget, the
+        negative mean log-loss, or the accuracy at a probability threshold of 0.5.
     fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        What the values of each protected attribute are effects on: the ratio between its groups at the
-        budget's threshold. The groups with the lowest and the highest rate decide it.
+        The ratio that the values of each protected attribute are effects on, at the budget's threshold. Only
+        the groups with the lowest and the highest rate decide it.
     max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive. The threshold follows the judged
-        negatives, so that it is kept.
+        The budget, in (0, 1): the share of negatives that may be predicted positive. Effects take into
+        account that the threshold moves with the scores of the judged negatives to keep this budget.
     n_bags : int, default=5
-        How many folds, without `judge`.
+        How many folds; not used with `judge`.
     form : {"direct", "backward"}, default="direct"
-        Whether effects hold the scores before each tree fixed, or only the trees' structure. Both rank rows
-        alike; the direct ones are closer in size to what retraining does.
+        What is held fixed when effects are computed: the scores before each tree (``"direct"``), or only the
+        structure of the trees (``"backward"``). Both rank rows alike; direct effects are closer in size to
+        what retraining does.
     random_state : int, RandomState or None, default=None
         Seed of the folds, and of an estimator that has none of its own.
     n_jobs : int, optional
-        How many models are grown and read side by side; None uses every core. It never changes a value.
+        How many models are trained and read side by side; None uses every core. It never changes a value.
     progress : bool, default=False
         Whether to show a progress bar.
     keep_models : bool, default=False
-        Whether to keep what `value` needs for rows that were not there: trees and sums over their leaves,
-        none of the rows.
+        Whether to keep what `value` needs for new rows: the trees and sums over their leaves, but none of
+        the training rows.
 
     Attributes
     ----------
     valuation_ : Valuation
-        The values: effects, signed, 0 is neutral. `standard_error` and `counts` are over the models that a
-        row was part of. `agreement` is the probability that the model which had not seen the row gave to its
-        label.
+        The values: signed effects, 0 is neutral. `counts` says in how many models a row was trained on, and
+        `standard_error` comes from the spread between these models. `agreement` of ``"y"`` is the probability
+        that the model which had not seen the row gave to its label; it is NaN with `judge`.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
     models_ : EffectModels
-        What `value` asks, with `keep_models`.
+        What `value` uses; only with ``keep_models=True``.
 
     Examples
     --------
@@ -181,28 +182,36 @@ class TreeInfluence(BaseValuator):
         return valuation
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
-        """Value rows that were not there by what adding them to the training rows would do.
+        """Value new rows by what adding them to the training rows would do; needs ``keep_models=True``.
 
-        A value is the effect of one more such row, of weight 1, on the same metrics and scale as the values
-        of the training rows; a copy of a training row has that row's own value. Without `judge` each training
-        row's value sums what all models but one tell, as one had not seen it; a new row's is the mean of what
-        that sum would be, over which of the models it is.
+        A value is the effect of adding one such row, of weight 1, on the same metrics and scale as the values
+        of the training rows. With `judge`, a copy of a training row has that row's own value. Without
+        `judge`, a training row's value is the sum over all models but the one that had not seen it. No model
+        has seen a new row; its value is the mean of such sums, each of which leaves out another model.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The rows. Columns are found by name, in any order; levels that were not there are missing.
+            The rows. Columns are found by name, in any order. Categories that the training rows did not have
+            count as missing.
         y : array-like of shape (n_rows,), optional
-            Their labels. Without them a value is what can be expected: the effects at either label, weighed
-            by the mean probability that the models give to it.
+            Their labels. Without them a value is the expected effect: the mean of the effects at the two
+            labels, weighted by the models' mean probabilities of these labels.
         sensitive_features : optional
-            Taken so that one valuator can stand for the other; effects do not depend on a row's own group.
+            Accepted so that valuators can be exchanged. It changes no value: effects do not depend on a row's
+            own group.
 
         Returns
         -------
         Valuation
-            `standard_error` is over the models. `agreement` is the probability of the label, if it is given,
-            with class weights taken out of it.
+            `standard_error` comes from the spread between the models; NaN if there is one. `agreement` of
+            ``"y"`` is the models' mean probability of the label, corrected for class weights; NaN without
+            `y`.
+
+        Raises
+        ------
+        ValueError
+            If no models were kept, a column is missing, or `y` holds a label that the models do not know.
 
         Examples
         --------

@@ -36,31 +36,33 @@ _MOST_ROWS = 10**9
 
 
 class OnlineEntropy(BaseEstimator):
-    """Value rows that come in batches: before their labels are known, by models of the batches before.
+    """Value rows that come in batches, before their labels are known, by models of earlier batches.
 
-    The last rows stay in a window, and the models are those of `OutOfBagEntropy` on these rows, built anew as
-    rows come: of the ways to go on from batch to batch that were tried, this alone came close to the values
-    that rows get offline. Each labelled batch is first held against the models, and drift is told.
+    The last labelled rows stay in a window. The models are those that `OutOfBagEntropy` trains on the window;
+    they are trained anew as rows come. Of the ways of updating that were tried, only this one came close to
+    the values that `OutOfBagEntropy` gives to a complete table. Before a labelled batch is learnt, the models
+    predict its labels. If they do worse than expected, a warning tells of drift.
 
     Parameters
     ----------
     estimators : estimator or list of estimators, optional
         Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
-        None stands for the small LightGBM models of `OutOfBagEntropy`.
+        None means the small LightGBM models of `OutOfBagEntropy`.
     window : int, default=100_000
-        How many rows to keep at most, the last ones.
+        How many rows the window holds at most. The oldest rows are dropped first.
     refresh : float, default=0.1
-        Models are built anew once so many rows have come, as a share of those that they learnt from; 0 builds
-        them with every batch. A new label and drift do so at once.
+        Models are trained anew once the rows that came since are this share of the rows that they learnt
+        from; 0 trains them with every batch. After a new label or drift they are trained anew at once.
     n_bags : int, default=10
-        How many bags.
+        How many bags; each leaves out a fifth of the rows.
     z_sees_target : bool, default=True
         Whether the models of protected attributes see the target beside the features.
     z_exclude : list of column names, or mapping of attribute to such a list, optional
-        Features to keep from the models of all, or of single, protected attributes.
+        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping);
+        see `OutOfBagEntropy`.
     kinds : mapping of variable to {"classes", "continuous"}, optional
-        What a variable is, where the rule is wrong: text, booleans and categories are classes; numbers are
-        classes up to 20 distinct values.
+        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
+        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
     random_state : int, RandomState or None, default=None
         Seed of the bags, and of estimators that have none of their own.
     n_jobs : int, optional
@@ -70,7 +72,7 @@ class OnlineEntropy(BaseEstimator):
 
     See Also
     --------
-    OutOfBagEntropy : Values of a table that is there.
+    OutOfBagEntropy : Values of one complete table.
 
     Examples
     --------
@@ -123,16 +125,16 @@ class OnlineEntropy(BaseEstimator):
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
             The features. Columns are found by name, in any order, or by position where they have none.
         y : array-like of shape (n_rows,), optional
-            The target, if it is known: models of attributes that see it see these labels.
+            The target, if it is known, for the models of protected attributes that see the target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            Protected attributes, if they are known: they serve `agreement` alone.
+            Protected attributes, if they are known. They are used for `agreement` and change no value.
 
         Returns
         -------
         Valuation
-            As `OutOfBagEntropy.value` gives it. Its `metadata` tell the models' version, how many rows they
-            learnt from, and how many batches and rows have come. NaN, with counts of 0, until models could
-            learn; `waits_for_` says what for.
+            As `OutOfBagEntropy.value` gives it. Its `metadata` also hold ``model_version``, ``rows_learnt``
+            (by these models), ``batches_seen`` and ``rows_seen``. Before there are models, all values are
+            NaN with counts of 0; `waits_for_` says what is missing.
         """
         table = Table.from_input(as_dense(X))
         state = self._state
@@ -153,23 +155,35 @@ class OnlineEntropy(BaseEstimator):
         return valuation.with_provenance(algorithm=ALGORITHM, settings=settings)
 
     def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Learn a batch; one that cannot be learnt changes nothing.
+        """Add a labelled batch to the window, check it for drift, and train the models anew if it is time.
+
+        A batch that raises an error changes nothing.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, with the columns of the first batch. New categories are fine; a sparse matrix is
-            made dense; without rows, nothing happens.
+            The features, with the columns of the first batch. New categories are fine. A sparse matrix is
+            made dense. A batch without rows is ignored.
         y : array-like of shape (n_rows,)
-            The target. New labels are fine, and a batch may hold one alone.
+            The target. New labels are fine, and so is a batch with only one label.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes, those of the first batch.
+            The protected attributes, the same as in the first batch.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the models' fits.
+            How much each row counts in the models' fits.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If the columns or the protected attributes are not those of the first batch.
+
+        Warns
+        -----
+        UserWarning
+            If drift is found, or if a variable turns from classes to continuous or back.
         """
         most = check_count("window", self.window, FEWEST_ROWS, _MOST_ROWS)
         refresh = check_share("refresh", self.refresh)
@@ -185,15 +199,15 @@ class OnlineEntropy(BaseEstimator):
         return self
 
     def forget(self, keep: int) -> Self:
-        """Drop all but the last rows from the window and build models of these.
+        """Drop all but the last rows from the window, and train the models anew on these.
 
-        Where these cannot be learnt (`waits_for_` says why), the old models stay until the first batch with
-        which they can.
+        If models cannot learn from the rows that are left (`waits_for_` says why), the old models stay until
+        a later batch makes it possible.
 
         Parameters
         ----------
         keep : int
-            How many rows to keep, such as those since drift was told.
+            How many rows to keep, for example those that came since drift was found.
 
         Returns
         -------
@@ -209,7 +223,7 @@ class OnlineEntropy(BaseEstimator):
 
     @property
     def models_(self) -> ValuationModels | None:
-        """The models; None until they could learn."""
+        """The models, as `ValuationModels`; None before there are any."""
         return self._state.models
 
     @property
@@ -219,17 +233,19 @@ class OnlineEntropy(BaseEstimator):
 
     @property
     def waits_for_(self) -> str:
-        """What must come before the rows in the window can be learnt; empty if nothing must."""
+        """What models still need before they can learn from the window, as text; empty if nothing."""
         window = self._state.window
         return "a first batch" if window is None else what_is_lacking(window, self.kinds)
 
     @property
     def drift_(self) -> pd.DataFrame:
-        """Every look for drift, a row for each variable.
+        """The last 10,000 checks for drift, one row for each check of a variable.
 
-        `loss` is what models doubted of labels that they had not learnt, on average over `rows`, up to
-        `batch`; `expected` is what they doubted out of bag; `statistic` is the difference in standard errors.
-        Of all looks at rows that have not changed, about 1 in 1,000 at most has `drift` in any variable.
+        A check compares the models' doubt about labels that they had not learnt with their doubt out of bag;
+        a doubt is 1 minus `agreement`. `loss` is the mean doubt over the last `rows` rows up to batch number
+        `batch`, `expected` the mean doubt out of bag, and `statistic` the difference in standard errors.
+        `drift` says whether that is more than chance explains. While rows do not change, at most about 1
+        check in 1,000 finds drift in any variable.
         """
         import pandas as pd
 
@@ -238,12 +254,19 @@ class OnlineEntropy(BaseEstimator):
         )
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write the rows, the models and all else into a directory, whole or not at all.
+        """Write the window, the models and the settings into a directory, whole or not at all.
+
+        The directory holds the rows of the window themselves. `estimators` are not saved.
 
         Parameters
         ----------
         directory : path-like
-            A new one, an empty one, or one that holds such a state and nothing else, which is replaced.
+            A new directory, an empty one, or one that an earlier `save` wrote, which is replaced.
+
+        Raises
+        ------
+        FileExistsError
+            If the directory holds anything else.
         """
         from fado.valuation.online._saved import write
 
@@ -258,21 +281,27 @@ class OnlineEntropy(BaseEstimator):
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> OnlineEntropy:
-        """Read what `save` wrote: it goes on as if it had never been away, bit for bit.
+        """Read what `save` wrote, to go on from there with exactly the same values.
 
         Parameters
         ----------
         directory : path-like
-            Where it stands. No code from it is run.
+            The directory that `save` wrote. No code from it is run.
         estimators : estimator or list of estimators, optional
-            Those that it was made with, if it was with any: they are not saved.
+            The estimators that it was made with, if any were passed: they are not saved.
         n_jobs, progress
             As in the constructor.
+
+        Returns
+        -------
+        OnlineEntropy
+            In the state in which it was saved.
 
         Raises
         ------
         ValueError
-            If it is no saved state, or a file is missing, damaged or another's; the sentence names the file.
+            If the directory holds no saved state, `estimators` are not those that it was made with, or a file
+            is missing, damaged or of another state. The message names the file.
         """
         from fado.valuation.online._saved import read
 

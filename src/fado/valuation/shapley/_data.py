@@ -37,45 +37,52 @@ class DataShapley(BaseValuator):
     """Value every row by what it adds to models trained on random sets of the other rows.
 
     A set of rows is worth what a model trained on it achieves on judged rows: for the target its performance,
-    for every protected attribute its ratio, linear in the decisions around the model of all rows. The value
-    of a row is the mean change of the worth when the row joins, over sets drawn at random. It takes thousands
-    of fits: this is for tables of up to some hundred rows, and for checking quicker valuators.
+    for every protected attribute the linear approximation of its ratio around the decisions of the model of
+    all rows. The value of a row is the mean change of the worth when the row joins a set of other rows, over
+    sets drawn at random. This takes thousands of fits: use it for tables of up to some hundred rows, and to
+    check faster valuators.
 
-    Rows join one after the other in a random order, again and again (Ghorbani and Zou, 2019). Up to 100 rows
-    a model is trained after each; beyond, after each of 50 steps that grow from a few rows to many. A row of
-    a step of m rows then contributes the step's change, less what m - 1 rows bring at that step on average in
-    other orders; were the change shared equally, values would be m times too close to each other. A walk ends
-    early once five worths in a row, of the target and of every attribute, are as close to that of all rows as
-    1 % of what all rows are worth more than none; later rows then contribute 0. A linear ratio other than
-    `fnr_ratio` is 0 of all rows as of none: with attributes hardly any walk ends early, and an attribute's
-    Shapley values sum to about 0. They say which rows pull the ratio up and which down.
+    Shapley and Beta values come from walks: rows join one after the other in a random order, and many orders
+    are averaged (Ghorbani and Zou, 2019). With up to 100 rows, a model is trained after every row that joins.
+    With more, it is trained after each of 50 steps, which grow from a few rows to many. Each row of a step of
+    m rows then contributes the change of the whole step, less what m - 1 rows bring on average at that step
+    in other walks. (If the change were shared equally, values would be m times too close to each other.) A
+    walk ends early, and later rows contribute 0, once five worths in a row are close to the worth of all
+    rows, for the target and for every attribute. Close means within 1 % of the difference between the worths
+    of all rows and of no rows.
 
-    No rows, and rows of one label, are worth what a constant prediction is worth: the share of positives
-    among the judged rows, which predicts their most common label, gives log-loss its best constant and, at a
-    budget of false positives, predicts no row positive.
+    The linear approximation of a ratio other than `fnr_ratio` is 0 both for all rows and for no rows. So with
+    protected attributes hardly any walk ends early, and the Shapley values of an attribute sum to about 0.
+    They say which rows pull the ratio up and which pull it down.
+
+    No rows, and rows of one label only, are worth what a constant prediction is worth. The constant is the
+    share of positives among the judged rows: it predicts their most common label, is the best constant for
+    log-loss and, at a budget of false positives, predicts no row positive.
 
     Parameters
     ----------
     estimator : classifier, optional
-        An unfitted scikit-learn classifier that gives probabilities and learns from few rows. None stands for
-        20 small LightGBM trees: they take any table, missing values and categories included.
+        An unfitted scikit-learn classifier that gives probabilities and learns from few rows. None means
+        LightGBM with 20 small trees, which takes any table, missing values and categories included.
     performance : {"accuracy", "tpr_at_fpr", "log_loss"}, default="accuracy"
-        What the target's values are about; log-loss counts negatively.
+        The metric that the target's values are effects on: the accuracy at a probability threshold of 0.5,
+        the true-positive rate at the budget, or the negative mean log-loss.
     fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        What the protected attributes' values are about.
+        The ratio that the protected attributes' values are effects on, at the budget's threshold.
     max_fpr : float, default=0.05
-        The budget of false positives that decides who is predicted positive, in (0, 1).
+        The budget, in (0, 1): the share of negatives that may be predicted positive.
     semivalue : {"shapley", "banzhaf", "loo"} or ("beta", a, b), default="shapley"
-        Which sets count. ``"shapley"``: every size of set alike. ``("beta", 16, 1)``: small sets more, where
-        one row matters most (Kwon and Zou, 2022). ``"banzhaf"``: every set alike, each told by all its rows,
-        which fewest fits rank well (Wang and Jia, 2023). ``"loo"``: all other rows, by as many fits as rows.
+        How sets are weighted. ``"shapley"``: every size of set alike. ``("beta", 16, 1)``: small sets more,
+        where one row matters most (Kwon and Zou, 2022). ``"banzhaf"``: every set alike. Each set then tells
+        something of every row, so that the fewest fits give a good ranking (Wang and Jia, 2023). ``"loo"``:
+        only the set of all other rows (leave-one-out), with one fit per row and fold.
     tolerance : float, default=0.05
-        When to stop: after the batch of draws with which, for the target and every attribute, the mean
-        standard error of the values is at most this share of the distance between their 5 % and 95 %
-        quantiles.
+        When to stop: once, for the target and every attribute, the mean standard error of the values is at
+        most this share of the distance between their 5 % and 95 % quantiles. It is checked after every batch
+        of draws.
     max_fits : int, optional
-        How many fits to spend at most; None is 200 per row, at least 5,000 and at most 20,000. It does not
-        bound ``"loo"`` if it is None.
+        How many fits to spend at most. None means 200 per row, at least 5,000 and at most 20,000, or more if
+        ``"loo"`` or the first batch of draws needs more.
     random_state : int, RandomState or None, default=None
         Seed of the folds and draws, and of an estimator that has none of its own.
     n_jobs : int, optional
@@ -86,10 +93,10 @@ class DataShapley(BaseValuator):
     Attributes
     ----------
     valuation_ : Valuation
-        The values; `counts` says how many contributions of each row were seen, and `standard_error` is that
-        of their mean.
+        The values: signed effects, 0 is neutral. A value is a mean of contributions: `counts` says of how
+        many, and `standard_error` is the standard error of that mean.
     precision_ : float
-        What `tolerance` bounds, as it was reached; NaN if every row has one contribution only.
+        The figure that `tolerance` bounds, as it was reached; NaN if every row has only one contribution.
     n_fits_ : int
         How many models were trained by this call.
     seed_ : int
@@ -97,9 +104,9 @@ class DataShapley(BaseValuator):
 
     Notes
     -----
-    Without `judge`, rows are judged in five stratified folds, or fewer if a label is too rare for five:
-    the rows outside a fold are valued by models that are judged on the fold. Draws are dealt over the folds
-    in turn, and a row's value is the mean over the folds in which it was trained on.
+    Without `judge`, the rows are split into five stratified folds, or fewer if a label is too rare for five.
+    Models are trained on rows outside a fold and measured on the fold. Draws go to the folds in turn, and a
+    row's value is the mean over the folds in which it was trained on.
 
     Examples
     --------
@@ -161,16 +168,17 @@ class DataShapley(BaseValuator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes. Without any, the target alone is valued.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the models' fits and, without `judge`, in what is measured.
+            How much each row counts in the models' fits and, without `judge`, in the metrics.
         groups : array-like of shape (n_rows,), optional
-            Which rows belong together, as a person's or a month's: they are in or out of a fold together.
+            Which rows belong together, such as those of one person or one month. They are in the same fold.
         judge : tuple of (X, y, sensitive_features), optional
-            Rows to measure effects on; without them, folds of the valued rows.
+            Held-out rows to measure effects on; without them, folds of the valued rows are used.
         continue_from : Valuation, optional
-            What an earlier call left behind, also from a file: its draws are gone on with, by one batch at
-            least and up to `max_fits` further fits, as if one call had made them all. Data, seed and settings
-            must be the same, but for `tolerance`, `max_fits` and `n_jobs`; if `random_state` is None, the
-            seed is the valuation's.
+            The valuation of an earlier call, also one that was read from a file. Its draws are continued, as
+            if one call had made them all: by at least one batch, and by up to `max_fits` further fits. Data,
+            seed and settings must be the same, except `tolerance`, `max_fits` and `n_jobs`. If `random_state`
+            is None, the seed is taken from the valuation. Values of ``"loo"`` are exact and have no draws to
+            continue.
 
         Returns
         -------

@@ -48,40 +48,42 @@ _MOST_WORKERS = 1_000
 class KNNShapley(BaseValuator):
     """Value every row by its Shapley value in a vote of nearest neighbours.
 
-    A judged row's prediction is the vote of the K rows nearest to it. A set of valued rows is worth the votes
-    for the right label among these, over K, also where the set has fewer than K rows; no rows are
-    worth 0. The value of a row for ``"y"`` is its share in the mean worth over the judged rows, the vote's
-    accuracy: what it adds to a set of other rows, averaged over all orders in which rows can come. It is
-    computed exactly. If the target is a number, a vote counts 1 less its error, as a part of the target's
+    The label of a judged row is predicted by the votes of the K valued rows nearest to it. To one judged row,
+    a set of valued rows is worth the number of right votes among its K nearest rows, divided by K, also if
+    the set has fewer than K rows; the empty set is worth 0. A set's worth is the mean over the judged rows,
+    and the worth of all rows is the accuracy of the votes. The value of a row for ``"y"`` is its Shapley
+    value: what it adds to a set of other rows, averaged over all orders in which rows can join. It is
+    computed exactly. If the target is a number, a vote counts 1 minus its error, as a share of the target's
     range.
 
-    For a protected attribute the value is the row's share in a ratio of rates, and the degree to which a
-    judged row is predicted positive is the part of positive labels among its K votes. A ratio is no sum over
-    judged rows; the share is that in its linear change around the vote of all rows, which moves with
-    the groups of the lowest and of the highest rate.
+    For a protected attribute, the value is the row's share in a ratio of rates. A judged row counts as
+    predicted positive to the degree that its K votes are positive. A ratio is not a sum over judged rows, so
+    the share is taken in its linear approximation around the vote of all rows; only the groups with the
+    lowest and the highest rate play a part in it.
 
-    With `judge`, those rows are judged by all that are valued. Without it, each of `n_bags` bags leaves out
-    some rows, every row once, which are judged by the others; a row's value is the sum of its shares.
+    With `judge`, all valued rows vote on the rows of `judge`. Without it, each of `n_bags` bags leaves out
+    some rows, every row once, and the other rows vote on them; a row's value is the sum of its shares over
+    the bags.
 
-    Rows are near each other if the sum of what their columns add is small. Numbers add the square of
-    their difference, over their variance among the valued rows; columns that do not vary are left out. Text,
-    categories and booleans add 1 if they differ. A missing entry adds 1 against any other and 0 against
-    another missing one. Of rows that are equally far, those that come first in the table are nearer.
+    The distance of two rows is a sum over columns. Numbers add the square of their difference, divided by the
+    variance among the valued rows; columns that do not vary are left out. Text, categories and booleans add 1
+    if they differ. A missing entry adds 1 against any other and 0 against another missing one. Of rows at the
+    same distance, those that come first in the table count as nearer.
 
-    A vote has no weights: `sample_weight` says what each row counts where it is judged, and nothing with
-    `judge`.
+    Votes have no weights. Without `judge`, `sample_weight` says how much each row counts where it is judged;
+    with `judge` it has no effect.
 
     Parameters
     ----------
     n_neighbors : int, default=5
         How many rows vote, K.
     performance : {"accuracy"}, default="accuracy"
-        What values for ``"y"`` are effects on. The other metrics are no sums over votes; `TreeInfluence` and
-        `DataShapley` take them.
+        The metric that values for ``"y"`` are effects on. Other metrics are not sums over votes; use
+        `TreeInfluence` or `DataShapley` for them.
     fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        What values for protected attributes are effects on. It needs a target of two classes.
+        The ratio that values for protected attributes are effects on. It needs a target of two classes.
     n_bags : int, default=5
-        How many bags, where there is no `judge`.
+        How many bags; not used with `judge`.
     random_state : int, RandomState or None, default=None
         Seed of the bags.
     n_jobs : int, optional
@@ -92,7 +94,8 @@ class KNNShapley(BaseValuator):
     Attributes
     ----------
     valuation_ : Valuation
-        The values: signed, 0 is neutral.
+        The values: signed effects, 0 is neutral. `counts` says how many bags held each row. There are no
+        standard errors and no agreement.
     bags_ : list of ndarray
         The positions of the rows that each bag left out; empty with `judge`.
     seed_ : int
