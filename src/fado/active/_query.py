@@ -35,39 +35,41 @@ Rows = npt.NDArray[np.int64]
 
 
 class UtilityQuery(BaseEstimator):
-    """Choose the rows of a pool without labels that are worth most once they have one.
+    """Choose which rows of a pool without labels to label next: those of the highest utility.
 
     Parameters
     ----------
     valuator : valuator or ValuationModels
-        Fitted with ``keep_models=True`` on the rows that have labels, or its saved models, or anything else
-        whose ``value(X)`` gives the `Valuation` of new rows.
+        A valuator fitted with ``keep_models=True`` on the rows that have labels, its saved models, or any
+        other object whose ``value(X)`` gives the `Valuation` of new rows.
     utility : utility, optional
-        How a row's values combine. None is ``LinearUtility(0.75)``, and the value for the target alone if the
-        valuator knows no protected attribute.
+        How a row's values combine. None means ``LinearUtility(0.75)``, or the value for the target alone if
+        the valuator knows no protected attribute.
     group_shares : mapping, "equal" or "pool", optional
-        How much of the batch each group is to have. Maps labels of a protected attribute (or tuples, with a
-        label of each of several) to shares, as floats, or to numbers of rows, as whole numbers; what they
-        leave goes to the groups that are not named, by utility, or to all if all are named. ``"equal"`` gives
-        every group as much, ``"pool"`` as much as it has of the pool. Where the pool's groups are not known,
-        the numbers are expected ones, by the valuator's models of the attribute.
+        How much of the batch each group gets. A mapping has labels of a protected attribute as keys (or
+        tuples, with one label of each of several attributes), and as values shares (floats) or numbers of
+        rows (whole numbers). What these leave goes by utility to the groups that are not named, or to all if
+        all are named. ``"equal"`` gives every group the same share, ``"pool"`` its share of the pool. If the
+        pool's groups are not known, the valuator's models of the attribute predict them, and the numbers of
+        rows are expected ones.
     diversity : float, default=0.0
-        In [0, 1]. 0 takes the rows of most utility, near-copies of each other or not. Above, near-copies are
-        left out, and each row counts by ``utility ** (1 - diversity) * distance ** diversity``, where the
-        distance is that to the nearest row chosen before.
+        In [0, 1]. 0 takes the rows of the highest utility, even if they are near-copies of each other. Above
+        0, rows are chosen one after the other by ``utility ** (1 - diversity) * distance ** diversity``, with
+        the utility scaled to [0, 1] and the distance to the nearest row chosen before. Near-copies are then
+        only taken if there are too few other rows.
     epistemic : bool, default=False
-        Whether to go by the part of the entropy that more labels would take away (the models disagree), and
-        not by all of it (each of them may be unsure).
+        Whether to use only the part of the entropy that more labels would take away (the models disagree),
+        not all of it (each model may be unsure). It needs several models of each variable.
 
     Attributes
     ----------
     valuation_ : Valuation
-        Of the last pool.
+        The values of the last pool.
     utilities_ : ndarray of shape (n_rows,)
-        Of its rows; NaN for a row without values, which is chosen last.
+        The utilities of its rows; NaN for a row without values. Such rows are chosen last.
     expected_groups_ : dict
-        How many rows of the batch are in each group (those that have shares, if some have), known or
-        expected; empty if nothing tells.
+        How many rows of the last batch are in each group of `group_shares`, or else of the protected
+        attributes; expected numbers if groups are predicted, and empty if groups cannot be told.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class UtilityQuery(BaseEstimator):
         cost: Any = None,
         budget: float | None = None,
     ) -> Rows:
-        """Choose rows.
+        """Choose the rows of a pool to label; pass either `n` or `budget`.
 
         Parameters
         ----------
@@ -116,19 +118,19 @@ class UtilityQuery(BaseEstimator):
         n : int, optional
             How many rows to choose; all of the pool, with a warning, if it has fewer.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X_pool, optional
-            The protected attributes, if they are known, for `group_shares`: they change no utility, and may
-            be others than those that the valuator knows.
+            The protected attributes of the pool, if they are known, for `group_shares`. They change no
+            utility, and need not be those that the valuator knows.
         cost : array-like of shape (n_rows,), optional
-            What labelling each row costs. Rows are then taken by their utility per cost, one after the other.
+            What labelling each row costs, above 0. Rows are then taken by their utility per cost.
         budget : float, optional
-            What the rows may cost together, instead of `n`. One that does not fit any more is passed over.
-            Shares are then of this, and whole numbers in `group_shares` are costs.
+            What the rows may cost together, instead of `n`; needs `cost`. A row that no longer fits is passed
+            over. Shares in `group_shares` are then shares of the budget, and whole numbers are costs.
 
         Returns
         -------
         ndarray of int
-            The rows' positions in the pool, the best first; with `diversity`, in the order of choice. Of
-            equal utilities the first row comes first.
+            The rows' positions in the pool, the best first; with `diversity`, in the order of choice. Among
+            rows of equal utility, the order of the pool decides.
         """
         table = read_pool(X_pool, "X_pool")
         check_shares(self.group_shares)

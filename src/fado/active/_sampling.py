@@ -34,18 +34,18 @@ _MOST_ROWS = 10**12
 
 
 class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
-    """Query the rows of most utility to a model, and to its fairness.
+    """Query the rows of the highest utility to a model and its fairness; a scikit-activeml strategy.
 
     Every query trains the models of `OutOfBagEntropy` on the rows that have a label, values the candidates by
-    them, and gives those of most utility; of equal ones a random one. With fewer than 20 labels, or while the
-    labelled rows are all of one class or group, candidates are drawn at random. `UtilityQuery` is for models
-    of one's own choice.
+    them, and gives those of the highest utility; ties are broken at random. With fewer than 20 labels, or
+    while all labelled rows are of one class or one group, candidates are drawn at random. To choose the
+    models yourself, use `UtilityQuery`.
 
     Parameters
     ----------
     utility : utility, optional
-        How a row's values combine. None is ``LinearUtility(0.75)`` with `sensitive_features`, and the value
-        for the target alone without.
+        How a row's values combine. None means ``LinearUtility(0.75)`` with `sensitive_features`, and the
+        value for the target alone without.
     missing_label : scalar, str, None or nan, default=nan
         What stands for a missing label in `y`.
     random_state : int, RandomState or None, default=None
@@ -89,21 +89,22 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         y : array-like of shape (n_samples,)
             Their labels, `missing_label` where there is none.
         candidates : None, array of int, or table of shape (n_candidates, n_features), default=None
-            None are all rows without a label; whole numbers are rows of `X`; a table holds other rows.
+            The rows to choose from: None means all rows of `X` without a label, whole numbers are positions
+            of rows of `X`, and a table holds other rows.
         batch_size : int, default=1
-            How many to choose.
+            How many to choose; all candidates, with a warning, if there are fewer.
         return_utilities : bool, default=False
-            Whether to give the utilities as well, in a matrix that is made only then.
+            Whether to give the utilities as well.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
-            The protected attributes of the rows of `X`; those of rows with a label matter.
+            The protected attributes of the rows of `X`. The models learn them from rows with a label.
 
         Returns
         -------
         query_indices : ndarray of shape (batch_size,)
-            Rows of `X`; of `candidates`, if that is a table.
+            Positions of the chosen rows in `X`, or in `candidates` if that is a table.
         utilities : ndarray of shape (batch_size, n_samples) or (batch_size, n_candidates)
-            The utilities by which each row of the batch was chosen; NaN for rows that are no candidates, or
-            were chosen before.
+            Only with `return_utilities`: the utilities by which each row of the batch was chosen; NaN for
+            rows that are no candidates, or were chosen before.
         """
         table = read_pool(X, "X")
         labels, missing_label = _read_labels(y, table.n_rows, self.missing_label)

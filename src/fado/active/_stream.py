@@ -20,33 +20,34 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class UtilityStream(SingleAnnotatorStreamQueryStrategy):
-    """Query rows of a stream whose utility is high among those of late.
+    """Query the rows of a stream whose utility is high compared with the rows before them.
 
-    A row's label is asked for if its utility is in the highest part, as large as the budget, of the utilities
-    of the last 100 rows; the bar is lowered while less has been spent than the budget allows, and raised
-    while more has. Rows without a utility, before anything has been learnt, are asked for at random.
+    With a budget of 0.1, a row's label is asked for if its utility is in the highest tenth of the last 100
+    rows. The bar is lowered while less has been spent than the budget allows, and raised while more has been
+    spent. Before anything has been learnt, rows have no utility, and labels are asked for at random.
 
     Parameters
     ----------
     valuator : valuator
-        Fitted with ``keep_models=True``, or `OnlineEntropy`, or anything else whose ``value(X)`` gives the
-        `Valuation` of new rows. It is asked anew at every query, and may learn in between.
+        A valuator fitted with ``keep_models=True``, an `OnlineEntropy`, or any other object whose
+        ``value(X)`` gives the `Valuation` of new rows. Every query calls it, and it may learn in between.
     utility : utility, optional
-        How a row's values combine. None is ``LinearUtility(0.75)``, and the value for the target alone if the
-        valuator knows no protected attribute.
+        How a row's values combine. None means ``LinearUtility(0.75)``, or the value for the target alone if
+        the valuator knows no protected attribute.
     budget_manager : BudgetManager, optional
-        Of scikit-activeml; None is its `BalancedIncrementalQuantileFilter`, which does as said above.
+        A budget manager of scikit-activeml; None means its `BalancedIncrementalQuantileFilter`, which works
+        as described above.
     budget : float, optional
-        Which share of the rows to label; None is 0.1, or the manager's own.
+        The share of the rows to label; None means 0.1, or the budget of `budget_manager`.
     random_state : int, RandomState or None, default=None
         Seed of the draws before anything has been learnt.
 
     Attributes
     ----------
     budget_manager_ : BudgetManager
-        What decides, with what it has seen.
+        The budget manager with its state.
     n_seen_ : int
-        How many rows `update` was told of.
+        How many rows `update` was given so far.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         self.budget_manager = budget_manager
 
     def query(self, candidates: Any, return_utilities: bool = False) -> Any:
-        """Choose among the rows that have come; call `update` afterwards, which alone is remembered.
+        """Choose which of the rows that have come to label; call `update` afterwards to record the choice.
 
         Parameters
         ----------
@@ -97,7 +98,7 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         queried_indices : ndarray of shape (n_queried_indices,)
             The positions of the rows whose labels to ask for.
         utilities : ndarray of shape (n_candidates,)
-            The utilities of all.
+            The utilities of all candidates; only with `return_utilities`.
         """
         table = read_pool(candidates, "candidates")
         if not isinstance(return_utilities, bool):
@@ -115,7 +116,7 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         queried_indices: Any,
         budget_manager_param_dict: Mapping[str, Any] | None = None,
     ) -> UtilityStream:
-        """Note which of the rows that have come were queried.
+        """Record which of the rows that have come were queried.
 
         Parameters
         ----------
@@ -124,8 +125,8 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         queried_indices : array of int
             The positions of those whose labels were asked for.
         budget_manager_param_dict : mapping, optional
-            For the budget manager. None hands it the rows' utilities, as the default one needs them; they are
-            computed again.
+            Arguments for the `update` of the budget manager. None passes the rows' utilities, which the
+            default manager needs; they are computed again.
 
         Returns
         -------

@@ -23,7 +23,15 @@ the function should return early."""
 
 @dataclass(frozen=True)
 class LostTask(Generic[Task]):
-    """Stands in place of the result of a task that took its workers with it."""
+    """The result of a task that was given up because the workers that ran it died.
+
+    Parameters
+    ----------
+    task : object
+        The task.
+    reason : str
+        What the cluster says of it.
+    """
 
     task: Task
     reason: str
@@ -32,22 +40,23 @@ class LostTask(Generic[Task]):
 class Executor(Protocol):
     """Runs a function for every task, several at a time.
 
-    Tasks are taken a few ahead of the workers, so they do not pile up. An error that the function raises is
-    raised here, as it is, and ends the run. So does closing the generator: tasks that have not begun never
-    will, and those that run are told to stop or ended.
+    Only a few more tasks are taken from the iterable than are running, so they do not pile up. If the
+    function raises an error, the run ends and the same error is raised here. Closing the generator ends the
+    run too. Tasks that have not begun are then dropped, and running tasks are told to stop or ended.
 
-    Where tasks run in other processes, function, tasks, shared and results must be such as can be pickled.
+    If tasks run in other processes, the function, the tasks, `shared` and the results must be picklable.
     """
 
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result | LostTask[Task], None, None]:
-        """Give the results in the order of the tasks, whichever ends first.
+        """Give the results one by one, in the order of the tasks.
 
         Parameters
         ----------
         function : callable
-            Called as ``function(task, shared, stop)``.
+            Called as ``function(task, shared, stop)``. `stop` is a `threading.Event`: once it is set, nobody
+            waits for the result, and the function should return early.
         tasks : iterable
             One entry per call.
         shared : object
@@ -58,13 +67,17 @@ class Executor(Protocol):
     def run_unordered(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result | LostTask[Task]], None, None]:
-        """Give the results as they come, those that came meanwhile together; parameters as for `run`."""
+        """Give the results as they come, in lists; parameters as for `run`.
+
+        A list holds the results that have come since the list before.
+        """
         ...
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Translate `n_jobs`: None means every core that this process may use, negative numbers count from there.
+    """Give the number of workers that `n_jobs` stands for.
 
+    None and -1 mean every core that this process may use, -2 all but one, and so on; 0 raises a ValueError.
     Inside a joblib worker that is already one of many, None means one.
     """
     from joblib import effective_n_jobs

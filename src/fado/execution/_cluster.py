@@ -17,15 +17,16 @@ _client: ContextVar[Any] = ContextVar("fado_cluster", default=None)
 
 @contextmanager
 def on_cluster(client: Any) -> Iterator[None]:
-    """Send the fits of valuators to a Dask cluster.
+    """Send the fits of valuators inside a ``with`` block to a Dask cluster.
 
-    The entropy valuators send their fits, whoever calls them: also a sampler or a reweigher that values rows
-    on the way. The values are the same, to the last bit.
+    The entropy valuators send their fits, also if a sampler or a reweigher calls them. Other valuators stay
+    on this machine. The values are exactly the same.
 
     Parameters
     ----------
     client : dask.distributed.Client or None
-        Connected to a cluster whose workers have the same libraries; None stays on this machine.
+        A client of a cluster whose workers have the same versions of the libraries; otherwise a fit raises a
+        ValueError. None keeps the fits on this machine.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def on_cluster(client: Any) -> Iterator[None]:
 
 
 def cluster_executor() -> DaskExecutor | None:
-    """Give an executor of the cluster that `on_cluster` named; None if fits stay on this machine."""
+    """Give an executor for the cluster that `on_cluster` sets; None if fits stay on this machine."""
     client = _client.get()
     if client is None:
         return None

@@ -75,12 +75,14 @@ class _Delivery(distributed.WorkerPlugin):
 class DaskExecutor:
     """Runs tasks on a cluster; see `fado.execution.Executor`.
 
-    Tasks are taken in the caller's thread. A task that takes its workers with it gives a `LostTask`.
+    Tasks are taken in the caller's thread. If the workers that run a task die again and again, its result is
+    a `LostTask`.
 
     Parameters
     ----------
     client : dask.distributed.Client
-        Connected to the cluster, whose workers must have the same libraries as this process.
+        A client of the cluster. Its workers must have the same versions of the libraries as this process;
+        otherwise a run raises a ValueError.
     """
 
     def __init__(self, client: Any) -> None:

@@ -16,9 +16,9 @@ __all__ = ["JoblibExecutor"]
 class JoblibExecutor:
     """Runs tasks under joblib; see `fado.execution.Executor`.
 
-    What all tasks share is pickled with them; joblib writes large arrays to memory that all processes see.
-    Tasks may be taken in another thread than the caller's. Closing a run early ends the processes; `stop`
-    is set for tasks in this one.
+    Tasks run in processes, unless another backend of joblib is set. `shared` is pickled with every task;
+    joblib puts large arrays into memory that all processes see. Tasks may be taken in another thread than the
+    caller's. Closing a run early ends the processes; tasks that run in this process are told by `stop`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class JoblibExecutor:
     def run_unordered(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result], None, None]:
-        """Give the results as they come, one by one."""
+        """Give the results as they come, in lists of one."""
         with closing(self._run("generator_unordered", function, tasks, shared)) as results:
             for result in results:
                 yield [result]

@@ -17,7 +17,7 @@ __all__ = ["ThreadExecutor"]
 class ThreadExecutor:
     """Runs tasks in threads; see `fado.execution.Executor`.
 
-    Tasks are taken in the caller's thread. Whoever closes a run early waits for the tasks that have begun.
+    Tasks are taken in the caller's thread. Closing a run early waits for the tasks that have begun.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class ThreadExecutor:
     def run(
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result, None, None]:
-        """Give the results in the order of the tasks; not many more are taken than were asked for."""
+        """Give the results in the order of the tasks; only a few tasks are taken ahead of the results."""
         stop = threading.Event()
         remaining = iter(tasks)
         pending: deque[Future[Result]] = deque()
