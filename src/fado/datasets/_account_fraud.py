@@ -44,9 +44,9 @@ def make_account_fraud(
     Returns
     -------
     pandas.DataFrame
-        ``fraud_bool``, 30 features and ``month`` (0 to 7, in no order), in the suite's order. Variants III
-        and V have two more features, ``x1`` and ``x2``, at the end. Text columns are categories, and
-        negative values stand for missing ones as in the suite (-1 in the columns of address and bank
+        ``fraud_bool``, 30 features and ``month`` (0 to 7; rows are not sorted by it), in the suite's order.
+        Variants III and V have two more features, ``x1`` and ``x2``, at the end. Text columns are categories,
+        and negative values stand for missing ones as in the suite (-1 in the columns of address and bank
         months, session length and device e-mails; any negative ``intended_balcon_amount``).
 
     See Also
@@ -71,9 +71,9 @@ def make_account_fraud(
     V       50 / 50          1.1 / 1.1               x1 and x2 tell the majority's fraud, before month 6 only
     ======= ================ ======================= =========================================================
 
-    They hold to within a few rows in any whole number of 10,000 rows, for any seed, as rows are spread over
-    months, groups and labels evenly rather than at random. A month has 9.7 to 15 percent of the rows; in the
-    base data its fraud rate is between 0.88 and 1.47 percent, highest in the last two.
+    They hold to within a few rows if `n_samples` is a multiple of 10,000, for any seed, as rows are spread
+    over months, groups and labels evenly rather than at random. A month has 9.7 to 15 percent of the rows; in
+    the base data its fraud rate is between 0.88 and 1.47 percent, highest in the last two.
 
     Columns are noisy readings of four hidden traits of an applicant: affluence, irregularity, automation and
     maturity (the age). Fraud follows one of four schemes, each of which moves several traits at once; their

@@ -25,7 +25,7 @@ __all__ = ["Exploration", "explore"]
 class Exploration:
     """What there is to see in a table and its values, as data, as a page and as single charts.
 
-    `explore` makes it.
+    `explore` and `explore_files` make it.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Exploration:
         return copy.deepcopy(self._summary)
 
     def html(self) -> str:
-        """Give the page: one self-contained text that loads nothing."""
+        """Give the page as HTML text that loads nothing from elsewhere."""
         return explore_page(self._summary)
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
@@ -57,7 +57,7 @@ class Exploration:
             temporary.write_text(text, encoding="utf-8")
 
     def effects(self, attribute: str | None = None) -> dict[str, pd.DataFrame]:
-        """Give what rows do to the model, where values are effects.
+        """Give tables of what rows do to the model; the values must be effects.
 
         Parameters
         ----------
@@ -70,8 +70,14 @@ class Exploration:
             ``cells``: per group and label, the rows and the sums of their effects on the ratio and on the
             performance. ``slices``: the slices whose removal would raise the ratio most, and the changes
             that are predicted. ``curve``: the same for growing shares of the rows, the most harmful first.
-            ``ratio`` and ``performance`` are where the metrics would then stand; NaN where it is not known
-            where they stand now. After ``explore(..., retrain=True)`` also ``measured``: what retraining did.
+            The columns ``ratio`` and ``performance`` are what the metrics would then be; NaN if it is not
+            known what they are now. After ``explore(..., retrain=True)`` also ``measured``: what retraining
+            did.
+
+        Raises
+        ------
+        ValueError
+            If there is no such attribute, or its values are not effects.
 
         Examples
         --------
@@ -99,14 +105,14 @@ class Exploration:
         ----------
         name : str
             "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; of values that are effects, also "effects" and "removal"; beside a pool, also
-            "pool".
+            "suspicious"; also "effects" and "removal" if the values are effects, and "pool" if there is a
+            pool.
         attribute : str, optional
             A protected attribute; None is the first.
         utility : {"linear", "difference", "cobb-douglas"}, default="linear"
-            For "utility": which one.
+            For the chart "utility": which utility.
         alpha : float, default=0.5
-            For "utility": a multiple of 0.05 in [0, 1].
+            For the chart "utility": the weight of performance, a multiple of 0.05 in [0, 1].
         """
         return explore_chart(self._summary, name, attribute, utility, alpha)
 
@@ -153,41 +159,44 @@ def explore(
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
         The protected attributes.
     valuation : Valuation, optional
-        The values of these rows; computed if there is none.
+        The values of these rows; without it, `OutOfBagEntropy` computes them. Rows without a value are left
+        out.
     pool : table, or tuple of a table and a Valuation, optional
-        Rows without labels, to be shown beside these. Columns are found by name, and further ones ignored. A
-        table alone is valued by the models that value X; with a `valuation` the pool brings its own, of the
-        same kind: ``(table, valuator.value(table))``.
+        Rows without labels, to be shown beside these. Columns are found by name; further ones are ignored. A
+        table alone is valued by the models that value X. If you pass `valuation`, pass the pool with values
+        of the same kind as well: ``(table, valuator.value(table))``.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row counts in the models, if values are computed or models are trained again, and what
-        effects are multiplied by. Otherwise the page counts rows.
+        How much each row counts in the models, if values are computed or models are trained again. Effects
+        are multiplied by it. Everything else on the page counts rows.
     groups : array-like of shape (n_rows,), optional
-        Which rows belong together, if values are computed: in or out of a bag together.
+        Which rows belong together, if values are computed: a bag holds or leaves out all of them together.
     pos_label : label, optional
-        The positive label. None is the larger of two; a target of more classes has none.
+        The positive label. None means the larger of two; a target of more classes then has none.
     max_rows : int, default=50_000
-        Slices are searched for in so many rows at most, drawn at random, of X and of the pool. All else, and
-        all that is said of a slice that was found, is about every row.
+        In how many rows of X, and of the pool, slices are searched for at most; they are drawn at random.
+        Everything else, also the figures of a slice that was found, is about every row.
     min_group_size : int, default=30
-        From how many rows on a group is compared in any case. Groups of fewer rows and less than 1 % of the
-        table are counted and listed, and left out of rates, biases and all else that compares groups; the
-        page says which. 0 compares all groups of at least ten rows, which is the fewest that are ever named.
+        Groups with at least so many rows are always compared. Groups with fewer rows that are also less than
+        1 % of the table are counted and listed, but left out of rates, biases and everything else that
+        compares groups; the page says which. 0 compares all groups of at least ten rows. Groups with fewer
+        than ten are never named.
     show_rows : bool, default=False
-        Whether to show what the most suspicious and the most harmful rows hold, and not just where they
-        stand.
+        Whether to show the entries of the most suspicious and the most harmful rows, and not just their
+        positions.
     retrain : bool, default=False
-        Whether to measure what the values of :class:`TreeInfluence` predict: a quarter of the rows is set
-        apart, the others are valued anew with the same settings, their most harmful 2, 5 and 10 % are
-        removed, the model is trained again, and the quarter judges it.
+        Whether to measure what the values of :class:`TreeInfluence`, passed as `valuation`, predict. A
+        quarter of the rows is set apart, and the others are valued again with the same settings. Their most
+        harmful 2, 5 and 10 % are removed, and the model is trained again and measured on the quarter.
     estimator : LGBMClassifier, optional
-        With `retrain`, the model, as TreeInfluence had it; None is one with LightGBM's own settings.
+        Only with `retrain`: the model that TreeInfluence was given; None means LightGBM's default settings.
     random_state : int, default=0
-        Seed of the values if they are computed, of that draw, of the shuffle by which ties in utility fall,
-        and of `retrain`.
+        Seed of the values if they are computed, of the rows that slices are searched for in, of the order of
+        rows of equal utility, and of `retrain`.
 
     Returns
     -------
     Exploration
+        Its `write_html` writes the page; a notebook shows it.
 
     Examples
     --------

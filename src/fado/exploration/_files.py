@@ -52,39 +52,39 @@ def explore_files(
 ) -> Exploration:
     """Explore a table in files, however many rows it has, by a random sample of them.
 
-    The table is read once, block by block, and the rows of the smallest hashes are kept: the same rows,
-    however the table is cut into files. Only their values are taken. Rows, the sizes of groups and their
-    positive rates are counted over all rows in the same pass, and not read off the files of values, which
-    need not be those of `value_files`. The page says how large the sample is and by how much it may be off;
-    ``to_dict()["about"]["sampled"]`` has the same as data. A table of no more than `sample_rows` rows is
-    explored whole, and nothing is said of a sample.
+    The table is read once, block by block. The sample is the rows with the smallest hashes: the same rows,
+    however the table is split into files. Only their values are read. The number of rows, the sizes of groups
+    and their positive rates are counted over all rows in the same pass. The page says how large the sample is
+    and by how much it may be off; ``to_dict()["about"]["sampled"]`` has the same as data. A table of no more
+    than `sample_rows` rows is explored whole.
 
     Parameters
     ----------
     paths : path-like or sequence of path-like
-        A Parquet or CSV file, several, a directory, or a pattern as a shell has it. Rows stand in the order
-        of the sorted paths; names that begin with ``_`` or ``.`` are not data.
+        A Parquet or CSV file, several, a directory, or a shell pattern such as ``"loans-*.parquet"``. Rows
+        are in the order of the sorted paths; files whose names begin with ``_`` or ``.`` are ignored.
     values : path-like or Valuation
-        The values of all rows: the directory or the Parquet file that `value_files` wrote, or what it gave.
+        The values of all rows: a `Valuation`, or the directory or the Parquet file that holds it.
     target : str
         The column to be predicted.
     protected : str or sequence of str
         The protected attributes: columns, or comparisons such as ``"age>=50"``.
     sample_rows : int, default=200_000
-        How many rows are explored.
+        How many rows are explored at most.
     memory : str or int, optional
-        A bound such as ``"4GB"``, or bytes; three quarters of what is free if not given.
+        The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
+        of what is free.
     drop : sequence of str
-        Columns, or patterns of their names, that are not shown.
+        Columns, or patterns such as ``"id_*"``, that are not shown.
     weight : str, optional
-        The column of what each row counts in the models; effects are multiplied by it.
+        The column that says how much each row counted in the models. Effects are multiplied by it.
     pos_label : label, optional
-        The positive label. None is the larger of two; a target of more classes has none.
+        The positive label. None means the larger of two; a target of more classes then has none.
     min_group_size : int, default=30
-        As `explore` takes it, in sampled rows.
+        As in `explore`, counted in sampled rows.
     show_rows : bool, default=False
-        Whether to show what the most suspicious and the most harmful rows hold, and not just where they
-        stand in the whole table.
+        Whether to show the entries of the most suspicious and the most harmful rows, and not just their
+        positions in the whole table.
     random_state : int, default=0
         Seed of the sample, and of all that `explore` draws.
     progress : bool, default=False
@@ -93,11 +93,12 @@ def explore_files(
     Returns
     -------
     Exploration
+        Its `write_html` writes the page; a notebook shows it.
 
     Raises
     ------
     ValueError
-        If a file or a setting is not what it must be, the values are of other rows, or `memory` is too small.
+        If a file or a setting is not valid, the values are of other rows, or `memory` is too small.
 
     Examples
     --------

@@ -17,17 +17,17 @@ Positions = npt.NDArray[np.integer[Any]]
 
 
 def take_entries(X: Any, donors: Positions) -> Any:
-    """Give rows whose entry of column j is that of the row ``donors[:, j]``, as what X was passed as.
+    """Make rows whose entry of column j is taken from row ``donors[:, j]`` of `X`.
 
-    Every column is taken from X's own, so that no kind of entry ever changes. The row labels of a pandas
-    table are those of the first column's donors.
+    The result is of the type of `X`, and every column keeps its own type. The row labels of a pandas table
+    are those of the first column's donors.
 
     Parameters
     ----------
     X : array, list, pandas, polars or pyarrow table
-        The rows that there are.
-    donors : ndarray of int, shape (n_rows, n_columns)
-        Positions of rows.
+        The rows to take entries from.
+    donors : ndarray of int, shape (n_made, n_columns)
+        Positions of rows of `X`, as `draw_donors` gives them.
 
     Examples
     --------

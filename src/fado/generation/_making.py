@@ -25,35 +25,42 @@ def draw_donors(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Rows:
-    """Say where the entries of made rows come from.
+    """Choose from which row each entry of a made row is taken.
 
-    The columns follow each other as in the table. A tree for each, grown on the rows of the parent's label,
-    learns the column from those before it and the group. A made row has the label and group of its parent.
-    Column by column it falls into a leaf by its entries so far, and takes the entry of a row there: if its
-    parent is in that leaf, by half a chance the parent's, else that of any, by weight. So every entry occurs
-    with the label and with such entries before it, and rows of parents that are drawn more often are like
-    them. Of a column that alone tells a protected attribute, only rows of the same group give entries.
+    A made row has the label and the group of its parent. Its entries are chosen column by column, in the
+    order of the table. For each column there is a tree, grown on the rows of the parent's label, that
+    predicts the column from the columns before it and the group. By its entries so far, the made row falls
+    into a leaf of this tree, and takes the entry of a row in that leaf. If the parent is in the leaf too, it
+    is the parent's entry with a probability of one half. Otherwise it is that of a row of the leaf, drawn by
+    weight. So every entry occurs together with the label and with similar entries before it, and made rows
+    are like their parents. For a column that alone determines a protected attribute, only rows of the same
+    group give entries.
 
-    A made row that equals one row of the table, and just one, in every column is made anew, and nothing is
-    kept of its parent then, up to five times: what several rows share gives nobody away.
+    A made row that equals exactly one row of the table in every column might give a person away. It is made
+    again, without entries kept from its parent, up to five times.
 
     Parameters
     ----------
     problem : Problem
-        The table.
+        The table, as `fado.tabular.read_problem` gives it.
     parents : ndarray of int
-        One row for each to be made.
+        For each row to be made, the position of its parent.
     seed : int
-        Of the trees and the draws.
+        Seed of the trees and the draws.
     n_jobs : int, optional
-        Trees that are grown side by side; None uses every core. It changes no row.
-    progress : bool
+        How many trees are grown side by side; None uses every core. It changes no row.
+    progress : bool, default=False
         Whether to show a progress bar.
 
     Returns
     -------
     ndarray of int, shape (n_made, n_columns)
-        Positions of rows: the made row's entry of a column is theirs.
+        For each made row and column, the position of the row that the entry is taken from.
+
+    Raises
+    ------
+    ValueError
+        If the table is a sparse matrix.
 
     Examples
     --------

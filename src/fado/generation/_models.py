@@ -18,7 +18,7 @@ Rows = npt.NDArray[np.int32]
 
 
 def judging_estimator() -> Any:
-    """Give the model that rows are judged by."""
+    """Give the unfitted LightGBM classifier that `generation_report` and `train_and_score` use."""
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(
@@ -34,20 +34,25 @@ def train_and_score(
     weights: FloatArray | None = None,
     seed: int = 0,
 ) -> FloatArray:
-    """Train on some rows, and give the probabilities of being positive of others.
+    """Train the judging estimator on some rows, and score other rows.
 
     Parameters
     ----------
     table : Table
-        The rows to learn from.
+        The rows to learn from, as ``fado.tabular.Table``.
     positive : ndarray of bool
         Which of them are positive.
     judged : Table
         The rows to score; columns are found by name.
     weights : ndarray, optional
-        Of the rows to learn from.
-    seed : int
-        Of the model.
+        How much each row to learn from counts.
+    seed : int, default=0
+        Seed of the model.
+
+    Returns
+    -------
+    ndarray of shape (n_judged,)
+        The probability of each judged row of being positive.
     """
     variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
     rows = np.arange(table.n_rows, dtype=np.int32)

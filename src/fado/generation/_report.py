@@ -40,18 +40,19 @@ def generation_report(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
-    """Make a whole table, with as many rows in every cell of label and group, and compare it with real rows.
+    """Make a table with as many rows of each label and group as X has, and compare it with real rows.
 
     Parameters
     ----------
     X, y, sensitive_features
-        The rows that others are made of, as for `UtilityAwareOverSampler`; parents are drawn evenly.
+        The rows that others are made from, as for `UtilityAwareOverSampler`. All rows of a label and group
+        are equally likely to be parents.
     judge : tuple of (X, y, sensitive_features)
-        Real rows that have been held out.
+        Real rows that were held out, to compare with.
     pos_label : label, optional
-        The positive label; None is the larger of two.
+        The positive label; None means the larger of two.
     max_fpr : float, default=0.05
-        The budget of false positives at which a true-positive rate is measured.
+        The false-positive rate at which the true-positive rate is measured.
     random_state : int, RandomState or None, default=None
         The seed.
     n_jobs : int, optional
@@ -60,19 +61,21 @@ def generation_report(
     Returns
     -------
     dict
-        ``rows`` and ``judged``, how many there are. ``trained_on_real`` and ``trained_on_made``: ``auc`` and
-        ``tpr`` on the judged rows of a model that learnt from either. ``told_apart``: the AUC, on rows that
-        it has not seen, of a model that tells made rows from judged ones of the same cells; 0.5 is a guess,
-        and NaN stands where these are too few. ``distances``: the ``median`` and the ``lowest_twentieth``
-        (5 % quantile) of how far ``made`` and ``held_out`` rows are from the nearest row of X, and the
-        ``ratio`` of both. ``copies``: the shares of ``made`` and ``held_out`` rows that equal a row of X in
-        every column.
+        ``rows`` and ``judged``: how many rows `X` and `judge` have. ``trained_on_real`` and
+        ``trained_on_made``: the ``auc`` and ``tpr`` on the judged rows of a model that learnt from `X`, or
+        from the made rows. ``told_apart``: the AUC of a model that tells made rows from judged rows of the
+        same label and group, on rows that it has not seen; 0.5 is a guess, and NaN means that there are too
+        few rows. ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of how far
+        ``made`` and ``held_out`` rows are from the nearest row of `X`, and the ``ratio`` of both, from at
+        most 2,000 rows of either. ``copies``: the shares of ``made`` and ``held_out`` rows that equal a row
+        of `X` in every column.
 
     Notes
     -----
-    A distance is the mean over columns: of numbers the share of rows between the two, of levels 0 or 1, and 1
-    where one entry is missing. It tells whether made rows stick to rows of the table more than other real
-    rows do. It does not tell that nobody can be recognised: who is alone with some entries may be found.
+    A distance is the mean over columns: for numbers the share of rows between the two, for categories 0 or 1,
+    and 1 if one entry is missing. It shows whether made rows are closer to rows of the table than other real
+    rows are. It does not show that nobody can be recognised: a person whose entries nobody else has may still
+    be found.
 
     Examples
     --------

@@ -41,35 +41,39 @@ METHODS = ("trees", "repeat")
 
 
 class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
-    """Match the groups' positive rates by making positives, after the rows of most utility.
+    """Match the groups' positive rates by making new positives, more of them from rows of high utility.
 
-    Every group whose positive rate is below the highest gets made positives until the rates match to one
-    row. The given rows come first, untouched. Each made row has a parent, a positive of the same group, drawn
-    by ``0.3 + 0.7 * minmax(U)`` of the utilities there, and its entries come from rows in the same leaves of
-    trees, one tree per column; see `fado.generation.draw_donors`. Every entry is one that the column has:
-    whole numbers stay whole, ranges are kept, and no category is made up.
+    Every group whose positive rate is below the highest gets new positives until the rates match to within
+    one row. The given rows come first, unchanged. Each made row has a parent: a positive of the same group,
+    drawn with a probability in proportion to ``0.3 + 0.7 * minmax(U)``, where ``minmax`` scales the utilities
+    ``U`` of these rows to [0, 1]. The entries of a made row come from rows in the same leaves of trees, one
+    tree per column; see `fado.generation.draw_donors`. Every entry is one that the column has: whole numbers
+    stay whole, ranges are kept, and no category is made up.
 
     Parameters
     ----------
     utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        What a row is worth. None is ``LinearUtility(alpha=0.5)``, and ``alpha=1`` without attributes.
+        What a row is worth. None means ``LinearUtility(alpha=0.5)``, or ``alpha=1`` without protected
+        attributes.
     valuator : valuator, optional
-        Values the rows if no valuation is passed and rows are to be made. None is ``OutOfBagEntropy()``.
-        Without a seed of its own it uses `random_state`.
+        Values the rows if no valuation is passed and rows are to be made. None means ``OutOfBagEntropy()``.
+        If it has no seed of its own, it uses `random_state`.
     strength : float, default=1.0
         How far a group's rate moves from its own (0) to the highest (1).
     sampling_strategy : dict, optional
-        How many rows there are to be in the end, instead of `strength`: of a label, or of a pair of label and
-        group, as in ``{(1, "f"): 500}``. Groups of several attributes are called ``"sex = f, old = True"``.
-        The rows made of a label are shared out to the groups as its rows are now, but for small groups.
+        Instead of `strength`: how many rows there shall be in the end, given rows included, of a label or of
+        a pair of label and group, as in ``{(1, "f"): 500}``. Groups of several attributes are called
+        ``"sex = f, old = True"``. The rows that are made of a label are divided among its groups in
+        proportion to its present rows; small groups get none.
     method : {"trees", "repeat"}, default="trees"
-        Make rows, or repeat the parents as they are.
+        Whether to make new rows, or to repeat the parents as they are.
     pos_label : label, optional
-        The positive label. None is the larger of two. More than two labels have none unless it is named:
-        then rows of all labels are made, until every group has them in the shares that all rows have.
+        The positive label; None means the larger of two. With more than two labels and None, no label is
+        positive: rows of all labels are made, until every group has the labels in the shares that they have
+        in the whole table.
     min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table get no rows and set no rate. 0
-        compares every group.
+        Groups with fewer rows that are also less than 1 % of the table get no rows, and their rates do not
+        count. 0 compares every group.
     random_state : int, RandomState or None, default=None
         Seed of all that is drawn.
     n_jobs : int, optional
@@ -102,8 +106,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     -----
     UserWarning
         If groups are small, and so left alone; if there is only one group to compare; if a group has no
-        positives to make others from, and is left alone; if it has no negatives, as no number of rows
-        matches a rate of 1; if more rows are made than there are.
+        positives to make others from, and is left alone; if a group has no negatives, as no number of rows
+        matches its rate of 1; if more rows are made than were given.
 
     Examples
     --------
@@ -177,20 +181,21 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         y : array-like of shape (n_rows,)
             The target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; several are crossed. Missing values are a group of their own. Without
-            any all rows are one group, and none are made but by a `sampling_strategy`, with a warning.
+            The protected attributes. The combinations of several are the groups, and missing values are a
+            group of their own. Without any, all rows are one group: then only a `sampling_strategy` makes
+            rows, and without one a warning is given.
         valuation : Valuation, optional
-            The values of these rows; made on the way if rows are to be made and there are none.
+            The values of these rows. If rows are to be made and there is none, `valuator` computes it.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the positive rates, such as survey weights.
+            How much each row counts in the positive rates, such as survey weights.
         groups : array-like of shape (n_rows,), optional
-            Which rows belong together: if rows are valued on the way, in or out of a bag together.
+            Which rows belong together, for `valuator`: a bag holds or leaves out all of them together.
 
         Returns
         -------
         X_resampled, y_resampled
-            The given rows in their order, then those made, each as what it was passed as. Row labels of
-            pandas go on counting where they count from 0; else made rows have those of their parents.
+            The given rows in their order, then the made rows, in the types that were passed. A pandas index
+            that counts from 0 is continued; otherwise made rows have the row labels of their parents.
         """
         return self._fit_resample(
             X,
