@@ -86,7 +86,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     synthetic_ : ndarray of bool, shape (n_rows + n_made,)
         Marks the rows that were made.
     parents_ : ndarray of int, shape (n_made,)
-        The row that each was made from.
+        The position of the parent of each made row.
     sensitive_features_ : as passed to `fit_resample`
         The protected attributes of all rows; if they were passed as names, their columns.
     sample_weight_ : ndarray of float or None

@@ -40,18 +40,18 @@ def protected_from(frame: Any, expression: str) -> pd.Series:
         ``<``, ``==``, ``!=`` and ``in``, which takes a list: ``"race in [White, Asian]"``. ``&`` joins
         comparisons that all must hold: ``"sex == Male & age >= 50"``.
 
-        A column whose own name is the whole expression wins over the comparison; otherwise the longest
-        column name that the expression starts with is compared. Double or single quotes or backticks go
-        around a column's name that cannot be told from the rest, and around values that hold a comma, a
-        bracket or an ``&``; around other text they are optional. Numbers are compared as numbers; text,
-        categories and booleans only with ``==``, ``!=`` and ``in``.
+        If a column is named exactly like the whole expression, that column is taken. Otherwise the longest
+        column name that the expression starts with is compared. Put double or single quotes or backticks
+        around a column's name that could be misread, and around values that hold a comma, a bracket or an
+        ``&``; around other text they are optional. Numbers are compared as numbers; text, categories and
+        booleans only with ``==``, ``!=`` and ``in``.
 
     Returns
     -------
     pandas.Series
         The column itself, or, for comparisons, a series of pandas' nullable ``boolean`` type named
-        like the expression. It is missing where a source is missing, unless another comparison of
-        the same row is false. A pandas table's index is kept.
+        like the expression. An entry is missing where a source column is missing, unless another
+        comparison of the same row is false. A pandas table's index is kept.
 
     Raises
     ------
