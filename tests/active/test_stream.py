@@ -102,6 +102,14 @@ def test_before_anything_is_learnt_rows_are_drawn_at_random():
     )
 
 
+def test_without_a_seed_update_records_the_utilities_that_query_drew():
+    stream = UtilityStream(Blank(), LinearUtility(0.75))
+    X = np.zeros((20, 1))
+    rows, utilities = stream.query(X, return_utilities=True)
+    stream.update(X, rows)
+    assert list(stream.budget_manager_.history_sorted_) == utilities.tolist()
+
+
 @pytest.mark.filterwarnings("ignore:Drift in batch")
 def test_with_a_valuator_that_learns_on_the_way():
     rng = np.random.default_rng(0)

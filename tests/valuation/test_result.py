@@ -288,3 +288,8 @@ def test_values_without_an_epistemic_part_say_nothing_of_it(valuation):
     assert "epistemic" not in valuation.fields
     assert valuation.epistemic.isna().all(axis=None)
     assert "epistemic" not in repr(valuation)
+
+
+def test_a_field_that_does_not_exist_is_named(valuation):
+    with pytest.raises(KeyError, match="no field 'value'"):
+        valuation.field("value", "y")

@@ -156,8 +156,13 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         return check_budget_manager(self.budget, self.budget_manager, BalancedIncrementalQuantileFilter)
 
     def _utilities(self, table: Table) -> FloatArray:
-        """Give the rows' utilities; numbers drawn at random for those that have none."""
-        generator = check_random_state(self.random_state, getattr(self, "n_seen_", 0) + 1)
+        """Give the rows' utilities; where there are none, numbers that `query` and `update` draw alike."""
+        seed = self.random_state
+        if seed is None:
+            if not hasattr(self, "_drawn_seed"):
+                self._drawn_seed = int(np.random.default_rng().integers(2**31))
+            seed = self._drawn_seed
+        generator = check_random_state(seed, getattr(self, "n_seen_", 0) + 1)
         utilities = pool_utilities(value_pool(self.valuator, table.source), self.utility)
         return np.where(np.isnan(utilities), generator.random_sample(table.n_rows), utilities)
 

@@ -150,6 +150,8 @@ class Valuation:
         variable : str
             ``"y"`` or a protected attribute.
         """
+        if name not in FIELDS:
+            raise KeyError(f"A valuation has no field {name!r}; its fields are {list(FIELDS)}.")
         if name in self._arrays:
             return self._arrays[name][variable]
         return np.zeros(len(self), dtype=np.int32) if name == "counts" else np.full(len(self), np.nan)
