@@ -21,26 +21,31 @@ def cell_weights(
 ) -> FloatArray:
     """Weigh rows so that the scores of some groups fall and those of others rise.
 
-    A group's negatives get the factor ``exp(t / 2)`` and its positives ``exp(-t / 2)``: half of its log
-    factor `t` each. A row's weight is the mean of these factors under the probabilities that it belongs to
-    each group, and the weights of each label are scaled to a mean of 1.
+    In a group of log factor ``t``, negatives get the factor ``exp(t / 2)`` and positives ``exp(-t / 2)``. A
+    row's weight is the mean of the factors of all groups, by its probabilities of belonging to them. Then
+    the weights of each label are scaled to a mean of 1.
 
     Parameters
     ----------
     log_factors : ndarray of shape (n_groups,)
         One per group; above 0, the group's scores fall. Only their differences count.
     memberships : ndarray of shape (n_rows, n_groups)
-        Each row's probabilities of the groups.
+        Each row's probability of belonging to each group.
     positive : ndarray of bool of shape (n_rows,)
-        The rows of the positive label.
+        Which rows have the positive label.
     sample_weight : ndarray of shape (n_rows,), optional
-        What rows count in the means.
+        How much each row counts in the means of 1; None counts all rows alike.
     untouched : ndarray of bool of shape (n_rows,), optional
-        Rows whose weight stays 1.
+        Rows whose weight stays 1; None leaves out none.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The weights. They do not contain `sample_weight`.
 
     Examples
     --------
-    Two groups, each row's known for sure.
+    Two groups; each row's group is known for sure.
 
     >>> sure = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     >>> positive = np.array([False, True, False, True])

@@ -29,7 +29,19 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def log_factors_of(strength: float, direction: str) -> FloatArray:
-    """Give the log factor of each compared group from the settings of a dial.
+    """Give the log factor of each compared group: its number in `direction`, times `strength`.
+
+    Parameters
+    ----------
+    strength : float
+        How far apart the groups are moved.
+    direction : str
+        One number per compared group, separated by spaces.
+
+    Returns
+    -------
+    ndarray of shape (n_compared,)
+        Above 0, the group's scores fall.
 
     Examples
     --------
@@ -40,7 +52,17 @@ def log_factors_of(strength: float, direction: str) -> FloatArray:
 
 
 def dial_settings(log_factors: FloatArray) -> dict[str, Any]:
-    """Give the settings of a dial that make some log factors; they differ.
+    """Give the `strength` and `direction` that stand for some log factors: `log_factors_of` backwards.
+
+    Parameters
+    ----------
+    log_factors : ndarray of shape (n_compared,)
+        One per compared group; not all equal.
+
+    Returns
+    -------
+    dict
+        ``strength``, the highest log factor less the lowest, and ``direction``, the log factors over it.
 
     Examples
     --------
@@ -65,20 +87,30 @@ class _Dialled:
 
 @register_intervention("aimed", dial=True, shape="cross", colour="#c0392b")
 class AimedWeights(_Dialled, BaseIntervention):
-    """Weigh rows so that groups move towards each other; `AimedEstimator` finds how far.
+    """Weigh rows so that the rates of groups move towards each other, as far as `strength` says.
+
+    `AimedEstimator` and experiments search for the strength and the direction. The weights are those of
+    `cell_weights`.
 
     Parameters
     ----------
-    ratio : str
-        The ratio that is aimed at.
-    strength : float
-        How far apart groups are moved.
+    ratio : str, default="fpr_ratio"
+        The ratio that a search aims at. The weights do not depend on it.
+    strength : float, default=0.0
+        How far apart the groups are moved.
     direction : str
-        One number per group: which way, and which part of the strength.
+        One number per group that is moved, separated by spaces. Times `strength` it is the group's log
+        factor: above 0, the group's scores fall.
     memberships : ndarray of shape (n_rows, n_groups), optional
-        Each row's probabilities of the groups; None takes the group that a row has.
+        Each row's probability of belonging to each group that is moved and, in the last column, to any other
+        if there are others. None takes the group that a row has.
     compared : ndarray of bool, optional
-        Which groups are moved; the rows of others keep their weight. None moves all.
+        Which groups are moved; the rows of others weigh 1. None moves all.
+
+    Attributes
+    ----------
+    sample_weight_ : ndarray of shape (n_rows,)
+        The weights.
 
     Examples
     --------
@@ -130,12 +162,15 @@ class AimedWeights(_Dialled, BaseIntervention):
 
 @register_intervention("group thresholds", dial=True, needs_group=True, shape="cross", colour="#16a085")
 class GroupThresholds(_Dialled, NoIntervention):
-    """Leave the rows as they are, and decide every group by a threshold of its own.
+    """Leave the training rows as they are, and decide every group by a threshold of its own.
+
+    An experiment lowers the log odds of a group's scores by the group's log factor (see `move_scores`) and
+    then decides all groups by one threshold. Decisions need the group of a row.
 
     Parameters
     ----------
     ratio, strength, direction
-        As for `AimedWeights`: a group's scores are moved by its number, as log odds.
+        As for `AimedWeights`.
     """
 
     known: ClassVar[bool] = True
@@ -148,22 +183,38 @@ class GroupThresholds(_Dialled, NoIntervention):
 
 @register_intervention("inferred thresholds", dial=True, shape="cross", colour="#7f8c8d")
 class InferredThresholds(GroupThresholds):
-    """Do what `GroupThresholds` does by what the features tell of a row's group."""
+    """Do what `GroupThresholds` does, with each row's group guessed from its features.
+
+    Decisions do not need the group of a row.
+
+    Parameters
+    ----------
+    ratio, strength, direction
+        As for `AimedWeights`.
+    """
 
     known: ClassVar[bool] = False
 
 
 def move_scores(scores: FloatArray, memberships: FloatArray, log_factors: FloatArray) -> FloatArray:
-    """Move the log odds of scores by what is known of each row's group.
+    """Lower the log odds of every score by the log factor of the row's group.
+
+    Where a row's group is not sure, the mean log factor counts, by the row's probabilities of the groups.
 
     Parameters
     ----------
     scores : ndarray of shape (n_rows,)
-        Probabilities.
+        Probabilities of the positive label.
     memberships : ndarray of shape (n_rows, n_groups)
-        Of the compared groups and, last, of all others if there are any, which are not moved.
+        Each row's probability of belonging to each compared group and, in the last column, to any other
+        group if there are others. Those are not moved.
     log_factors : ndarray of shape (n_compared,)
-        By how much the log odds of each group fall.
+        By how much the log odds of each compared group fall.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Probabilities.
 
     Examples
     --------

@@ -45,9 +45,10 @@ MOST_FITS = 1_000
 class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train a classifier so that a ratio between groups reaches a line, at the least loss of performance.
 
-    Rows are weighed by their label and by how likely they belong to each group. One strength per group is
-    moved, fit after fit, until the ratio on held-out rows reaches the line, and then back towards it. The
-    model needs no group to decide. If the untouched model is above the line, it is left alone.
+    Rows are weighed by their label and by how likely they belong to each group. Each fit changes the strength
+    of every group's weights, until the ratio on held-out rows reaches the line; further fits then go back
+    towards the line, as weaker weights cost less performance. The model needs no group to decide. If the
+    model without weights reaches the line, it is kept as it is.
 
     Parameters
     ----------
@@ -61,57 +62,68 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive.
     confidence : float, optional
-        In (0.5, 1). Then the ratio's lower bound, which is below the truth with this probability, must reach
-        the line; without it, the estimate must.
+        In (0.5, 1). If given, the ratio's lower bound at this confidence must reach the line; if None, the
+        ratio as it is measured must.
     max_fits : int, default=12
-        Most fits on the way; models of the attribute, and the last fit on all rows, do not count. With `cv`
-        each stands for as many fits as there are folds.
-    utility : utility, optional
-        Multiplies weights by ``floor + (1 - floor) * minmax(utility)`` of the rows' values.
+        The most fits that the search may take. The models of the groups and the last fit on all rows do not
+        count. With `cv` every fit trains one model per fold.
+    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
+        If given, every weight is multiplied by ``floor + (1 - floor) * minmax(utility)`` of the row.
     floor : float, default=0.3
-        The least of that factor.
+        The lowest that this factor can be, in [0, 1]. It has no effect without `utility`.
     validation_fraction : float, default=0.25
-        The share of rows that is held out to judge by, if neither `judge` nor `cv` says otherwise.
+        The share of rows that is held out to judge by, in (0, 1). It has no effect with `judge` or `cv`.
     cv : int or iterable of (train, test) positions, optional
-        Judge every row by a model that was trained on the other folds instead: for few rows.
+        Instead of holding out rows, judge every row by a model that was trained on the other folds. Useful
+        where rows are few. An int is the number of folds, at least 2.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are neither compared nor weighed.
+        Groups of fewer rows that are also less than 1 % of the table, among the rows to learn from or among
+        those to judge by, are left out of the ratio, and their rows keep their weight. 0 compares all.
     random_state : int, RandomState or None, default=None
-        The seed of the split, the models of the attribute and an estimator without one.
-    budget : pair, optional
+        The seed of the split, of the models of the groups, and of an estimator that has no seed.
+    budget : Budget or pair of kind and limit, optional
         Another budget instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the judged
         rows, or ``("threshold", 0.5)``.
     pos_label : label, optional
         The positive label; None is the larger of the two.
     n_jobs : int, optional
-        Fits side by side, where there are several; None uses every core. It changes no result.
+        How many fits run side by side, where there are several; None uses every core. It changes no result.
 
     Attributes
     ----------
     reached_ : bool
-        Whether the line was reached on the judged rows; if not, the closest model is kept, and `why_` says
-        why.
+        Whether the line was reached on the judged rows. If not, the model that came closest is kept.
+    why_ : str
+        If the line was not reached, a sentence that says why; else empty.
     threshold_ : float
-        The score from which on `predict` decides for the positive label.
+        `predict` gives the positive label to rows whose probability is at least this.
     metrics_ : dict of str to float
-        What the kept model of the path achieves on the judged rows, with intervals.
+        The metrics of the best fit on the judged rows, named as `fado.metrics.evaluate` names them, with
+        intervals.
     sample_weight_ : ndarray of shape (n_rows,)
-        The weights of the final model, before an incoming `sample_weight`.
+        The weights that the final model was trained with, before they are multiplied by a `sample_weight`
+        that was passed in.
     path_ : DataFrame
-        One row per fit, the untouched model first: ``strength`` (of the two groups that were moved furthest
-        apart), ``tpr``, ``ratio``, ``low``, ``high``, ``threshold``, ``reached``, and ``strength[group]`` of
-        each group.
+        One row per fit, the model without weights first: ``strength`` (the highest ``strength[group]`` less
+        the lowest), ``tpr``, ``ratio`` with its interval ``low`` to ``high``, ``threshold``, ``reached``,
+        and ``strength[group]`` of each compared group.
     told_ : float or None
-        How much of the doubt about rows' groups the features take away, from 0 to 1, if the line was not
-        reached; else None.
+        If the line was not reached: how well the features tell rows' groups, from 0 (no better than the
+        groups' shares; it may be a little below) to 1 (for sure). None if the line was reached, or fewer
+        than two groups are compared.
     classes_ : ndarray
         The two labels; the second is the positive one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, if all are text.
 
     Notes
     -----
-    Without `judge` the final model is trained once more on all rows, with the strengths of the path; the
-    threshold is that of the path's model, which saw fewer. With `judge` the model of the path is the final
-    one. Figures of judged rows flatter the model a little, as it was chosen by them: keep test rows apart.
+    Without `judge` the final model is trained once more on all rows, with the strengths of the best fit. Its
+    threshold and its metrics are those of the best fit, which was trained on fewer rows. With `judge` the
+    model of the best fit is the final one. The model was chosen by the judged rows, so their metrics flatter
+    it a little: keep test rows apart.
 
     Examples
     --------
@@ -182,7 +194,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Self:
-        """Train, judge and move the weights until the ratio reaches the line.
+        """Train, judge and change the weights until the ratio reaches the line.
 
         Parameters
         ----------
@@ -191,20 +203,27 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_rows,)
             The target, of two classes.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; several are crossed. Without any the estimator is trained as it is, with
-            a warning.
+            The protected attributes; the groups are the combinations of several. Without any the estimator is
+            trained as it is, with a warning.
         judge : tuple of (X, y, sensitive_features), optional
-            Rows to judge by, instead of some that are held out.
+            Rows to judge by, instead of some of the training rows that are held out.
         valuation : Valuation, optional
-            The values of these rows, for a `utility`; made on the way if there are none.
+            The values of these rows, for a `utility`. If None and there is a `utility`, `OutOfBagEntropy`
+            values the rows.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts, in training and in the rates of held-out rows.
+            How much each row counts, in training and in the rates of held-out rows.
         groups : array-like of shape (n_rows,), optional
-            Which rows belong together: held out together.
+            Rows of the same entry, such as those of one person, are held out together.
 
         Returns
         -------
         self
+
+        Warns
+        -----
+        UserWarning
+            If the line was not reached, with the sentence of `why_`; if groups are small and so left out; if
+            a protected attribute is missing in some rows.
         """
         aim = self._aim()
         problem = read_problem(
@@ -280,7 +299,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return floor + (1 - floor) * utilities
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give the probabilities of the two classes.
+        """Give the probabilities of the two classes, in the order of `classes_`.
 
         Parameters
         ----------
@@ -306,17 +325,17 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Decide for the positive label where the probability reaches `threshold_`."""
+        """Give the positive label to rows whose probability is at least `threshold_`, else the other."""
         check_is_fitted(self)
         return self.classes_[(self.predict_proba(X)[:, 1] >= self.threshold_).astype(int)]
 
     def to_model(self) -> ChosenModel:
-        """Give the fitted model with its threshold and its card, as `find_frontier` gives its best.
+        """Give the fitted model with its threshold and its card, to be saved.
 
         Returns
         -------
         ChosenModel
-            To be saved with ``save(directory)``, and loaded by `fado.load_model`.
+            ``save(directory)`` writes it, and `fado.load_model` reads it.
         """
         check_is_fitted(self)
         return ChosenModel(

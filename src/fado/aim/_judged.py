@@ -33,28 +33,28 @@ _RATES: dict[str, tuple[bool | None, bool]] = {
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Rows whose scores tell how far a model is from the line.
+    """The rows that models are judged on, and how: which ratio, at which budget, in which groups.
 
     Parameters
     ----------
     positive : ndarray of bool
-        The rows of the positive label.
+        Which rows have the positive label.
     codes : ndarray of int
-        Each row's group.
+        Each row's group, as a position in `names`.
     names : tuple of str
         What messages call the groups.
-    compared : ndarray of bool
+    compared : ndarray of bool, of the length of `names`
         Which groups are large enough to be compared.
     weights : ndarray or None
-        What each row counts.
+        How much each row counts; None counts all rows alike.
     ratio : str
         The ratio that is aimed at.
     budget : Budget
-        What decides.
+        What sets the threshold of decisions.
     confidence : float
-        Of the interval: how often each of its ends is on the right side of the truth, at least.
+        How sure each end of an interval is, in (0.5, 1): 0.975 makes an interval of 95 %.
     seed : int
-        Of the intervals' draws.
+        The seed of the draws for intervals.
     """
 
     positive: Bools
@@ -68,7 +68,19 @@ class JudgedRows:
     seed: int
 
     def measure(self, scores: FloatArray) -> tuple[dict[str, float], list[str]]:
-        """Give all metrics with intervals, and why some are undefined."""
+        """Give all metrics of some scores with intervals, and why some are undefined.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+            The scores of these rows.
+
+        Returns
+        -------
+        metrics : dict of str to float
+        reasons : list of str
+            As `fado.metrics.measure` returns them.
+        """
         return measure(
             self.positive,
             scores,
@@ -83,7 +95,17 @@ class JudgedRows:
         )
 
     def step(self, log_factors: FloatArray, scores: FloatArray, metrics: dict[str, float]) -> Step:
-        """Give what the search goes by."""
+        """Gather in a `Step` what a search needs to know of a model.
+
+        Parameters
+        ----------
+        log_factors : ndarray of shape (n_compared,)
+            The log factors that the model was trained with.
+        scores : ndarray of shape (n_rows,)
+            Its scores of these rows.
+        metrics : dict of str to float
+            What `measure` gave for them.
+        """
         log_rates, errors = self._log_rates(scores, metrics["threshold"])
         return Step(
             tuple(log_factors.tolist()),

@@ -24,15 +24,16 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Memberships:
-    """Each row's probabilities of the groups, out of bag.
+    """How likely each row belongs to each group, by models that have not seen the row.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_rows, n_groups)
-        Given the features and, if models saw it, the label.
+        Each row's probability of belonging to each group, given its features and, if models saw it, its
+        label.
     told : float
-        How much of the doubt about a row's group the features take away, beside the label if models saw it:
-        from 0 for none to 1 for all of it. Below 0, models know less than the groups' shares do.
+        How well the features tell a row's group: 0 if no better than the groups' shares (among rows of the
+        same label, if models saw the label), 1 if for sure, below 0 if worse than the shares.
     """
 
     probabilities: FloatArray
@@ -51,27 +52,29 @@ def find_memberships(
     blocks: Codes | None = None,
     given_label: bool = True,
 ) -> Memberships:
-    """Learn the group from the features and the label, and ask of every row a model that did not see it.
+    """Find how likely each row belongs to each group, by LightGBM models over five folds.
+
+    Each row is predicted by a model that has not seen it.
 
     Parameters
     ----------
     table : Table
         The features: all that the estimator sees.
     positive : ndarray of bool
-        The rows of the positive label.
+        Which rows have the positive label.
     codes : ndarray of int
-        Each row's group; every group has rows.
+        Each row's group, from 0 to ``n_groups - 1``; every group has rows.
     n_groups : int
-        How many there are.
+        How many groups there are.
     seed : int
-        Of the folds and the models.
+        The seed of the folds and the models.
     workers : int
-        Fits side by side; they change nothing.
+        How many fits run side by side. It changes no result.
     sample_weight : ndarray, optional
-        What rows count.
+        How much each row counts; None counts all rows alike.
     blocks : ndarray of int, optional
-        Which rows stay together in or out of a fold.
-    given_label : bool
+        Rows of the same number are in the same fold.
+    given_label : bool, default=True
         Whether models see the label beside the features.
     """
     target = Variable("y", "classes", positive.astype(np.int32), (False, True))

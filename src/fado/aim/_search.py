@@ -42,11 +42,12 @@ class Step:
     log_factors : tuple of float
         One per compared group.
     log_rates : tuple of float
-        The logarithms of their rates on the judged rows, higher where scores are higher.
+        The logarithms of their rates on the judged rows; of false-negative rates, with the sign changed, so
+        that higher scores always mean a higher number.
     errors : tuple of float
-        The standard errors of these.
+        The standard errors of `log_rates`.
     tpr : float
-        The true-positive rate.
+        The true-positive rate on the judged rows.
     ratio, low : float
         The ratio and its lower bound; NaN where undefined.
     """
@@ -61,16 +62,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Search:
-    """Moves log factors until a ratio reaches a line.
+    """Chooses the log factors to try next, until a ratio reaches a line.
 
     Parameters
     ----------
     at_least : float
         The line.
     by_bound : bool
-        Whether the ratio's lower bound must reach it, not the ratio.
+        Whether the ratio's lower bound must reach the line, and not only the ratio.
     max_fits : int
-        How many steps at most.
+        The most steps.
 
     Examples
     --------
@@ -85,23 +86,39 @@ class Search:
     max_fits: int
 
     def figure(self, step: Step) -> float:
-        """Give what is held against the line; -inf if it is undefined."""
+        """Give what must reach the line, the ratio or its lower bound; -inf if it is undefined."""
         figure = step.low if self.by_bound else step.ratio
         return -math.inf if math.isnan(figure) else figure
 
     def reached(self, step: Step) -> bool:
-        """Tell whether a step is above the line."""
+        """Tell whether a step reaches the line."""
         return self.figure(step) >= self.at_least
 
     def best(self, steps: Sequence[Step]) -> int:
-        """Give the position of the step to keep: of most performance above the line, else the closest."""
+        """Give the position of the best step.
+
+        That is the step of the highest true-positive rate among those that reach the line; if none does, the
+        one that comes closest.
+        """
         above = [k for k, step in enumerate(steps) if self.reached(step)]
         if above:
             return max(above, key=lambda k: (steps[k].tpr, -k))
         return max(range(len(steps)), key=lambda k: (self.figure(steps[k]), steps[k].tpr, -k))
 
     def next(self, steps: Sequence[Step]) -> FloatArray | None:
-        """Give the log factors to try next; None if nothing is left to try or to win."""
+        """Give the log factors to try next.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            All steps so far, in their order; at least one.
+
+        Returns
+        -------
+        ndarray of shape (n_compared,) or None
+            None ends the search: the first step reaches the line, `max_fits` is spent, or no better step is
+            expected.
+        """
         if len(steps) >= self.max_fits or self.reached(steps[0]):
             return None
         above = [step for step in steps if self.reached(step)]

@@ -15,7 +15,22 @@ MOST_FOLDS = 1_000
 
 
 def check_line(at_least: Any, name: str = "at_least") -> float:
-    """Give the line as a float, or say that no ratio can be held against it."""
+    """Check a line, and give it as a float.
+
+    Parameters
+    ----------
+    at_least : float
+        The line.
+    name : str, default="at_least"
+        What the error message calls it.
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If it is not in (0, 1].
+    """
     if isinstance(at_least, bool) or not isinstance(at_least, Real):
         raise TypeError(f"`{name}` must be a number in (0, 1], got {at_least!r}.")
     if not 0 < float(at_least) <= 1:
@@ -33,7 +48,20 @@ def check_within(name: str, value: Any, above: float, below: float) -> float:
 
 
 def check_confidence(confidence: Any) -> float | None:
-    """Give how often a lower bound must be below the truth; None if no bound is asked for."""
+    """Check the confidence of a lower bound, and give it as a float.
+
+    Parameters
+    ----------
+    confidence : float or None
+        None, which asks for no bound, is given back as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a number nor None.
+    ValueError
+        If it is not in (0.5, 1).
+    """
     return None if confidence is None else check_within("confidence", confidence, 0.5, 1)
 
 

@@ -23,7 +23,8 @@ MemoryOfSample = Annotated[
         "--memory",
         metavar="SIZE",
         show_default="three quarters of what is free",
-        help="Read the table part by part within a bound such as 4GB, and explore a sample of its rows.",
+        help="Read the table part by part, use no more memory than this, such as 4GB, and explore a "
+        "sample of its rows.",
     ),
 ]
 SampleRows = Annotated[
@@ -31,7 +32,7 @@ SampleRows = Annotated[
     typer.Option(
         metavar="N",
         show_default="200000",
-        help="Of a table that is read part by part: how many rows, drawn at random, are explored.",
+        help="For a table that is read part by part: how many rows, drawn at random, are explored.",
     ),
 ]
 

@@ -57,19 +57,22 @@ def _within(least: int, most: int) -> Callable[[typer.CallbackParam, int | None]
     return check
 
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet by its ending.")]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table: a .csv or .parquet file.")]
 _TARGET = typer.Option(metavar="COL", help="The column to be predicted.")
 Target = Annotated[str, _TARGET]
 TargetIfTrained = Annotated[str | None, _TARGET]
 _PROTECTED = typer.Option(
     metavar='COL|"COL>=50"',
     help="A protected attribute. May be repeated. A column, or a comparison by >=, >, <=, <, ==, != or "
-    "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons: 'sex == Male & age >= 50'. Quotes go "
-    "around names and values that hold such signs: '\"a>=b\" >= 3'.",
+    "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons: 'sex == Male & age >= 50'. Put names "
+    "and values that contain such signs in quotes: '\"a>=b\" >= 3'.",
 )
 Protected = Annotated[list[str], _PROTECTED]
 ProtectedIfTrained = Annotated[list[str] | None, _PROTECTED]
-Positive = Annotated[str | None, typer.Option(metavar="LABEL", help="The target's positive label.")]
+Positive = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="The target's positive label; the larger of two if not given."),
+]
 Exclude = Annotated[
     list[str] | None,
     typer.Option(
@@ -87,7 +90,10 @@ Drop = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="What each row counts, like survey weights; no model sees this column."),
+    typer.Option(
+        metavar="COL",
+        help="A column that says how much each row counts, like survey weights; no model sees it.",
+    ),
 ]
 _SEED: dict[str, Any] = {
     "metavar": "N",
@@ -101,7 +107,7 @@ Jobs = Annotated[
     typer.Option(
         metavar="N",
         callback=_within(-MOST_JOBS, MOST_JOBS),
-        help="Fits side by side; all cores if not given.",
+        help="How many fits run side by side; one per core if not given.",
     ),
 ]
 Bags = Annotated[
@@ -110,7 +116,7 @@ Bags = Annotated[
         metavar="N",
         callback=_within(1, MOST_BAGS),
         show_default="10 for entropy, else the method's own",
-        help="Number of bags, out of bag.",
+        help="How many bags of rows models are trained on.",
     ),
 ]
 Dask = Annotated[
@@ -121,15 +127,16 @@ Ratio = Annotated[
     Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None,
     typer.Option(
         show_default="fpr_ratio",
-        help="The ratio between groups that a row's value for an attribute is about; for methods that "
-        "measure one.",
+        help="The ratio between groups by which a row's value for a protected attribute is measured; for "
+        "methods that measure a ratio.",
     ),
 ]
 Performance = Annotated[
     Literal["tpr_at_fpr", "log_loss", "accuracy"] | None,
     typer.Option(
         show_default="the method's own",
-        help="The performance that a row's value for the target is about; for methods that measure one.",
+        help="The metric of performance by which a row's value for the target is measured; for methods that "
+        "measure one.",
     ),
 ]
 MinGroupSize = Annotated[
@@ -138,11 +145,11 @@ MinGroupSize = Annotated[
         metavar="N",
         callback=_within(0, MOST_ROWS),
         show_default=str(MIN_GROUP_SIZE),
-        help="A group of fewer rows, if it is also less than 1 % of the table, is too small to be compared; "
+        help="Groups of fewer rows that are also less than 1 % of the table are too small to be compared; "
         "0 compares all.",
     ),
 ]
-Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write; CSV or Parquet by its ending.")]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="The file to write, .csv or .parquet.")]
 _VALUES = "The values of the rows, as `fado value` writes them"
 Values = Annotated[Path, typer.Option(metavar="FILE|DIR", help=f"{_VALUES}.")]
 ValuesIfUsed = Annotated[

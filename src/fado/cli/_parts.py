@@ -17,16 +17,16 @@ DataOrParts = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="The table, CSV or Parquet by its ending; or a directory or a pattern of such files, which are "
-        "read part by part.",
+        help="The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read "
+        "part by part.",
     ),
 ]
 OutOrParts = Annotated[
     Path,
     typer.Option(
         metavar="FILE|DIR",
-        help="Where to write; CSV or Parquet by its ending. Of a table that is read part by part: a "
-        "directory, or Parquet.",
+        help="The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a "
+        ".parquet file.",
     ),
 ]
 MemoryOfParts = Annotated[
@@ -34,7 +34,7 @@ MemoryOfParts = Annotated[
     typer.Option(
         metavar="SIZE",
         show_default="three quarters of what is free",
-        help="Read the table part by part within a bound such as 4GB.",
+        help="Read the table part by part, and use no more memory than this, such as 4GB.",
     ),
 ]
 

@@ -29,8 +29,8 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         show_default="three quarters of what is free",
-        help="Read the table part by part within a bound such as 4GB; a run that was ended goes on where it "
-        "was.",
+        help="Read the table part by part, and use no more memory than this, such as 4GB. A run that was "
+        "stopped goes on where it was.",
     ),
 ]
 TrainRows = Annotated[
@@ -38,16 +38,16 @@ TrainRows = Annotated[
     typer.Option(
         metavar="N",
         show_default="by memory and a learning curve",
-        help="Of a table that is read part by part: how many rows each bag's models learn from.",
+        help="For a table that is read part by part: how many rows the models of each bag learn from.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan of reading part by part, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print how the table would be read.")]
 DaskOfParts = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Of a table that is read part by part: the scheduler of a Dask cluster whose workers see the "
-        "same files, to score the parts on.",
+        help="For a table that is read part by part: the scheduler of a Dask cluster that scores the parts; "
+        "its workers must see the same files.",
     ),
 ]
 

@@ -19,7 +19,9 @@ FITS = 20  # that the search for a model may cost
 
 @in_sentences
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the demo's files.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The directory to write the demo's files to.")
+    ] = Path("demo"),
 ) -> None:
     """Generate account-opening fraud data, explore it, compare interventions, find a model above a line."""
     from fado.cli.experiment import print_winners

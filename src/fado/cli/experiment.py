@@ -25,12 +25,16 @@ SHOWN_GROUPS = 5
 FITS_FAILED = 1
 
 experiment = typer.Typer(
-    help="Compare interventions: the same models after each, at a fixed false-positive rate.",
+    help="Compare interventions: train the same models after each, and judge all of them alike.",
     no_args_is_help=True,
 )
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The experiment's configuration.")]
-Store = Annotated[Path, typer.Argument(metavar="DIR", help="The experiment's store.")]
+Config = Annotated[
+    Path, typer.Argument(metavar="CONFIG.toml", help="The TOML file of the experiment's configuration.")
+]
+Store = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The directory of the experiment's results: its store.")
+]
 
 
 class Preset(StrEnum):
@@ -45,7 +49,7 @@ class Preset(StrEnum):
 def init(
     config: Config,
     preset: Annotated[
-        Preset, typer.Option(help="A run of under a minute, or the paper's whole grid.")
+        Preset, typer.Option(help="quick runs in under a minute; paper is the paper's whole grid.")
     ] = Preset.quick,
 ) -> None:
     """Write a commented configuration that runs as it stands."""
@@ -57,17 +61,20 @@ def init(
 @in_sentences
 def run(
     config: Config,
-    store: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept; run again to resume.")],
+    store: Annotated[
+        Path, typer.Option(metavar="DIR", help="The directory to keep results in; run again to resume.")
+    ],
     jobs: Jobs = None,
     dask: Dask = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try fits again that failed before.")
+        bool, typer.Option("--retry-failed", help="Repeat fits that failed in an earlier run.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how much there is to do, and how long it may take.")
+        bool,
+        typer.Option("--dry-run", help="Only print how many fits there are, and how long they may take."),
     ] = False,
 ) -> None:
-    """Do what the store lacks."""
+    """Run an experiment, or resume it where it was stopped."""
     chosen = Experiment.from_toml(config)
     if dry_run:
         _print_plan(chosen, jobs)
@@ -91,7 +98,7 @@ def run(
 @experiment.command()
 @in_sentences
 def status(store: Store) -> None:
-    """Say how far a store is."""
+    """Print how many fits of an experiment are done, pending or failed."""
     results = Results.load(store)
     counts = results.frame.groupby(["intervention", "status"], sort=False).size().unstack(fill_value=0)
     print(results)
@@ -103,9 +110,9 @@ def status(store: Store) -> None:
 @in_sentences
 def report(
     store: Store,
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to write the page.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write.")],
 ) -> None:
-    """Write the landscapes, the best models and the configuration to one HTML page."""
+    """Write charts of all models, the best models and the configuration to one HTML page."""
     check_output(out, [], (".html",))
     Results.load(store).report(out)
     print(f"Written to {out}")

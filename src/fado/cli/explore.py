@@ -41,29 +41,32 @@ def explore(
     values: Values,
     target: Target,
     protected: Protected,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page; ends in .html.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write; ends in .html.")],
     positive: Positive = None,
     drop: Drop = None,
     show_rows: Annotated[
-        bool, typer.Option("--show-rows", help="Show what the most suspicious and most harmful rows hold.")
+        bool,
+        typer.Option("--show-rows", help="Show the entries of the most suspicious and most harmful rows."),
     ] = False,
     retrain: Annotated[
         bool,
         typer.Option(
             "--retrain",
             help="For values of `--method influence`: train the model again without the most harmful rows, "
-            "and measure on rows set apart.",
+            "and measure it on rows that it has not seen.",
         ),
     ] = False,
     pool: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A table of rows without labels, to be shown beside; with `--pool-values`."
+            metavar="FILE", help="A table of rows without labels, to be shown too; needs `--pool-values`."
         ),
     ] = None,
     pool_values: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Their values, as `fado value POOL --models DIR` writes them."),
+        typer.Option(
+            metavar="FILE", help="The values of the pool, as `fado value POOL --models DIR` writes them."
+        ),
     ] = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,

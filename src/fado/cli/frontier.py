@@ -38,43 +38,63 @@ def frontier(
     target: Target,
     protected: Protected,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where to write the model, its card and the landscape.")
+        Path,
+        typer.Option(
+            metavar="DIR", help="The directory to write the model, its card and a chart of all models to."
+        ),
     ],
     ratio: Annotated[
         Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"],
-        typer.Option(help="The ratio between groups that is to be kept."),
+        typer.Option(help="The ratio between groups that must reach the line."),
     ] = "fpr_ratio",
-    at_least: Annotated[float, typer.Option(metavar="R", help="The line that the ratio must reach.")] = 0.8,
+    at_least: Annotated[
+        float, typer.Option(metavar="R", help="The line: the least that the ratio must be.")
+    ] = 0.8,
     confidence: Annotated[
         float | None,
-        typer.Option(metavar="C", help="Ask that the ratio's lower bound at this confidence reaches it."),
+        typer.Option(
+            metavar="C", help="Ask that the ratio's lower bound at this confidence reaches the line."
+        ),
     ] = None,
-    budget: Annotated[int, typer.Option(metavar="N", help="How many fits the search may cost.")] = 60,
+    budget: Annotated[int, typer.Option(metavar="N", help="How many whole fits the search may cost.")] = 60,
     max_fpr: Annotated[
         float | None,
-        typer.Option(metavar="F", show_default="0.05", help="The false-positive rate of decisions."),
+        typer.Option(
+            metavar="F", show_default="0.05", help="The share of negatives that may be predicted positive."
+        ),
     ] = None,
     max_selection_rate: Annotated[
-        float | None, typer.Option(metavar="S", help="Decide by the share of rows that may be selected.")
+        float | None,
+        typer.Option(
+            metavar="S", help="Instead of `--max-fpr`: the share of all rows that may be predicted positive."
+        ),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(metavar="K", help="Decide by how many rows of a part may be selected.")
+        int | None,
+        typer.Option(
+            metavar="K", help="Instead of `--max-fpr`: how many rows of a part may be predicted positive."
+        ),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="T", help="Decide by a fixed score, from 0 to 1.")
+        float | None,
+        typer.Option(
+            metavar="T",
+            help="Instead of `--max-fpr`: rows that score at least this are predicted positive.",
+        ),
     ] = None,
     positive: Positive = None,
     drop: Drop = None,
     weight: Weight = None,
     min_group_size: MinGroupSize = None,
     store: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the search here; run again to resume.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the search in this directory; run again to resume it."),
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     dask: Dask = None,
 ) -> None:
-    """Find the best model whose ratio between groups reaches a line; write it, its card and the landscape."""
+    """Find the best model whose ratio between groups reaches a line, and write it with its card."""
     from fado.aim import check_confidence, check_line
     from fado.experiment import find_frontier
 

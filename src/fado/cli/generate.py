@@ -68,18 +68,21 @@ def generate(
     alpha: Alpha = None,
     strength: Annotated[
         float,
-        typer.Option(metavar="S", help="How far a group's rate moves from its own to the highest, 0 to 1."),
+        typer.Option(metavar="S", help="How far groups' rates move to the highest rate, 0 to 1."),
     ] = 1.0,
     method: Annotated[
         Literal["trees", "repeat"],
-        typer.Option(help="Make rows of entries in the same leaves of trees, or repeat rows as they are."),
+        typer.Option(
+            help="trees: make rows of the entries of rows that are alike, in the same leaves of trees. "
+            "repeat: repeat rows as they are."
+        ),
     ] = "trees",
     report: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also compare made rows with real ones, and models after other interventions, on a quarter "
-            "of the rows held out: printed, and written as JSON.",
+            help="Also print, and write to this JSON file, how made rows compare with real ones, and models "
+            "trained on them with models after other interventions, on a quarter of the rows held out.",
         ),
     ] = None,
     positive: Positive = None,
@@ -90,7 +93,7 @@ def generate(
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Match the groups' positive rates by making positives, after the rows of most utility."""
+    """Match the groups' positive rates by making new positives, preferably after rows of high utility."""
     check_output(out, [data] if values is None else [data, values])
     if report is not None:
         if report.suffix.lower() != ".json":

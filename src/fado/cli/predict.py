@@ -12,7 +12,7 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Data, Out, Positive
+from fado.cli._options import Data, Out
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output, write_table
 from fado.models import Check, ChosenModel, load_model
@@ -23,22 +23,28 @@ __all__ = ["predict"]
 
 @in_sentences
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="DIR", help="The saved model, a directory.")],
+    model: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a saved model.")],
     data: Data,
     out: Out,
     target: Annotated[
-        str | None, typer.Option(metavar="COL", help="The true labels, to check the line with.")
+        str | None, typer.Option(metavar="COL", help="The column of true labels, to check the line.")
     ] = None,
     protected: Annotated[
         list[str] | None,
         typer.Option(
             metavar='COL|"COL>=50"',
-            help="A protected attribute, to check the line with: a column or a comparison. May be repeated.",
+            help="A protected attribute, to check the line: a column or a comparison. May be repeated.",
         ),
     ] = None,
-    positive: Positive = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="The positive label of `--target`, if labels have other names than those of the model.",
+        ),
+    ] = None,
 ) -> None:
-    """Score rows by a saved model and decide; with labels and groups, tell whether its line is held."""
+    """Score rows with a saved model and decide; given labels and groups, check whether its line holds."""
     if (target is None) is not (not protected):
         raise ValueError("`--target` and `--protected` go together: a ratio needs both labels and groups.")
     if positive is not None and target is None:

@@ -33,13 +33,13 @@ _WORDS = ("equal", "pool")  # that stand for shares of all groups
 @in_sentences
 def query(
     labelled: Annotated[
-        Path, typer.Argument(metavar="LABELLED", help="The rows that have labels, CSV or Parquet.")
+        Path, typer.Argument(metavar="LABELLED", help="The rows that have labels: a .csv or .parquet file.")
     ],
     pool: Annotated[
         Path,
         typer.Argument(
             metavar="POOL",
-            help="The rows to choose from, CSV or Parquet; labels among them are not looked at.",
+            help="The rows to choose from: a .csv or .parquet file. Labels in it are ignored.",
         ),
     ],
     target: Target,
@@ -56,28 +56,30 @@ def query(
         list[str] | None,
         typer.Option(
             metavar="GROUP=SHARE|equal|pool",
-            help="What a group is to have of the chosen rows: a share ('Female=0.5') or a number of rows "
-            "('Female=250'); & joins groups of several attributes. May be repeated; the others share the "
-            "rest by utility. 'equal' is for as much of each group, 'pool' for what each has of the pool.",
+            help="How many of the chosen rows are of a group: a share ('Female=0.5') or a number of rows "
+            "('Female=250'); & joins groups of several attributes. May be repeated; the rest is chosen by "
+            "utility from the other groups. 'equal' takes as many of each group, 'pool' as many as their "
+            "share of the pool.",
         ),
     ] = None,
     diversity: Annotated[
         float,
         typer.Option(
             metavar="D",
-            help="How far rows that are unlike each other go before rows of more utility, 0 to 1; above 0, "
-            "near-copies are left out.",
+            help="How much it counts that chosen rows differ from each other, against their utility: 0 (not "
+            "at all) to 1. Above 0, near-copies are left out.",
         ),
     ] = 0.0,
     cost: Annotated[
         str | None,
         typer.Option(
             metavar="COL",
-            help="What labelling each row costs, a column of the pool: rows go by utility per cost.",
+            help="A column of the pool: what labelling each row costs. Rows are chosen by utility over cost.",
         ),
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="B", help="What the rows may cost together, instead of `--n`.")
+        float | None,
+        typer.Option(metavar="B", help="The most that the chosen rows may cost together, instead of `--n`."),
     ] = None,
     exclude: Exclude = None,
     drop: Drop = None,
@@ -85,7 +87,7 @@ def query(
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Choose the rows of a pool that are worth most once they are labelled, to a model and its fairness."""
+    """Choose the rows of a pool whose labels would help a model and its fairness most."""
     utility = LinearUtility(alpha)
     check_share("diversity", diversity)
     if (n is None) == (budget is None):

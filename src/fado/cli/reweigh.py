@@ -46,7 +46,7 @@ def reweigh(
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Weigh every row by its utility, and as far as is wanted for equal rates, or as a method says."""
+    """Weigh every row by its utility, for equal positive rates of groups, or both; see --method."""
     entry = method_named(method, "weights")
     check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
     named: dict[str, Any] = {"positive": positive, "weight": weight}

@@ -46,7 +46,7 @@ def sample(
     seed: Seed = 0,
     **settings: Any,
 ) -> None:
-    """Match the groups' positive rates by dropping the negatives of least utility, or as a method says."""
+    """Match the groups' positive rates by dropping negatives, by default those of least utility."""
     entry = method_named(method, "rows")
     check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
     named: dict[str, Any] = {"positive": positive, "weight": weight}

@@ -62,8 +62,8 @@ def value(
         typer.Option(
             metavar="entropy|influence|knn-shapley|data-shapley",
             show_default=ENTROPY,
-            help="How unsure models are of a row (entropy), what a row does to a model (the others), or a "
-            "registered one.",
+            help="entropy: how unsure models are of a row. The others: what a row does to a model. Or the "
+            "name of a registered method.",
         ),
     ] = None,
     algorithm: Annotated[
@@ -71,7 +71,8 @@ def value(
         typer.Option(
             metavar="oob|inbag",
             show_default="oob",
-            help="Of entropy: out of bag (rows unseen by the models), in bag, or a registered one.",
+            help="For entropy: oob (models value rows that they have not seen), inbag (rows that they have "
+            "seen), or the name of a registered algorithm.",
         ),
     ] = None,
     ratio: Ratio = None,
@@ -84,7 +85,8 @@ def value(
         str | None,
         typer.Option(
             metavar="COL",
-            help="Rows that share this, like a person's, are in or out of a bag together; no model sees it.",
+            help="A column: rows of the same entry, such as those of one person, are in or out of a bag "
+            "together. No model sees it.",
         ),
     ] = None,
     from_file: Annotated[
@@ -92,23 +94,24 @@ def value(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Values that were made elsewhere, instead of a method's: CSV or Parquet with a column 'y' "
-            "and one by the name of each attribute; or 'v_y' and 'v_z'.",
+            help="Take values from this CSV or Parquet file, instead of computing them. It has a column 'y' "
+            "and one named like each attribute; or 'v_y' and 'v_z'.",
         ),
     ] = None,
     from_id: Annotated[
         str | None,
         typer.Option(
             metavar="COL",
-            help="A row id in DATA and in the file of `--from`; rows are matched by position if not given.",
+            help="A column of row ids, in DATA and in the file of `--from`, by which rows are matched; by "
+            "position if not given.",
         ),
     ] = None,
     models: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Of entropy: where to keep the models. If it holds models, they value the rows, which must "
-            "be new to them; `--target` and `--protected` need not be known then.",
+            help="For entropy: a directory to keep the models in. If it holds models, these value the rows, "
+            "which must be new to them; `--target` and `--protected` are then not needed.",
         ),
     ] = None,
     memory: Memory = None,
@@ -118,7 +121,7 @@ def value(
     seed: SeedIfTrained = None,
     jobs: Jobs = None,
 ) -> None:
-    """Value every row: how unsure models are of the target and each protected attribute, or what it does."""
+    """Value every row: how unsure models are of it, or what it does to a model and its fairness."""
     trained = {
         "--method": method,
         "--algorithm": algorithm,

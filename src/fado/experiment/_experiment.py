@@ -15,22 +15,23 @@ __all__ = ["Experiment"]
 
 
 class Experiment:
-    """Value rows, apply interventions, train the same models after each, judge them: all that a file asks.
+    """Compare interventions: apply each, train the same models after it, and judge them.
 
     Parameters
     ----------
     config : dict
-        The configuration as plain data, with the keys of the TOML file.
+        The configuration as plain data, with the keys of the TOML file; `write_example` writes such a file.
     estimator : estimator, optional
-        What is trained after every intervention, unfitted: any scikit-learn classifier or pipeline. None
-        trains what ``models.estimator`` names, LightGBM's classifier if it names nothing.
+        What is trained after every intervention: any unfitted scikit-learn classifier or pipeline. None
+        trains what ``models.estimator`` of the configuration names, by default LightGBM's classifier.
     space : dict, optional
-        What the parameters of the models may be, instead of ``models.space``: by name a value, a list of
-        choices, or ``{"log_uniform": [low, high]}``. The names are those of ``estimator.get_params()``.
+        The values to draw the models' parameters from, instead of ``models.space``. For the name of each
+        parameter it has a value, a list of choices, or ``{"log_uniform": [low, high]}``. The names are those
+        of ``estimator.get_params()``.
     metrics : dict of str to callable, optional
-        Metrics beside the others, for the columns ``validation_<name>`` and ``test_<name>``: functions of the
-        labels, scores and groups of a part's rows; see `register_metric`. A fit that one of them fails on, or
-        gives no number for, is recorded as failed.
+        Further metrics by name, for the columns ``validation_<name>`` and ``test_<name>``: functions of the
+        labels, scores and groups of a part's rows; see `register_metric`. If one of them raises an error or
+        gives no number, the fit is recorded as failed.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Experiment:
         Parameters
         ----------
         path : path-like
-            The file. A relative path of the data in it is relative to it.
+            The file. If it names the data by a relative path, that is relative to the file's directory.
         estimator, space, metrics
             As for `Experiment`.
         """
@@ -96,9 +97,9 @@ class Experiment:
         Parameters
         ----------
         path : path-like
-            The TOML file; it must not be there yet.
+            The TOML file to write; it must not exist yet.
         preset : {"quick", "paper"}, default="quick"
-            A run of under a minute, or the paper's whole grid.
+            ``"quick"`` runs in under a minute; ``"paper"`` is the paper's whole grid.
         """
         write_preset(path, preset)
 
@@ -109,7 +110,7 @@ class Experiment:
 
     @property
     def plan(self) -> GridProposer:
-        """What there is to do: `n_rows` trials, `n_fits` of which differ."""
+        """What is to be done: `n_rows` trials, and `n_fits` fits, as equal trials share one."""
         return GridProposer.of(self._config)
 
     def __repr__(self) -> str:
@@ -121,14 +122,19 @@ class Experiment:
         )
 
     def estimated_seconds(self, *, n_jobs: int | None = None) -> float:
-        """Say how long the fits of all models may take on this machine.
+        """Estimate how long the fits of all models take on this machine, in seconds.
 
-        A few trees are grown of some LightGBM models; of another estimator some models are fitted.
+        For the estimate a few trees of some LightGBM models are grown; of another estimator, some models are
+        fitted.
 
         Parameters
         ----------
         n_jobs : int, optional
-            How many fits run side by side; None uses every core.
+            How many fits would run side by side; None is every core.
+
+        Returns
+        -------
+        float
         """
         from fado.experiment.run import estimate_seconds
 
@@ -144,24 +150,25 @@ class Experiment:
         retry_failed: bool = False,
         isolated: bool = True,
     ) -> Results:
-        """Do what the store lacks, and give the results.
+        """Run the fits that the store does not hold yet, and give the results.
 
         Parameters
         ----------
         store : path-like
-            A directory; a new one, or that of an earlier run of the same experiment, which is resumed.
+            The directory that results are kept in: a new one, or that of an earlier run of the same
+            experiment, which is resumed.
         n_jobs : int, optional
             How many fits run side by side; None uses every core. It changes no result.
         client : dask.distributed.Client, optional
-            Sends the fits, those of values too, to a cluster instead; the store stays here.
+            A cluster to run the fits on, also those that value rows. The store stays on this machine.
         progress : bool, default=False
             Whether to show a progress line.
         retry_failed : bool, default=False
             Whether fits that failed in an earlier run are tried again.
         isolated : bool, default=True
-            Whether the run happens in a process of its own, so that a fit that crashes it, or hangs past
-            `models.deadline`, is recorded as failed and the others go on. False runs in this process, as a
-            debugger needs it; so does a run with a `client`, and every run on Windows.
+            Whether fits run in a process of their own. A fit that crashes it, or takes longer than
+            ``models.deadline``, is then recorded as failed, and the others go on. False runs fits in this
+            process, as a debugger needs it. Runs with a `client`, and all runs on Windows, are not isolated.
 
         Returns
         -------
@@ -170,9 +177,10 @@ class Experiment:
         Raises
         ------
         RuntimeError
-            If another runner works on the store.
+            If another process is using the store.
         ValueError
-            If the store holds another experiment: other data, configuration or library versions.
+            If the store holds another experiment: other data, another configuration or other versions of
+            libraries.
         """
         from fado.experiment.run import run_experiment
 

@@ -20,18 +20,20 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
-    """Base of what changes a training set or its weights.
+    """Base class of interventions, which change a training set or its weights.
 
-    A subclass says in `_choose` what becomes of the rows, given their labels, groups and utilities: it sees
-    no table. `fit` reads the input, values the rows if that is needed, and calls it; an experiment calls
-    `training_set` with what it has read. Everything that is drawn comes from the generator given.
+    A subclass defines ``_choose(labels, groups, utilities, sample_weight, generator)``, which returns a
+    `TrainingSet`. It does not see the table. `fit` reads the input, values the rows if that is needed, and
+    calls `_choose`; an experiment calls `training_set` with rows that it has read. All random numbers must
+    come from `generator`.
 
     Attributes
     ----------
-    uses_values : bool
-        Whether rows need utilities. Then the class has the parameters `utility` and `valuator`.
-    changes : {"rows", "weights"}
-        What the intervention is about: which rows there are, or what they weigh.
+    uses_values : bool, default=False
+        Whether the intervention needs utilities. If so, the class must have the parameters `utility` and
+        `valuator`.
+    changes : {"rows", "weights"}, default="rows"
+        Whether the intervention chooses which rows are kept, or how much they weigh.
 
     Examples
     --------
@@ -68,26 +70,27 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Only a valuator looks at what they hold.
+            The features. Only a valuator uses them.
         y : array-like of shape (n_rows,)
             The target.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; several are crossed, and missing values are a group of their own.
-            Without any (which scikit-learn's conventions demand to be possible) all rows are one group, with
-            a warning.
+            The protected attributes; the groups are the combinations of several. Missing values are a group
+            of their own. Without any attribute all rows are one group, with a warning.
         valuation : Valuation, optional
-            The values of these rows; made on the way if they are needed and there are none. Interventions
-            that need none take and ignore it, so that one can stand for the other.
+            The values of these rows. If None and values are needed, the valuator values the rows. An
+            intervention that needs no values ignores it.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the groups' rates, such as survey weights.
+            How much each row counts in the groups' rates, such as survey weights.
         groups : array-like of shape (n_rows,), optional
-            Which rows belong together: if rows are valued on the way, in or out of a bag together.
+            Rows of the same entry, such as those of one person, are in or out of a bag together if a
+            valuator values the rows. These are not the groups of the protected attributes.
 
         Returns
         -------
         self
-            With `training_set_`; samplers have its rows as `sample_indices_`, reweighers its weights as
-            `sample_weight_`. With survey weights a model is trained with the product of both.
+            With the attribute `training_set_`. Samplers also give its rows as `sample_indices_`, reweighers
+            its weights as `sample_weight_`. If you passed `sample_weight`, train your model with the product
+            of both weights.
         """
         self._check_settings()
         problem = read_problem(
@@ -133,7 +136,23 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         utilities: FloatArray | None = None,
         sample_weight: FloatArray | None = None,
     ) -> TrainingSet:
-        """Choose rows and weights of a problem that has been read."""
+        """Choose rows and weights, given labels and groups that have been read.
+
+        Parameters
+        ----------
+        labels : Labels
+            The rows' labels.
+        groups : Groups
+            The rows' groups.
+        utilities : ndarray of shape (n_rows,), optional
+            The rows' utilities; needed if `uses_values`.
+        sample_weight : ndarray of shape (n_rows,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        TrainingSet
+        """
         self._check_settings()
         generator = check_random_state(getattr(self, "random_state", None))
         return self._choose(labels, groups, utilities, sample_weight, generator)

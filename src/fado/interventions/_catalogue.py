@@ -11,7 +11,7 @@ from fado.interventions._untouched import NoIntervention
 __all__: list[str] = []
 
 STRENGTH = Setting(
-    "strength", "share", 1.0, "strengths", help="How far rates move to the highest group's, 0 to 1."
+    "strength", "share", 1.0, "strengths", help="How far groups' rates move to the highest rate, 0 to 1."
 )
 SCALING = Setting(
     "scaling",
@@ -19,24 +19,28 @@ SCALING = Setting(
     "minmax",
     "scalings",
     ("minmax", "none"),
-    help="Scale utilities to [0, 1], or take them as they are.",
+    help="minmax scales utilities to [0, 1]; none takes them as they are.",
 )
 NEGATIVE = Setting(
     "negative",
     "choice",
     "raise",
     choices=("raise", "clip"),
-    help="Negative utilities without scaling: an error, or a weight of 0.",
+    help="Without scaling, negative utilities are an error (raise) or a weight of 0 (clip).",
 )
 FLOOR = Setting(
-    "floor", "share", 0.0, "floors", help="Weight of the least useful row, 0 to 1; the most useful has 1."
+    "floor",
+    "share",
+    0.0,
+    "floors",
+    help="Weight of the least useful row over that of the most useful, 0 to 1.",
 )
 CORRECTION = Setting(
     "prevalence_correction",
     "number",
     1.0,
     "prevalence_corrections",
-    help="Power of the correction; 1 makes the groups' rates equal.",
+    help="Power of the correction of rates: 0 for none, 1 for equal rates.",
     former="corrections",
 )
 
@@ -46,9 +50,9 @@ CONSTRAINT = Setting(
     CONSTRAINTS[0],
     "constraints",
     CONSTRAINTS,
-    help="What fairlearn holds equal between groups.",
+    help="What fairlearn makes equal between groups.",
 )
-POINT = Setting("point", "share", 0.5, "points", help="Where on fairlearn's grid of multipliers, 0 to 1.")
+POINT = Setting("point", "share", 0.5, "points", help="The place on fairlearn's grid of multipliers, 0 to 1.")
 
 register_intervention("none", by_default=True, colour="#111111")(NoIntervention)
 register_intervention("RPS", by_default=True, fixed={"strength": 1.0}, colour="#1f6fd0")(

@@ -39,24 +39,25 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        Whatever is to be trained; its `fit` must take `sample_weight`.
+        What is trained; its `fit` must take `sample_weight`.
     reweigher : Reweigher or UtilityAwareReweigher
-        Gives the weights.
+        Gives the weights. Estimator and reweigher are cloned before they are fitted.
 
     Attributes
     ----------
     estimator_ : estimator
         The trained clone.
     reweigher_ : reweigher
-        The fitted clone; its `sample_weight_` are the weights, before an incoming `sample_weight`.
+        The fitted clone. Its `sample_weight_` are the weights, before they are multiplied by a
+        `sample_weight` that was passed in.
     classes_, n_features_in_, feature_names_in_
         Those of `estimator_`, if it has them.
 
     Notes
     -----
-    `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing, so that a search or
-    a pipeline passes them on without further ado. Cross-validation cuts a Series, a DataFrame, an array or a
-    `Valuation` to the rows of each fold, but not a dict; names of columns of X need no cutting.
+    `sensitive_features` and `valuation` are requested in scikit-learn's metadata routing. Where routing is
+    switched on, a search or a pipeline passes them on by itself. Cross-validation cuts a Series, a DataFrame,
+    an array or a `Valuation` to the rows of each fold, but not a dict. Names of columns of X always work.
 
     Examples
     --------
@@ -103,14 +104,20 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         valuation : Valuation, optional
             The values of these rows, for the reweigher.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights that multiply the reweigher's. A reweigher that requests them, by
-            ``set_fit_request(sample_weight=True)``, also computes its own weights under them.
+            The estimator is trained with these weights times the reweigher's. The reweigher itself counts
+            rows by them only after ``reweigher.set_fit_request(sample_weight=True)``.
         **fit_params
-            Passed to the estimator's `fit`; by its requests if metadata routing is on.
+            Passed to the estimator's `fit`; if metadata routing is switched on, those that it requests.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If the estimator's `fit` takes no `sample_weight`, or the product of the weights is zero in every
+            row or too large for a float.
         """
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
@@ -154,7 +161,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     @_if_estimator_has("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Judge predictions, as the estimator does; the reweigher's weights play no part in it."""
+        """Score predictions with the estimator's own `score`; the reweigher's weights are not used."""
         check_is_fitted(self)
         weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.estimator_.score(X, y, **weighted)
@@ -175,7 +182,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.feature_names_in_
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata this estimator, and the one that it wraps, ask for."""
+        """Give the metadata that this estimator, and the one that it wraps, request."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=to_fit)

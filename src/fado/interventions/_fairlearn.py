@@ -19,14 +19,27 @@ GRID_SIZE = 31  # odd, so that the middle is the estimator left alone
 
 
 class FairlearnGrid(BaseIntervention):
-    """Weigh and relabel rows as one point of fairlearn's `GridSearch` does.
+    """Weigh and relabel rows as one point of fairlearn's `GridSearch` does, for comparison.
+
+    fairlearn must be installed (``pip install 'fado-ml[fairlearn]'``). `sample_weight` is refused, as
+    fairlearn's search takes none.
 
     Parameters
     ----------
-    constraint : str
-        The name of a moment of `fairlearn.reductions`.
-    point : float
-        Where on a grid of 31 multipliers, from 0 to 1; of two groups, the middle leaves rows as they are.
+    constraint : str, default="FalsePositiveRateParity"
+        What is made equal between groups, as `fairlearn.reductions` names it:
+        ``"FalsePositiveRateParity"``, ``"DemographicParity"``, ``"TruePositiveRateParity"`` or
+        ``"EqualizedOdds"``.
+    point : float, default=0.5
+        The place on a grid of 31 multipliers, from 0 (the first) to 1 (the last). For two groups, the middle
+        leaves the rows as they are.
+
+    Attributes
+    ----------
+    training_set_ : TrainingSet
+        All rows, with the weights and the labels to learn.
+    sample_weight_ : ndarray of shape (n_rows,)
+        The weights. Train with ``training_set_.labels`` too: some labels are changed.
 
     Examples
     --------

@@ -40,30 +40,30 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         sample_weight: Any = None,
         groups: Any = None,
     ) -> tuple[Any, Any]:
-        """Drop negatives of the groups with a lower positive rate than the highest.
+        """Drop negatives of the groups whose positive rate is below the highest.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, of any kind.
+            The features.
         y : array-like of shape (n_rows,)
             The target, of two labels.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; several are crossed. Missing values are a group of their own. Without
-            any (which scikit-learn's conventions demand to be possible) all rows are one group and are kept,
-            whatever their labels, with a warning.
+            The protected attributes; the groups are the combinations of several. Missing values are a group
+            of their own. Without any attribute all rows are kept, with a warning.
         valuation : Valuation, optional
-            The values of these rows. `UtilityAwarePrevalenceSampler` makes it on the way if it is needed;
-            `RandomPrevalenceSampler` takes and ignores it, so that one can stand for the other.
+            The values of these rows. If None, `UtilityAwarePrevalenceSampler` values the rows if some are to
+            be dropped. `RandomPrevalenceSampler` ignores it.
         sample_weight : array-like of shape (n_rows,), optional
-            What each row counts in the positive rates, such as survey weights.
+            How much each row counts in the positive rates, such as survey weights.
         groups : array-like of shape (n_rows,), optional
-            Which rows belong together: if rows are valued on the way, in or out of a bag together.
+            Rows of the same entry, such as those of one person, are in or out of a bag together if a
+            valuator values the rows. These are not the groups of the protected attributes.
 
         Returns
         -------
         X_resampled, y_resampled
-            The rows kept, in their order, each as what it was passed as.
+            The rows that are kept, in their order, of the same types as `X` and `y`.
         """
         return self._fit_resample(
             X,
@@ -143,9 +143,12 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
 
     Every group whose positive rate is below the highest loses negatives, least utility first, until the rates
-    match to one row. Positives are never dropped, and rows keep their order. So that a few rows do not decide
-    over all others, small groups are left out, and the rate of a thin group, with less than 5 % of the rows
-    that are compared, is matched only as far as half of the table's rows go.
+    match, as closely as whole rows allow. Positives are never dropped, and rows keep their order.
+
+    Two rules keep a few rows from deciding over all others. Small groups are left out (`min_group_size`). And
+    if the highest rate is that of a thin group, with less than 5 % of the compared rows, at most half of the
+    table is dropped for it. If that is not enough to match its rate, groups move to a lower rate instead;
+    `target_rate_` tells which.
 
     Parameters
     ----------
@@ -153,29 +156,29 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         What a row is worth. None is ``LinearUtility(alpha=0.5)``.
     valuator : valuator, optional
         Values the rows if no valuation is passed and rows are to be dropped. None is ``OutOfBagEntropy()``.
-        Without a seed of its own it uses `random_state`.
+        A valuator without a seed uses `random_state`.
     strength : float, default=1.0
-        How far a group's rate moves from its own (0) to the highest (1), or to `target_rate_` where that is
-        lower.
+        How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
     pos_label : label, optional
         The positive label. None is the larger of the two.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffle by which ties in utility fall.
+        Seed of the random order in which rows of equal utility go.
     min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table keep all rows and set no rate. 0
-        compares every group and always matches the highest rate, whatever goes: the paper's rule.
+        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
+        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
+        the paper's rule.
 
     Attributes
     ----------
     sample_indices_ : ndarray of shape (n_kept,)
-        The positions of the rows kept, ascending.
+        The positions of the rows that are kept, ascending.
     sampling_strategy_ : dict
         How many rows of each label are kept.
     target_rate_ : float
-        The positive rate that groups are moved to, at full `strength`; NaN if there are no two groups to
-        compare.
+        The positive rate that a `strength` of 1 moves groups to: the highest rate of a group, or less for a
+        thin group. NaN if fewer than two groups are compared.
     valuation_ : Valuation or None
-        The values used; None if no row was to be dropped and none were passed.
+        The values that were used; None if no row was to be dropped and no valuation was passed.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -184,10 +187,10 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     Warns
     -----
     UserWarning
-        If groups are small, and so left alone; if there is only one group to compare; if a group has no
-        positives, as it is left untouched; if a group has no negatives, as the others then give up theirs; if
-        a thin group has the highest rate, and half of the rows are not enough to match it, or a tenth of the
-        rows go for its sake.
+        If groups are small and so keep all rows; if there is only one group to compare; if a group has no
+        positives, as it then keeps all rows; if a group has no negatives, as the others then lose all of
+        theirs; if a thin group has the highest rate, and matching it would take more than half of the rows,
+        or takes a tenth of them.
 
     Examples
     --------
@@ -236,30 +239,30 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
 class RandomPrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping negatives at random (RPS).
 
-    The baseline of `UtilityAwarePrevalenceSampler`: the same numbers of rows go, in a random order.
+    The baseline for `UtilityAwarePrevalenceSampler`: it drops as many rows of each group, at random.
 
     Parameters
     ----------
     strength : float, default=1.0
-        How far a group's rate moves from its own (0) to the highest (1), or to `target_rate_` where that is
-        lower.
+        How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
     pos_label : label, optional
         The positive label. None is the larger of the two.
     random_state : int, RandomState or None, default=None
-        Seed of the order.
+        Seed of the random order in which rows go.
     min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table keep all rows and set no rate. 0
-        compares every group and always matches the highest rate, whatever goes: the paper's rule.
+        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
+        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
+        the paper's rule.
 
     Attributes
     ----------
     sample_indices_ : ndarray of shape (n_kept,)
-        The positions of the rows kept, ascending.
+        The positions of the rows that are kept, ascending.
     sampling_strategy_ : dict
         How many rows of each label are kept.
     target_rate_ : float
-        The positive rate that groups are moved to, at full `strength`; NaN if there are no two groups to
-        compare.
+        The positive rate that a `strength` of 1 moves groups to: the highest rate of a group, or less for a
+        thin group. NaN if fewer than two groups are compared.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -268,7 +271,7 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
     Warns
     -----
     UserWarning
-        As `UtilityAwarePrevalenceSampler` does.
+        In the same cases as `UtilityAwarePrevalenceSampler`.
 
     Examples
     --------

@@ -18,24 +18,26 @@ REQUIRED: Any = ...
 
 @dataclass(frozen=True)
 class Setting:
-    """One parameter of an intervention, as configurations, commands and frames know it.
+    """One parameter of an intervention that configurations and commands can set.
 
     Parameters
     ----------
     name : str
-        The parameter's name: a column of the frame, an option of the command.
+        The parameter's name. It is also the name of a column of `Results.frame` and of an option of the
+        command line.
     kind : {"share", "number", "choice"}
         A number in [0, 1], a number of at least 0, or one of `choices`.
     default : float or str
-        What it is if nobody says.
+        The value if none is given.
     plural : str, optional
-        The key of a configuration that lists several; None for a setting that has one value per experiment.
+        The key under which a configuration lists several values to try. None for a setting that has one
+        value per experiment.
     choices : tuple of str
-        What a choice may be.
+        The values that a setting of kind ``"choice"`` may have.
     help : str
         One sentence for the command line.
     former : str, optional
-        The plural's name in earlier releases.
+        What `plural` was called in earlier releases; configurations may still use it.
     """
 
     name: str
@@ -49,30 +51,31 @@ class Setting:
 
 @dataclass(frozen=True)
 class Entry:
-    """One intervention as an experiment offers it.
+    """One registered intervention; see `register_intervention`.
 
     Parameters
     ----------
     name : str
-        What frames and pages call it.
+        The name in frames and on pages, such as ``"corrected UAR"``.
     key : str
-        What configurations and commands call it.
+        The name in configurations and commands, such as ``"corrected_uar"``.
     kind : class
-        The intervention.
+        The class of the intervention.
     settings : tuple of Setting
-        What may be set.
+        The parameters that a user may set.
     fixed : mapping
-        Parameters that this entry sets itself.
+        Parameters that this entry always sets to the same value.
     by_default : bool
-        Whether an experiment runs it unless it is switched off.
+        Whether an experiment runs it unless the configuration switches it off.
     shape : str
-        The mark of its models on a landscape, as Vega-Lite calls it.
+        The shape of its models on charts, by Vega-Lite's names.
     colour : str or None
-        Its colour there; None is a colour by alpha.
+        The colour of its models on charts; None colours them by alpha.
     needs_group : bool
         Whether decisions need the group of a row.
     dial : bool
-        Whether an experiment searches its strength until ratios reach lines, instead of trying settings.
+        Whether an experiment searches for its strength until ratios reach lines, instead of trying listed
+        settings.
     """
 
     name: str
@@ -88,22 +91,27 @@ class Entry:
 
     @property
     def uses_values(self) -> bool:
-        """Whether rows need utilities."""
+        """Whether the intervention needs utilities."""
         return self.kind.uses_values
 
     def make(
         self, *, random_state: Any = None, min_group_size: int | None = None, **settings: Any
     ) -> BaseIntervention:
-        """Make the intervention with some settings.
+        """Make an object of the intervention's class.
 
         Parameters
         ----------
         random_state : int, RandomState or None
-            The seed, for an intervention that draws.
+            The seed; not passed on if the class has no such parameter.
         min_group_size : int, optional
-            Which groups are small, for an intervention that leaves them alone; None is its own default.
+            Below how many rows a group may be small; not passed on if the class has no such parameter. None
+            is the class's default.
         **settings
-            Other parameters; the intervention must have them.
+            Other parameters, which the class must have.
+
+        Returns
+        -------
+        BaseIntervention
 
         Examples
         --------
@@ -134,32 +142,36 @@ def register_intervention(
     needs_group: bool = False,
     dial: bool = False,
 ) -> Callable[[Class], Class]:
-    """Add an intervention to those that experiments, commands, frames and pages know.
+    """Register an intervention, so that experiments and commands offer it.
 
     Parameters
     ----------
     name : str
-        What frames and pages call it.
+        The name in frames and on pages, such as ``"corrected UAR"``.
     key : str, optional
-        What configurations and commands call it; the name in small letters if there is none.
+        The name in configurations and commands. None is `name` in small letters, with ``_`` for blanks and
+        hyphens.
     settings : sequence of Setting
-        The parameters that may be set.
+        The parameters that a user may set.
     fixed : mapping, optional
-        Parameters that this entry sets itself.
+        Parameters that this entry always sets to the same value.
     by_default : bool, default=False
-        Whether an experiment runs it unless it is switched off.
-    shape, colour : str, optional
-        Its mark on a landscape; without a colour it is coloured by alpha.
+        Whether an experiment runs it unless the configuration switches it off.
+    shape : str, default="circle"
+        The shape of its models on charts, by Vega-Lite's names.
+    colour : str, optional
+        The colour of its models on charts; None colours them by alpha.
     needs_group : bool, default=False
         Whether decisions need the group of a row.
     dial : bool, default=False
-        Whether an experiment searches its strength until ratios reach lines. The class then has the
+        Whether an experiment searches for its strength until ratios reach lines. The class must then have the
         parameters `ratio`, `strength` and `direction`.
 
     Returns
     -------
     callable
-        A decorator of the class.
+        A decorator for a subclass of `BaseIntervention`. It raises a ValueError if another class is
+        registered under the same key.
     """
 
     def register(kind: Class) -> Class:
@@ -185,13 +197,13 @@ def register_intervention(
 
 
 def intervention_entries() -> tuple[Entry, ...]:
-    """List the interventions, in the order in which frames and pages show them."""
+    """List all registered interventions, in the order in which frames and pages show them."""
     load_plugins()
     return tuple(_ENTRIES.values())
 
 
 def intervention_named(name: str) -> Entry:
-    """Find an intervention by its name or its key."""
+    """Find a registered intervention by its name or its key; a ValueError lists the keys if there is none."""
     for entry in intervention_entries():
         if name in (entry.name, entry.key):
             return entry

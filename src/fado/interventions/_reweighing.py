@@ -56,14 +56,14 @@ class _BaseReweigher(BaseIntervention):
 class Reweigher(_BaseReweigher):
     """Weigh rows so that label and group are independent (RW, Kamiran and Calders).
 
-    A row of group z and label y weighs ``P(z) P(y) / P(z, y)``: in the weighted rows every group has the same
-    rate of every label.
+    A row of group z and label y weighs ``P(z) P(y) / P(z, y)``. After weighing, every label has the same
+    share in every group.
 
     Parameters
     ----------
     min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table weigh 1 and do not count in the
-        probabilities. 0 weighs every group.
+        Rows of groups with fewer rows that are also less than 1 % of the table weigh 1 and do not count in
+        the probabilities. 0 weighs the rows of every group.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class Reweigher(_BaseReweigher):
     Warns
     -----
     UserWarning
-        If groups are small, and so left alone; if a group has no rows of some label, as no weight can
-        equalise its rate; if there is only one group to compare.
+        If groups are small and so weigh 1; if a group has no rows of some label, as no weights can make its
+        rates equal to the others'; if there is only one group to compare.
 
     References
     ----------
@@ -114,43 +114,49 @@ class Reweigher(_BaseReweigher):
 
 
 class UtilityAwareReweigher(_BaseReweigher):
-    """Weigh rows by their utility (UAR), and as far as is wanted for equal positive rates.
+    """Weigh rows by their utility (UAR) and, if asked to, correct the weights for equal positive rates.
 
-    The weight of a row is ``w = floor + (1 - floor) * minmax(U)``, times its cell's Kamiran-Calders factor
-    ``P(z) P(y) / P(z, y)``, computed under ``w``, to the power of `prevalence_correction`. The defaults are
-    the paper's UAR; ``floor=1, prevalence_correction=1`` is `Reweigher`, up to the mean weight;
-    ``prevalence_correction=1`` makes the weighted positive rates of all groups equal whatever the utilities.
+    A row of utility ``U`` gets the weight ``w = floor + (1 - floor) * minmax(U)``. This is multiplied by the
+    Kamiran-Calders factor ``P(z) P(y) / P(z, y)`` of the row's group and label, to the power of
+    `prevalence_correction`; the probabilities are those of rows weighted by ``w``. Last, weights are scaled
+    to a mean of 1 (`normalize`).
+
+    The defaults are the paper's UAR. ``prevalence_correction=1`` makes the weighted positive rates of all
+    groups equal, whatever the utilities. With ``floor=1`` as well, the weights are those of `Reweigher` times
+    a constant.
 
     Parameters
     ----------
     utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
         What a row is worth. None is ``LinearUtility(alpha=0.5)``.
     valuator : valuator, optional
-        Values the rows if no valuation is passed. None is ``OutOfBagEntropy()``.
+        Values the rows if no valuation is passed. None is ``OutOfBagEntropy()``. A valuator without a seed
+        uses `random_state`.
     scaling : {"minmax", "none"}, default="minmax"
-        Whether utilities are scaled to [0, 1], or are weights as they are. All-equal utilities give equal
-        weights.
+        ``"minmax"`` scales utilities to [0, 1]; ``"none"`` takes them as weights as they are. If all
+        utilities are equal, all weights are.
     normalize : bool, default=True
         Whether to scale the weights to a mean of 1.
     negative : {"raise", "clip"}, default="raise"
-        What becomes of negative utilities without scaling: an error, or a weight of 0.
+        What happens to negative utilities if ``scaling="none"``: ``"raise"`` raises a ValueError,
+        ``"clip"`` gives the rows a weight of 0.
     prevalence_correction : float, default=0.0
-        Power of the Kamiran-Calders factor, 0 or more.
+        Power of the Kamiran-Calders factor, at least 0; 0 makes no correction.
     floor : float, default=0.0
-        Weight of the row of least utility, in [0, 1]; that of most utility weighs 1. Other than 0 it needs
-        ``scaling="minmax"``.
+        Weight of the row of least utility, in [0, 1], where that of most utility weighs 1; before the
+        correction and the scaling to a mean of 1. Above 0 it needs ``scaling="minmax"``.
     random_state : int, RandomState or None, default=None
-        Seed of a valuator that has none of its own.
+        Seed for a valuator that has none.
     min_group_size : int, default=30
-        With a correction, groups with fewer rows that are also less than 1 % of the table get the factor 1
-        and do not count in the probabilities. 0 corrects every group.
+        With a correction, rows of groups with fewer rows that are also less than 1 % of the table get the
+        factor 1 and do not count in the probabilities. 0 corrects every group.
 
     Attributes
     ----------
     sample_weight_ : ndarray of shape (n_rows,)
         The weights: finite, not negative, not all 0.
     valuation_ : Valuation
-        The values used.
+        The values that were used.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -159,8 +165,10 @@ class UtilityAwareReweigher(_BaseReweigher):
     Warns
     -----
     UserWarning
-        With a correction: if groups are small, and so left without; if a group has no rows of some label, or
-        none that weigh anything, as no factor can equalise its rate; if there is only one group to compare.
+        If neither protected attributes nor a valuation are passed, as rows are then weighed by their value
+        for performance alone. With a correction also: if groups are small and so not corrected; if a group
+        has no rows of some label, or none of a weight above 0, as no factor can make its rate equal to the
+        others'; if there is only one group to compare.
 
     Examples
     --------

@@ -19,24 +19,24 @@ Rows = npt.NDArray[np.intp]
 
 
 class PrevalenceSampling(MatchedRates):
-    """Which negatives go, for one order of the rows after another.
+    """Which negatives prevalence sampling drops, for any utilities of the rows.
 
-    How many negatives each group loses does not depend on their utilities, unless rows have weights.
+    How many negatives each group loses is computed once. Without weights it does not depend on utilities.
 
     Parameters
     ----------
     positive : ndarray of bool
-        The rows of the positive label.
+        Which rows have the positive label.
     groups : Groups
         The rows' groups.
-    strength : float
+    strength : float, default=1.0
         How far a group's rate moves from its own (0) to the target rate (1).
     sample_weight : ndarray, optional
-        What each row counts in the rates.
+        How much each row counts in the rates; None counts all rows alike.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table lose nothing and set no rate. A group
-        with less than 5 % of the other rows sets the rate only as far as half of the table goes. 0 compares
-        all groups and matches the highest rate whatever goes.
+        Groups of fewer rows that are also less than 1 % of the table lose no rows, and their rate is not
+        matched. If the highest rate is that of a group with less than 5 % of the compared rows, at most half
+        of the table is dropped to match it. 0 compares all groups and always matches the highest rate.
 
     Examples
     --------
@@ -81,16 +81,25 @@ class PrevalenceSampling(MatchedRates):
 
     @property
     def droppable(self) -> Bools:
-        """Mark the rows of which some go."""
+        """Mark the rows that may be dropped: the negatives of the groups that lose some."""
         marked: Bools = np.zeros(len(self._groups.codes), dtype=bool)
         for rows in self._negatives.values():
             marked[rows] = True
         return marked
 
     def dropped(self, utilities: FloatArray | None, shuffled: Rows) -> Bools:
-        """Mark the rows that go: per group the negatives of least utility.
+        """Mark the rows that are dropped: in each group the negatives of least utility.
 
-        Ties fall by the rows' places in `shuffled`; without utilities it alone is the order.
+        Parameters
+        ----------
+        utilities : ndarray of shape (n_rows,) or None
+            The rows' utilities. None drops rows in the order of `shuffled`.
+        shuffled : ndarray of int of shape (n_rows,)
+            A permutation. Of rows of equal utility, that with the lower number goes first.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows,)
         """
         gone: Bools = np.zeros(len(self._groups.codes), dtype=bool)
         for group, rows in self._negatives.items():

@@ -13,18 +13,18 @@ __all__ = ["TrainingSet"]
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Rows of a table by position, and what becomes of them.
+    """What an intervention makes of a table: which rows are kept, their weights, and rows to add.
 
     Parameters
     ----------
     rows : ndarray of int
-        The rows kept, ascending.
+        The positions of the rows that are kept, ascending.
     weights : ndarray of float, optional
-        Their weights; None stands for equal weights.
+        The weights of these rows; None stands for equal weights.
     parents : ndarray of int, optional
-        One entry per row to make: the row that it is made from. None makes no rows.
+        One entry per row to add: the position of the row that it is made from. None adds no rows.
     labels : ndarray of bool, optional
-        Whether each row kept is to be learnt as a positive; None learns their own labels.
+        Which of the rows that are kept a model is to learn as positive, if not by their own labels.
     """
 
     rows: npt.NDArray[np.integer]
@@ -33,7 +33,7 @@ class TrainingSet:
     labels: npt.NDArray[np.bool_] | None = None
 
     def digest(self) -> str:
-        """Give a name that only equal training sets share."""
+        """Give a text of 32 letters and digits that is the same for equal training sets only."""
         digest = hashlib.sha256(np.ascontiguousarray(self.rows, dtype=np.int32).data)
         if self.weights is not None:
             digest.update(np.ascontiguousarray(self.weights, dtype=np.float32).data)

@@ -19,9 +19,10 @@ class NoIntervention(BaseIntervention):
     Parameters
     ----------
     share : float, default=1.0
-        Of the rows, that are kept: of every label and group alike. For a first look at many models.
+        The share of rows that is kept, drawn at random, the same of every label and group. Below 1 it gives a
+        first look at many models.
     random_state : int, RandomState or None, default=None
-        Of the draw.
+        Seed of the draw.
     """
 
     share: float = 1.0

@@ -19,18 +19,27 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_state: Any) -> Any:
-    """Value the rows with a clone of the valuator, `OutOfBagEntropy` if there is none.
+    """Value the rows of a problem with a clone of a valuator.
 
     Parameters
     ----------
     valuator : valuator or None
-        Of this package, which takes the problem as it was read; or any other with `fit` and `valuation_`.
+        Any object with `fit` and `valuation_`. None is ``OutOfBagEntropy()``.
     problem : Problem
-        What was read.
+        The rows; valuators of this package take them from here.
     given : dict
-        What the user passed: ``X``, ``y`` and keywords, for a valuator of another kind.
+        What the user passed, ``X``, ``y`` and the keywords of `fit`; other valuators are fitted with these.
     random_state : int, RandomState or None
-        For a valuator without a seed of its own.
+        The seed for a valuator that has none.
+
+    Returns
+    -------
+    Valuation
+
+    Raises
+    ------
+    ValueError
+        If `given` has a `sample_weight` or `groups` that the valuator's `fit` does not take.
     """
     valuator = OutOfBagEntropy() if valuator is None else clone(valuator, safe=False)
     parameters = valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
@@ -55,7 +64,28 @@ def _takes(valuator: Any, name: str) -> bool:
 
 
 def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
-    """Give the utility of every row, `LinearUtility` if none is chosen; every row must have one."""
+    """Give the utility of every row.
+
+    Parameters
+    ----------
+    utility : utility, function of a valuation, or None
+        None is ``LinearUtility()``.
+    valuation : Valuation
+        The values of the problem's rows.
+    problem : Problem
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    TypeError
+        If `utility` is no function, or `valuation` no valuation.
+    ValueError
+        If the valuation is of other rows, or a row has no utility.
+    """
     utility = checked_utility(utility)
     if not hasattr(valuation, "protected"):
         raise TypeError(

@@ -22,7 +22,7 @@ Codes = npt.NDArray[np.integer]
 
 
 def minmax(utilities: FloatArray) -> FloatArray:
-    """Scale utilities to [0, 1]; all equal, they are all 1."""
+    """Scale utilities to [0, 1]; if all are equal, to 1."""
     return minmax_within(utilities, utilities.min(), utilities.max())
 
 

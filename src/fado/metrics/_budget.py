@@ -27,11 +27,11 @@ class Budget:
     Parameters
     ----------
     kind : {"fpr", "selection_rate", "top_k", "threshold"}
-        ``"fpr"``: of the negatives, at most a share is predicted positive. ``"selection_rate"``: of all rows,
-        at most a share. ``"top_k"``: at most so many rows, counted as they are, whatever they weigh.
-        ``"threshold"``: every row that scores at least so much.
+        ``"fpr"``: at most the share `limit` of the negatives is predicted positive. ``"selection_rate"``: at
+        most the share `limit` of all rows. ``"top_k"``: at most `limit` rows, whatever they weigh.
+        ``"threshold"``: every row that scores at least `limit`.
     limit : float or int
-        The share, in (0, 1); for ``"top_k"`` the number of rows, for ``"threshold"`` the score.
+        A share in (0, 1), a number of rows (``"top_k"``) or a score (``"threshold"``).
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Budget:
     >>> Budget("selection_rate", 0.2).threshold(labels, scores)
     0.9
 
-    The rows at 0.5 are tied, and both of them would be one too many.
+    The two rows at 0.5 are tied. With both, three rows would be predicted positive, one too many.
 
     >>> two = Budget("top_k", 2)
     >>> two.threshold(labels, scores)
@@ -60,14 +60,18 @@ class Budget:
 
     @classmethod
     def read(cls, budget: Any, max_fpr: float = 0.05) -> Budget:
-        """Return what a user gave as a budget.
+        """Return a budget from any of the forms that functions take.
 
         Parameters
         ----------
         budget : Budget, pair of kind and limit, or None
-            A pair is a tuple or a list, such as ``("top_k", 500)``. None is a false-positive budget.
+            A pair is a tuple or a list, such as ``("top_k", 500)``. None is ``("fpr", max_fpr)``.
         max_fpr : float, default=0.05
-            The false-positive budget if there is no other.
+            The share of negatives that may be predicted positive, if `budget` is None.
+
+        Returns
+        -------
+        Budget
 
         Examples
         --------
@@ -98,17 +102,23 @@ class Budget:
     def threshold(self, positive: Bools, scores: Floats, weights: Weights | None = None) -> float:
         """Return the lowest score that keeps the budget, or the next float above all scores.
 
-        Rows with tied scores are on the same side of it, so the budget is never exceeded. Fewer rows than a
-        ``"top_k"`` asks for are all above it.
+        Rows of equal scores are all at or above the threshold, or all below it, so the budget is never
+        exceeded. If there are no more rows than ``"top_k"`` allows, the threshold is the lowest score.
 
         Parameters
         ----------
         positive : ndarray of bool, of shape (n,)
-            Which rows hold the positive label; some do not.
+            Which rows have the positive label. At least one row must not have it.
         scores : ndarray of shape (n,)
             Finite scores.
         weights : ndarray of shape (n,), default=None
-            The weight of each row, above zero; None is one for each. Shares are of weight.
+            The weight of each row, above zero; None is one for each. Shares are then shares of the total
+            weight.
+
+        Returns
+        -------
+        float
+            A row is predicted positive if ``scores >= threshold``.
         """
         if self.kind == "threshold":
             return self.limit
@@ -132,8 +142,18 @@ class Budget:
         Parameters
         ----------
         metrics : mapping of str to float
-            What :func:`measure` returned for this budget: ``fpr``, ``selection_rate`` or, for ``"top_k"``,
-            ``selected``. A metric that is NaN keeps no budget. Any threshold keeps itself.
+            What :func:`measure` returned for this budget. It needs ``fpr``, ``selection_rate`` or, for
+            ``"top_k"``, ``selected``.
+
+        Returns
+        -------
+        bool
+            False if the metric is NaN; always True for a budget of kind ``"threshold"``.
+
+        Raises
+        ------
+        ValueError
+            If the metric is missing.
 
         Examples
         --------

@@ -42,10 +42,11 @@ def by_group(
     confidence: float = 0.95,
     budget: Budget | Sequence[Any] | None = None,
 ) -> pd.DataFrame:
-    """Return the rates of every group at a budget, such as of false positives, with intervals.
+    """Return the rates of every group, with intervals, at the threshold that a budget sets.
 
-    These are the rates that :func:`evaluate` compares: a ratio is the lowest over the highest of a column's
-    rows that are ``compared``. If all scores are equal every rate is NaN, with an ``UndefinedMetricWarning``.
+    These are the rates that :func:`evaluate` compares: a ratio is the lowest rate in a column over the
+    highest, among the groups that are ``compared``. If all scores are equal every rate is NaN, with an
+    ``UndefinedMetricWarning``.
 
     Parameters
     ----------
@@ -55,21 +56,21 @@ def by_group(
         Finite scores; higher means more likely positive.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. Numbers are groups up to 20 different ones.
+        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     threshold : float, default=None
-        Predict ``scores >= threshold``. None sets it on these rows by the budget, as
-        :func:`threshold_at_fpr` does.
+        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
+        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of weight.
+        shares of the total weight.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table are not ``compared``; 0 compares all.
     confidence : float, default=0.95
-        How often an interval holds the true rate, at least; in (0, 1).
+        The confidence level of intervals, in (0, 1).
     budget : Budget or pair of kind and limit, default=None
         What sets the threshold instead of ``max_fpr``, such as ``("top_k", 500)``; see :class:`Budget`. None
         is ``("fpr", max_fpr)``.
@@ -77,15 +78,22 @@ def by_group(
     Returns
     -------
     DataFrame
-        A row per group, indexed by ``group``. ``rows``, ``positives`` and ``negatives`` count rows as they
-        are, whatever they weigh; ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by their
-        ends ``_low`` and ``_high``, all NaN without members; ``compared`` says which groups count in ratios.
+        One row per group, indexed by ``group``. ``rows``, ``positives`` and ``negatives`` are numbers of
+        rows, whatever these weigh. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by the
+        ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no rows
+        that the rate is a share of. ``compared`` says which groups count in ratios.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
+        given.
 
     Notes
     -----
-    Intervals are those of Clopper and Pearson, for the rate at the threshold in use; for weighted rows with
-    their effective number. They are defined at no events and at all: a group without false positives among
-    11 negatives may well have a rate of a quarter.
+    Intervals are those of Clopper and Pearson, for the rate at the threshold in use. Weighted rows count with
+    their effective number. There are intervals for rates of 0 and of 1 too: a group without false positives
+    among 11 negatives may well have a true rate of a quarter.
 
     Examples
     --------

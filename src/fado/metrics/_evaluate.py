@@ -43,14 +43,13 @@ def evaluate(
     confidence: float = 0.95,
     budget: Budget | Sequence[Any] | None = None,
 ) -> dict[str, float]:
-    """Return a model's rates at a budget, such as of false positives, and their ratios between groups.
+    """Return a model's rates, and their ratios between groups, at the threshold that a budget sets.
 
-    What is undefined is NaN, with an ``UndefinedMetricWarning`` that names the groups: a ratio for the
-    reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
-    prediction, as a model that decides nothing is not fair for it; the rates too if all scores are equal. So
-    a NaN keeps such a model off a :func:`pareto_frontier`. Whether a given ``threshold`` keeps the budget is
-    for the caller to read from ``fpr``. Small groups are left out of the ratios, with a warning that names
-    them; their rows count in all else.
+    Metrics that are undefined are NaN, with an ``UndefinedMetricWarning`` that names the groups: a ratio for
+    the reasons that :func:`fpr_ratio` and the others give; all four ratios if every row gets the same
+    prediction, as a model that decides nothing is not fair for that; the rates too if all scores are equal.
+    A model with a NaN is never on a :func:`pareto_frontier`. Small groups are left out of the ratios, with a
+    warning that names them; their rows count in all other metrics.
 
     Parameters
     ----------
@@ -60,27 +59,29 @@ def evaluate(
         Finite scores; higher means more likely positive.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. Numbers are groups up to 20 different ones.
+        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     n_boot : int, default=0
-        0 for no intervals, else for how many draws of where the threshold truly lies; 200 do. At a given
-        ``threshold`` nothing is drawn, and any number gives the same intervals.
+        0 gives no intervals. Any other number gives intervals, and is the number of random draws of where the
+        true threshold may lie; 200 are enough. At a given ``threshold`` nothing is drawn, and any number
+        above 0 gives the same intervals.
     random_state : int, Generator, RandomState or None, default=None
         The seed of the draws.
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     threshold : float, default=None
-        Predict ``scores >= threshold``, for example with a threshold from validation data. None sets it on
-        these rows by the budget, as :func:`threshold_at_fpr` does.
+        Predict positive where ``scores >= threshold``, for example with a threshold from validation data.
+        ``max_fpr`` then has no effect: read from ``fpr`` whether it is kept. None sets the threshold on these
+        rows by the budget, as :func:`threshold_at_fpr` does.
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of weight, and a group that weighs nothing has none.
+        shares of the total weight. A group whose weights are all 0 has no rates.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table are left out of ratios; 0 leaves out
-        none. Rows count as they are, whatever they weigh.
+        none. Rows are counted, whatever they weigh.
     confidence : float, default=0.95
-        How often an interval holds the truth, at least; in (0, 1).
+        The confidence level of intervals, in (0, 1).
     budget : Budget or pair of kind and limit, default=None
         What sets the threshold instead of ``max_fpr``: ``("selection_rate", 0.02)``, ``("top_k", 500)`` or
         ``("threshold", 0.5)``; see :class:`Budget`. None is ``("fpr", max_fpr)``.
@@ -89,29 +90,39 @@ def evaluate(
     -------
     dict of str to float
         ``threshold``, ``fpr``, ``tpr``, ``fpr_ratio``, ``fnr_ratio``, ``tpr_ratio`` and
-        ``selection_rate_ratio``; with ``n_boot`` also each with ``_low`` and ``_high`` appended, both NaN
-        where no interval can be given. With a budget of kind ``"selection_rate"`` or ``"top_k"`` also
+        ``selection_rate_ratio``. With a budget of kind ``"selection_rate"`` or ``"top_k"`` also
         ``selection_rate``, the share of all rows that are predicted positive; with ``"top_k"`` also
-        ``selected``, their number as they are, which needs no interval and has none.
+        ``selected``, their number. With ``n_boot`` also the ends of the interval of each, except
+        ``selected``, with ``_low`` and ``_high`` appended; both are NaN where no interval can be given.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
+        given.
 
     Notes
     -----
-    Intervals tell how metrics vary with the rows that they are measured on, not with those that a model was
-    trained on. They are to hold the population's value: at the given ``threshold``, or at the population's
-    own for the budget. Rates have Clopper and Pearson's limits. A ratio's lower limit is the least over all
-    pairs of groups of the limits of their ratio, its upper limit the least of those limits corrected for the
-    number of pairs; so it reaches 1 where groups cannot be told apart, however many there are. The price is
-    width: with several groups intervals hold the truth more often than they say.
+    Intervals tell how metrics vary with the rows that they are measured on, not with the rows that the model
+    was trained on. An interval is meant to contain the value in the population: at the given ``threshold``,
+    or else at the threshold that the budget sets in the population.
 
-    A threshold that is set on these rows is an estimate. How many negatives truly score above the
-    population's has a binomial law, whatever the scores; draws from it say where that threshold may lie, and
-    what the metrics are there. For a selection rate the same holds of all rows, and the k rows of highest
-    score of n are a selection rate of k / n. Weighted rows count with their effective number.
+    Rates have Clopper and Pearson's limits. For a ratio, limits are computed for every pair of groups. The
+    lower limit is the lowest of the pairs' lower limits; the upper limit is the lowest of their upper limits,
+    each corrected for the number of pairs. So the interval reaches 1 where groups cannot be told apart,
+    however many groups there are. The price is width: with several groups, intervals contain the true ratio
+    more often than ``confidence`` says.
 
-    A ratio has no interval, and a warning says so, if a group has too few events: fewer than 5 are expected
-    at the rate of all compared groups together, and fewer than 15 are seen; or if the interval would be
-    nearly all of [0, 1]. A threshold and what hangs on it have none if all negatives, or for a
-    selection rate all rows, are too few for the budget: below 72 at 5 %.
+    A threshold that is set on these rows is an estimate. How many negatives score above the population's
+    threshold follows a binomial distribution, whatever the scores. Draws from it show where that threshold
+    may lie, and what the metrics are there. For a selection rate the same is done with all rows, and the
+    ``"top_k"`` of n rows are a selection rate of k / n. Weighted rows count with their effective number.
+
+    A ratio has no interval, and a warning says so, in two cases. A group has too few events: fewer than 5 are
+    expected at the rate of all compared groups together, and fewer than 15 are seen. Or the interval would be
+    nearly all of [0, 1]. If there are too few negatives (for a selection rate, too few rows) to tell where
+    the threshold lies, only the budget's own rate has an interval; at a budget of 5 % and a confidence of
+    0.95, fewer than 72 are too few.
 
     Examples
     --------
@@ -170,38 +181,38 @@ def measure(
     confidence: float = 0.95,
     budget: Budget | None = None,
 ) -> tuple[dict[str, float], list[str]]:
-    """Do the work of :func:`evaluate` on rows that have been read, in silence.
+    """Do the work of :func:`evaluate` on NumPy arrays, without checks and warnings.
 
-    For those who judge many models on the same rows, and read and check these once: nothing is checked here
-    but that both labels weigh something.
+    Use it to judge many models on the same rows, which you read and check once. The only check is that the
+    weights of each label are not all 0.
 
     Parameters
     ----------
     positive : ndarray of bool, of shape (n,)
-        Which rows hold the positive label; some do, and some do not.
+        Which rows have the positive label; there must be rows with it and rows without it.
     scores : ndarray of float16, float32 or float64, of shape (n,)
         Finite scores; higher means more likely positive.
     codes : ndarray of int, of shape (n,)
         Each row's group, as a position in ``names``.
     names : sequence of str
-        What messages call the groups. One without rows leaves the ratios undefined.
+        What messages call the groups. A group without rows makes the ratios undefined.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     n_boot : int, default=0
-        0 for no intervals, else for how many draws of where the threshold truly lies.
+        0 gives no intervals; any other number gives intervals, and is the number of draws for them.
     random_state : int, Generator, RandomState or None, default=None
         The seed of the draws.
     threshold : float, default=None
-        Predict ``scores >= threshold``; None sets it on these rows by the budget.
+        Predict positive where ``scores >= threshold``; None sets the threshold on these rows by the budget.
     sample_weight : ndarray of float64, of shape (n,), default=None
-        How many rows each row stands for, none of them negative; None is one for each.
+        How many rows each row stands for, not negative; None is one for each.
     left_out : ndarray of bool, of the length of ``names``, default=None
         Which groups do not count in ratios, such as small ones; None leaves out none.
     confidence : float, default=0.95
-        How often an interval holds the truth, at least; in (0, 1).
+        The confidence level of intervals, in (0, 1).
     budget : Budget, default=None
-        What sets the threshold; None is ``Budget("fpr", max_fpr)``. Beside a given ``threshold`` it only says
-        which metrics are wanted, so that :meth:`Budget.kept` can tell whether that threshold keeps it.
+        What sets the threshold; None is ``Budget("fpr", max_fpr)``. With a given ``threshold`` the budget
+        only adds the metrics by which :meth:`Budget.kept` tells whether that threshold keeps it.
 
     Returns
     -------

@@ -11,9 +11,9 @@ from fado.metrics._inputs import Bools
 def pareto_frontier(points: Any) -> Bools:
     """Return which points no other point dominates.
 
-    A point dominates another if it is at least as high in every objective and higher in one. Equal points do
-    not dominate each other: all copies of a point on the frontier are on it. A point with a NaN is never on
-    it.
+    A point dominates another if it is at least as high in every objective and higher in at least one. Equal
+    points do not dominate each other: if one of them is on the frontier, all are. A point with a NaN is never
+    on the frontier.
 
     Parameters
     ----------
@@ -23,6 +23,7 @@ def pareto_frontier(points: Any) -> Bools:
     Returns
     -------
     ndarray of bool, of shape (n_points,)
+        True for the points on the frontier.
 
     Notes
     -----
@@ -48,7 +49,7 @@ def pareto_frontier(points: Any) -> Bools:
 
 
 def hypervolume(points: Any, reference: Any = (0.0, 0.0)) -> float:
-    """Return the area between a reference point and the points of two objectives above it.
+    """Return the area that points dominate above a reference point, for two objectives.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def hypervolume(points: Any, reference: Any = (0.0, 0.0)) -> float:
         Two objectives, both to be maximised. Points with a NaN, and points that are not above the reference
         in both objectives, add nothing.
     reference : array-like of shape (2,), default=(0.0, 0.0)
-        The corner that the area starts from.
+        The corner of the area where both objectives are lowest.
 
     Returns
     -------

@@ -31,7 +31,7 @@ def predictions_frame(
 ) -> pd.DataFrame:
     """Return decisions, labels and groups as Aequitas and fairlearn take them.
 
-    The groups are those that ratios here compare: what is missing is ``(missing)`` and not left out.
+    Missing values of an attribute are the group ``(missing)``, as in all ratios of this package.
 
     Parameters
     ----------
@@ -46,19 +46,26 @@ def predictions_frame(
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     threshold : float, default=None
-        Predict ``scores >= threshold``. None sets it on these rows by the budget, as
-        :func:`threshold_at_fpr` does.
+        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
+        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, where these rows set the threshold. Hand it to the other library
-        as well.
+        How many rows each row stands for when these rows set the threshold. It is not in the frame: pass it
+        to the other library yourself.
     budget : Budget or pair of kind and limit, default=None
-        What sets the threshold instead of ``max_fpr``; see :class:`Budget`.
+        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. None is ``("fpr", max_fpr)``.
 
     Returns
     -------
     DataFrame
-        A row per row: ``score``, the decision, and ``label_value``, the label, both 1 if positive and else 0;
-        then every attribute as text. Aequitas takes it as it is; for fairlearn see the example.
+        One row per row of the input: ``score`` is the decision and ``label_value`` the label, both 1 if
+        positive and else 0; then every attribute as text. The column names are those of Aequitas, which takes
+        the frame as it is. For fairlearn see the example.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
+        given.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def fpr_ratio(
     """Return the lowest false-positive rate of a group over the highest (predictive equality).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no negatives,
-    if no group has false positives, and if there is only one group. Small groups are left out, with a warning
+    if no group has false positives, or if there is only one group. Small groups are left out, with a warning
     that names them.
 
     Parameters
@@ -86,15 +86,15 @@ def fpr_ratio(
         Predictions: labels of ``y_true``, or booleans or 0 and 1 that say which rows are predicted positive.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. Numbers are groups up to 20 different ones.
+        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of weight, and a group that weighs nothing has none.
+        shares of the total weight. A group whose weights are all 0 has no rate.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table are left out of the ratio; 0 leaves out
-        none. Rows count as they are, whatever they weigh.
+        none. Rows are counted, whatever they weigh.
 
     Returns
     -------
@@ -121,11 +121,11 @@ def fnr_ratio(
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
 ) -> float:
-    """Return the lowest false-negative rate of a group over the highest (paper: equality of opportunity).
+    """Return the lowest false-negative rate of a group over the highest.
 
-    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no positives,
-    if no group has false negatives, and if there is only one group. Parameters are those of
-    :func:`fpr_ratio`.
+    The paper calls it equality of opportunity. The ratio is NaN, with an ``UndefinedMetricWarning`` that
+    names the groups, if a group has no positives, if no group has false negatives, or if there is only one
+    group. The parameters are those of :func:`fpr_ratio`.
 
     Examples
     --------
@@ -147,11 +147,11 @@ def tpr_ratio(
     sample_weight: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
 ) -> float:
-    """Return the lowest true-positive rate of a group over the highest (others' equality of opportunity).
+    """Return the lowest true-positive rate of a group over the highest.
 
-    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group has no positives,
-    if no group has true positives, and if there is only one group. Parameters are those of
-    :func:`fpr_ratio`.
+    Outside the paper, this is often called equality of opportunity. The ratio is NaN, with an
+    ``UndefinedMetricWarning`` that names the groups, if a group has no positives, if no group has true
+    positives, or if there is only one group. The parameters are those of :func:`fpr_ratio`.
 
     Examples
     --------
@@ -175,9 +175,9 @@ def selection_rate_ratio(
 ) -> float:
     """Return the lowest share of predicted positives of a group over the highest (demographic parity).
 
-    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if a group weighs nothing, if
-    no group has predicted positives, and if there is only one group. Parameters are those of
-    :func:`fpr_ratio`; ``y_true`` only says what the labels are.
+    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if the weights of a group are
+    all 0, if no group has predicted positives, or if there is only one group. The parameters are those of
+    :func:`fpr_ratio`; ``y_true`` only tells which two labels there are.
 
     Examples
     --------
@@ -203,8 +203,8 @@ def equalized_odds_ratio(
 ) -> float:
     """Return the lower of the ratios of false-positive and of true-positive rates (equalised odds).
 
-    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, where :func:`fpr_ratio` or
-    :func:`tpr_ratio` is. Parameters are those of :func:`fpr_ratio`.
+    The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if :func:`fpr_ratio` or
+    :func:`tpr_ratio` is NaN. The parameters are those of :func:`fpr_ratio`.
 
     Examples
     --------

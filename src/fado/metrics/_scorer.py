@@ -34,48 +34,49 @@ def aim_scorer(
     pos_label: Any = None,
     sensitive_features: Any = None,
 ) -> AimScorer:
-    """Return a scorer that asks for the most true positives among models that keep a ratio.
+    """Return a scorer that prefers the most true positives among models whose ratio reaches a line.
 
-    For ``scoring`` of ``GridSearchCV``, ``cross_val_score`` and the like. On each fold the threshold is set
-    by the budget. A model whose ratio reaches the line scores its true-positive rate, from 0 to 1; one that
-    misses it scores ``ratio - at_least - 1``, from -2 to -1, so closer is better and any miss is worse than
-    any model that keeps it; -2 if the ratio is undefined.
+    Pass it as ``scoring`` to ``GridSearchCV``, ``cross_val_score`` and the like. On each fold the threshold
+    is set by the budget. A model whose ratio reaches the line scores its true-positive rate, from 0 to 1. A
+    model that misses the line scores ``ratio - at_least - 1``, from -2 to -1: a closer miss is better, and
+    every miss is worse than every model that reaches the line. An undefined ratio scores -2.
 
     Parameters
     ----------
     ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio between groups that is to be kept.
+        The ratio between groups that must reach the line.
     at_least : float, default=0.8
         The line, in [0, 1].
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
     budget : Budget or pair of kind and limit, default=None
-        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. The k of ``"top_k"`` are rows of
-        a fold.
+        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. The limit of ``"top_k"`` is a
+        number of rows of one fold. None is ``("fpr", max_fpr)``.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of a fold are left out of the ratio; 0 leaves out
         none.
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     sensitive_features : str, list of str, Series or DataFrame, default=None
-        The protected attributes if ``fit`` passes none: names of columns of X, or values that are looked up
-        by the index of a pandas X.
+        The protected attributes, if ``fit`` of the search passes none: names of columns of X, or values with
+        the index of a pandas X, by which they are looked up.
 
     Returns
     -------
     AimScorer
-        To be called with a fitted estimator, X, y and, by name, ``sensitive_features`` and
-        ``sample_weight``. With scikit-learn's metadata routing it asks for the former of itself.
+        A function of a fitted estimator, X, y and the keywords ``sensitive_features`` and ``sample_weight``.
+        If scikit-learn's metadata routing is switched on, it requests ``sensitive_features`` without
+        ``set_score_request``.
 
     Notes
     -----
-    A search averages over folds. With k folds each miss takes more than 1 / k off the mean, so a model that
-    misses in one fold of five comes behind one that never does unless it finds 25 points more of the
-    positives. Small folds have noisy ratios: few and large ones serve better.
+    A search averages over folds. With k folds each miss lowers the mean by more than 1 / k. So a model that
+    misses the line in one fold of five can only beat one that never does if its true-positive rate in the
+    other folds is at least 25 points higher. Ratios of small folds are noisy: use few and large folds.
 
     Examples
     --------
-    The more this model is held back, the less it uses the feature that tells the groups apart.
+    The more this model is regularised, the less it uses the feature that tells the groups apart.
 
     >>> import numpy as np, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
@@ -108,7 +109,7 @@ def aim_scorer(
 
 @dataclass(eq=False)
 class AimScorer:
-    """What :func:`aim_scorer` returns; its parameters are told there."""
+    """What :func:`aim_scorer` returns; see there for its parameters."""
 
     ratio: str
     at_least: float

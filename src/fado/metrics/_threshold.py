@@ -22,9 +22,9 @@ def threshold_at_fpr(
 ) -> float:
     """Return the lowest threshold whose false-positive rate does not exceed a budget.
 
-    A row is predicted positive if ``scores >= threshold``. The threshold is one of the scores, so that it
-    means the same for ``float32`` scores as for ``float64``. Rows with tied scores are on the same side of
-    it. If even the highest score would exceed the budget, the threshold is the next float above it: nothing
+    A row is predicted positive if ``scores >= threshold``. The threshold is one of the scores, so that
+    ``float32`` and ``float64`` scores give the same decisions. Rows of equal scores get the same decision. If
+    even the highest score alone would exceed the budget, the threshold is the next float above it, and no row
     is predicted positive.
 
     Parameters
@@ -39,7 +39,7 @@ def threshold_at_fpr(
         The positive class; None is the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of weight.
+        shares of the total weight.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def tpr_at_fpr(
 ) -> float:
     """Return the true-positive rate at the threshold of a false-positive budget.
 
-    Scores that are all equal rank nothing; the rate is NaN then, with an ``UndefinedMetricWarning``.
+    If all scores are equal, the rate is NaN, with an ``UndefinedMetricWarning``.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def tpr_at_fpr(
         The positive class; None is the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of weight.
+        shares of the total weight.
 
     Returns
     -------
@@ -106,16 +106,16 @@ def tpr_at_fpr(
 def lowest_threshold(
     positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
 ) -> float:
-    """Do the work of :func:`threshold_at_fpr` on rows that have been read.
+    """Do the work of :func:`threshold_at_fpr` on NumPy arrays, without checks.
 
     Parameters
     ----------
     positive : ndarray of bool, of shape (n,)
-        Which rows hold the positive label; some do not.
+        Which rows have the positive label. At least one row must not have it.
     scores : ndarray of shape (n,)
         Finite scores.
     max_fpr : float
-        The budget.
+        The budget: the share of negatives that may be predicted positive, in (0, 1).
     weights : ndarray of shape (n,), default=None
         The weight of each row, above zero; None is one for each.
 

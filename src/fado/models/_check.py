@@ -22,20 +22,23 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Check:
-    """What came of holding a model against its line on some rows.
+    """Whether a model still reaches its line on some rows; `ChosenModel.check` returns it.
 
     Parameters
     ----------
     held : bool or None
-        Whether the line is held; None if that cannot be told.
+        Whether the ratio reaches the line (with a confidence, whether its lower bound does); None if that is
+        undefined.
     sentence : str
         The same in words, with the ratio and its interval.
     metrics : mapping of str to float
-        At the model's threshold, each with its ends ``_low`` and ``_high``.
+        The metrics at the model's threshold, as `fado.metrics.evaluate` names them. The ends of intervals
+        have ``_low`` and ``_high`` appended.
     budget_kept : bool
-        Whether the threshold keeps the budget on these rows too.
+        Whether the model's threshold keeps the budget on these rows too.
     notes : tuple of str
-        What else there is to know: groups that are left out, what is undefined, what an interval allows.
+        Further sentences: which groups are left out, what is undefined, whether the rows are too few to be
+        sure.
     """
 
     held: bool | None

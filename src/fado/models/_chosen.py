@@ -32,43 +32,45 @@ _MOST_DRAWS = 1_000_000
 
 
 class ChosenModel:
-    """A fitted model, the threshold at which it decides, and what is known of how it was chosen.
+    """A fitted model, the threshold at which it decides, and the facts about how it was chosen.
 
-    It predicts as scikit-learn's classifiers do, and its scorers take it; it is not to be fitted or cloned.
+    `Frontier.best`, `Results.fit_best`, `AimedEstimator.to_model` and `fado.load_model` return it. It
+    predicts as scikit-learn's classifiers do, and scikit-learn's scorers take it. It cannot be fitted or
+    cloned.
 
     Parameters
     ----------
     scorer : Scorer
-        What `fado.engine.detach` left of the fitted model.
+        What `fado.engine.detach` returned for the fitted model.
     classes : tuple
         The negative and the positive label: text, whole numbers, numbers or booleans.
     threshold : float
-        From which score on a row is decided positive.
+        Rows that score at least this are predicted positive.
     metrics : mapping of str to float
-        What the model was chosen by.
+        The metrics on the rows by which the model was chosen.
     facts : Facts
-        How it was made and chosen.
+        How the model was made and chosen.
     sample_weight : ndarray, optional
-        The weights of the rows that it learnt from.
+        The weights of the rows that the model was trained on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The negative label and the positive one, in this order, whichever is larger.
+        The negative label and the positive one, always in this order.
     threshold_ : float
-        From which score on a row is decided positive.
+        Rows that score at least this are predicted positive.
     metrics_ : dict of str to float
-        What the model was chosen by.
+        The metrics on the rows by which the model was chosen.
     sample_weight_ : ndarray or None
-        The weights of the rows that it learnt from.
+        The weights of the rows that the model was trained on.
     facts_ : Facts
-        How it was made and chosen.
+        How the model was made and chosen.
     reached_ : bool
-        Whether it reached the line where it was chosen.
+        Whether the model reached the line on the rows by which it was chosen.
     n_features_in_ : int
-        How many columns it learnt from.
+        The number of columns that the model was trained on.
     feature_names_in_ : ndarray of str
-        What they are called; not there if it learnt from an array.
+        The names of these columns; missing if the model was trained on an array without names.
 
     Examples
     --------
@@ -140,19 +142,19 @@ class ChosenModel:
 
     @property
     def reached_(self) -> bool:
-        """Whether the line was reached where the model was chosen."""
+        """Whether the model reached the line on the rows by which it was chosen."""
         return self.facts_.reached
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns the model learnt from."""
+        """The number of columns that the model was trained on."""
         if self.scorer.schema is None:
             raise AttributeError("A model that says the same of every row has no `n_features_in_`.")
         return len(self.scorer.schema.names)
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
-        """The names of the columns that the model learnt from."""
+        """The names of the columns that the model was trained on."""
         if self.scorer.schema is None or not self.scorer.schema.named:
             raise AttributeError("The model learnt from columns without names: no `feature_names_in_`.")
         return np.array(self.scorer.schema.names, dtype=object)
@@ -163,7 +165,7 @@ class ChosenModel:
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table
-            Columns are found by name, in any order; where there are none, by position.
+            The features. Columns are found by name, in any order; without names, by position.
 
         Returns
         -------
@@ -172,16 +174,26 @@ class ChosenModel:
         return self._score(Table.from_input(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give every row's probabilities of the negative and the positive label, as `classes_` has them."""
+        """Give every row's probabilities of the negative and of the positive label, in this order."""
         scores = self.score_rows(X)
         return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Decide: the positive label for every row that scores at least `threshold_`."""
+        """Give the positive label to every row that scores at least `threshold_`, else the negative one."""
         return self.decide(self.score_rows(X))
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
-        """Give the labels that scores lead to."""
+        """Give the label that every score leads to at `threshold_`.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+            As `score_rows` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
         return self.classes_[(scores >= self.threshold_).astype(np.intp)]
 
     def check(
@@ -193,25 +205,31 @@ class ChosenModel:
         n_boot: int = 200,
         random_state: int | None = 0,
     ) -> Check:
-        """Tell whether the line is held on these rows, at `threshold_`.
+        """Check whether the ratio still reaches its line on other rows, at `threshold_`.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table
             The features.
         y : array-like of shape (n_rows,)
-            The true labels, both of them among the rows.
+            The true labels; both must occur.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
             The protected attributes; the groups are their combinations.
         n_boot : int, default=200
-            0 for no intervals; the threshold is given, so that any other number gives the same ones.
+            0 gives no intervals. Any other number gives the same intervals, as nothing is drawn at a fixed
+            threshold.
         random_state : int or None, default=0
-            The seed of the draws, of which a given threshold needs none.
+            It has no effect, as nothing is drawn.
 
         Returns
         -------
         Check
-            Whether the line is held, in words too, and all metrics with their intervals.
+            Whether the line is reached, also as a sentence, and all metrics with their intervals.
+
+        Raises
+        ------
+        ValueError
+            If there are no protected attributes, or `y` lacks one of the two labels or has another.
         """
         check_count("n_boot", n_boot, 0, _MOST_DRAWS)
         problem, positive, scores = self._judged(X, y, sensitive_features)
@@ -236,31 +254,40 @@ class ChosenModel:
         Returns
         -------
         DataFrame
-            ``score``, the decision at `threshold_`, and ``label_value``, both 1 if positive and else 0; then
-            every attribute as text. `fado.metrics.predictions_frame` gives the same for other scores.
+            ``score`` is the decision at `threshold_` and ``label_value`` the label, both 1 if positive and
+            else 0; then every attribute as text. `fado.metrics.predictions_frame` gives the same for the
+            scores of any model.
         """
         problem, positive, scores = self._judged(X, y, sensitive_features)
         attributes = {own.name: group_rows([own]).by_row for own in problem.protected}
         return predictions_frame(positive, scores, sensitive_features=attributes, threshold=self.threshold_)
 
     def card(self) -> str:
-        """Give the model's card as Markdown: what it does, what it reached, what it does not promise."""
+        """Give the model's card as Markdown text: what it does, what it reached, what it does not promise."""
         return card_text(self._content())
 
     def card_page(self, path: str | os.PathLike[str]) -> None:
-        """Write the model's card as one page that loads nothing; the name must end in .html."""
+        """Write the model's card as one HTML page that needs no network.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it; it must end in ``.html``.
+        """
         if Path(path).suffix.lower() != ".html":
             raise ValueError(f"A card's page must end in .html, got {str(path)!r}.")
         with replacing(path) as temporary:
             temporary.write_text(card_page(self._content()), encoding="utf-8")
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write all of it into a directory, whole or not at all; `fado.load_model` reads it.
+        """Write the model and its card into a directory, from which `fado.load_model` reads it.
+
+        If writing fails, nothing is changed.
 
         Parameters
         ----------
         directory : path-like
-            A new one, an empty one, or one that holds a saved model and nothing else, which is replaced.
+            A directory that is new, empty, or holds only a saved model, which is then replaced.
         """
         from fado.models._saved import write
 

@@ -22,14 +22,16 @@ FEW = 10  # members below which a group's numbers are not kept
 
 @dataclass(frozen=True)
 class GroupCount:
-    """How many rows a group has, and how many of them are positive; of a few members neither is kept.
+    """How many rows a group has, and how many of them are positive.
+
+    Neither number is kept for a group of fewer than 10 rows.
 
     Parameters
     ----------
     group : str
-        What people call it.
+        The group's name.
     rows, positives : int or None
-        None for a group of fewer than 10 rows.
+        The numbers of rows; None for a group of fewer than 10 rows.
     """
 
     group: str
@@ -44,14 +46,14 @@ class GroupCount:
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that had a part in how a model was made: those it learnt from, was chosen by, was tested on.
+    """The rows that a model was trained on, chosen by or tested on, counted by group.
 
     Parameters
     ----------
     name : str
-        Such as "training", "validation" or "test".
+        The name of the part, such as "training", "validation" or "test".
     groups : tuple of GroupCount
-        All groups that have rows.
+        The groups that have rows in this part.
 
     Examples
     --------
@@ -68,7 +70,17 @@ class Part:
 
     @classmethod
     def of(cls, name: str, positive: npt.NDArray[np.bool_], groups: Groups) -> Part:
-        """Count rows by what is known of each: whether it is positive, and its group."""
+        """Count the rows of a part by group.
+
+        Parameters
+        ----------
+        name : str
+            The name of the part.
+        positive : ndarray of bool
+            Which rows have the positive label.
+        groups : Groups
+            The rows' groups.
+        """
         positives = np.bincount(groups.codes[positive], minlength=len(groups))
         counts = zip(groups.titles, groups.sizes.tolist(), positives.tolist(), strict=True)
         return cls(name, tuple(GroupCount(*own) for own in counts if own[1]))
@@ -78,52 +90,51 @@ class Part:
 class Facts:
     """All that a model's card tells, as plain data.
 
-    Settings may hold anything: what is neither text, number, boolean, None, list nor mapping is kept by its
-    class's name.
+    Entries of `parameters` and `settings` that are neither text, number, boolean, None, list nor mapping are
+    replaced by the name of their class.
 
     Parameters
     ----------
     target : str
-        What is predicted.
+        The name of what is predicted.
     protected : sequence of str
         The protected attributes whose groups are compared, by name or as they were written (``age >= 50``).
     ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
         The ratio that was aimed at.
     at_least : float
-        The line.
+        The line: the lowest ratio that was asked for.
     budget : Budget
         What set the threshold.
     reached : bool
-        Whether the line was reached where the model was chosen.
+        Whether the line was reached on the rows by which the model was chosen.
     confidence : float, optional
-        How sure the line was to be reached: the ratio's lower bound at this confidence counts, not the
-        ratio itself.
+        If given, the ratio's lower bound at this confidence had to reach the line; if None, the ratio.
     why : str
-        Where the line was not reached: a sentence that says why.
+        If the line was not reached, a sentence that says why.
     estimator : str
-        The name of its class.
+        The name of the estimator's class.
     parameters : mapping
-        The estimator's.
+        The estimator's parameters.
     intervention : str
-        What was done to the training rows; empty for nothing.
+        The name of the intervention on the training rows; empty for none.
     settings : mapping
-        The intervention's.
+        The intervention's settings.
     fits, models : int
-        How many fits were spent, and among how many models this one was chosen.
+        How many fits were made, and from how many models this one was chosen.
     chosen : str
-        How: a sentence.
+        A sentence that says how the model was chosen.
     parts : sequence of Part
-        The rows, in the order in which the card tells of them.
+        The parts of the data, in the order in which the card shows them.
     measured : mapping of str to mapping
-        By the name of a part, the metrics that `fado.metrics.measure` gave there, with their intervals.
+        For the name of each part, the metrics that `fado.metrics.measure` gave there, with their intervals.
     left_out : sequence of str
-        Groups that were too small to be compared.
-    min_group_size : int
-        Below how many rows a group was too small.
+        The groups that were too small to be compared.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table were too small to be compared.
     seed : int, optional
-        The same seed gives the same model.
+        The seed of all random numbers.
     versions : mapping of str to str
-        Of the libraries; those that are here, unless said otherwise.
+        The versions of the libraries; by default, those that are installed.
     """
 
     target: str
@@ -162,7 +173,7 @@ class Facts:
             object.__setattr__(self, name, simplify(getattr(self, name)))
 
     def to_plain(self) -> dict[str, Any]:
-        """Give all of it as JSON can hold it."""
+        """Give all facts as plain data that JSON can hold."""
         told = {one.name: getattr(self, one.name) for one in fields(self)}
         told["budget"] = [self.budget.kind, self.budget.limit]
         told["parts"] = [
@@ -173,7 +184,7 @@ class Facts:
 
     @classmethod
     def from_plain(cls, told: Any) -> Facts:
-        """Read what `to_plain` gave, refusing anything else."""
+        """Read what `to_plain` gave; anything else raises a ValueError."""
         try:
             told = dict(decode(told))
             told["budget"] = Budget.read(told["budget"])

@@ -61,23 +61,24 @@ def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
 def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
     """Read a model that `ChosenModel.save` wrote.
 
-    No code from the directory is run. Estimators other than LightGBM's are made of classes of scikit-learn
-    and a few other libraries alone.
+    No code from the directory is run. Of estimators other than LightGBM's, only classes of scikit-learn and a
+    few other libraries are loaded.
 
     Parameters
     ----------
     directory : path-like
-        Where it stands.
+        The directory that the model was saved in.
 
     Returns
     -------
     ChosenModel
-        It scores rows as the one that was saved, bit for bit.
+        It gives exactly the same scores as the model that was saved.
 
     Raises
     ------
     ValueError
-        If it is no saved model, or a file is missing, damaged or another's; the sentence names the file.
+        If the directory holds no saved model, or a file is missing, damaged or of another model. The message
+        names the file.
     """
     folder, told = Path(directory), SAVED.open(directory)
     try:
@@ -114,7 +115,22 @@ def _model_of(folder: Path, told: Mapping[str, Any]) -> ChosenModel:
 
 
 def check_directory(directory: Path) -> Path:
-    """Give the directory to write to, refusing one that holds anything but a saved model."""
+    """Check that a model can be saved in a directory, and give its resolved path.
+
+    Parameters
+    ----------
+    directory : Path
+        It must be new, empty, or hold only a saved model; its parent must exist.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the parent does not exist.
+    NotADirectoryError
+        If it is a file.
+    FileExistsError
+        If it holds anything but a saved model.
+    """
     return SAVED.check_directory(directory, NAMES.__contains__)
 
 

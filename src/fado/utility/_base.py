@@ -23,17 +23,28 @@ _SHARED = ("alpha", "betas")  # the parameters that every utility has
 
 
 class BaseUtility(BaseEstimator):
-    """Base of the utilities: a subclass says how weighted values combine.
+    """Base class of utilities: a subclass says how weighted values combine into one number per row.
 
-    One with parameters of its own has these two as well, and hands them to ``super().__init__``.
+    A subclass defines ``_combine(performance, fairness)``, which returns one number per row. ``performance``
+    is a pair of the weight and the values for the target, ``fairness`` a list of such pairs, one per
+    protected attribute. A subclass with parameters of its own keeps these two and passes them to
+    ``super().__init__``.
 
     Parameters
     ----------
     alpha : float, default=0.5
-        Weight of the value for performance, in [0, 1].
+        Weight of the value for the target, in [0, 1].
     betas : mapping of str to float, optional
-        Weight of the value for every protected attribute; those not named count nothing. None shares
-        ``1 - alpha`` equally among all.
+        Weights of the values for protected attributes, by name; attributes that are not named do not count.
+        None shares ``1 - alpha`` equally among all attributes.
+
+    Attributes
+    ----------
+    ends : tuple of float, default=(0.0, 1.0)
+        The lowest and the highest utility that values on [0, 1] can give.
+    takes_signed : bool, default=True
+        Whether values may be negative, as those of `TreeInfluence` are; if not, such values raise a
+        ValueError.
 
     Examples
     --------
@@ -63,17 +74,24 @@ class BaseUtility(BaseEstimator):
     def __call__(self, valuation: Any) -> FloatArray:
         """Give the utility of every row.
 
-        Values on another scale than [0, 1] are divided by their standard deviation first.
+        Values of a scale other than [0, 1] are first divided by their standard deviation.
 
         Parameters
         ----------
         valuation : Valuation
-            Or anything that has its `protected` and its ``valuation[name]``.
+            The values; or any object with the names of attributes as `protected` and values as
+            ``valuation[name]``.
 
         Returns
         -------
         ndarray of shape (n_rows,)
             NaN where a row lacks a value that counts.
+
+        Raises
+        ------
+        ValueError
+            If `betas` names an attribute that the valuation lacks, if the valuation has no protected
+            attribute and `alpha` is below 1, or if the utility does not take negative values and gets some.
         """
         self._check()
         betas = self._betas_of(list(valuation.protected))
@@ -87,11 +105,25 @@ class BaseUtility(BaseEstimator):
         """Combine the weighted value of the target with those of the protected attributes."""
 
     def over(self, names: Sequence[str]) -> BaseUtility:
-        """Give this utility with ``1 - alpha`` shared equally among some protected attributes."""
+        """Give a copy of this utility whose `betas` share ``1 - alpha`` equally among some attributes.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The protected attributes that count.
+        """
         return type(self)(**{**self.get_params(deep=False), "betas": shared_betas(self.alpha, names)})
 
     def simplest(self, n_protected: int) -> BaseUtility:
-        """Give the plainest utility that ranks and weighs every table's rows alike; here itself."""
+        """Give the simplest utility that gives the same result on every table; here, this one.
+
+        Experiments use it to train equal settings only once.
+
+        Parameters
+        ----------
+        n_protected : int
+            The number of protected attributes.
+        """
         return self
 
     def _values(self, valuation: Any, name: str) -> FloatArray:

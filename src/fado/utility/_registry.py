@@ -16,12 +16,17 @@ _CLASSES = ClassRegistry("utility")
 
 
 def register_utility(name: str) -> Callable[[Class], Class]:
-    """Give a utility the name by which configurations, commands and pages know it.
+    """Register a utility under a name, for configurations, commands and pages.
 
     Parameters
     ----------
     name : str
-        A word that no other utility has.
+        A name that no other utility has.
+
+    Returns
+    -------
+    callable
+        A decorator for a subclass of `BaseUtility`. It raises a ValueError if another class has the name.
 
     Examples
     --------
@@ -33,10 +38,10 @@ def register_utility(name: str) -> Callable[[Class], Class]:
 
 
 def utility_names() -> tuple[str, ...]:
-    """List the utilities, in the order in which they were registered."""
+    """List the names of all registered utilities, in the order in which they were registered."""
     return _CLASSES.names()
 
 
 def utility_class(name: str) -> Any:
-    """Give the class of a utility."""
+    """Give the class of a utility by its name; a ValueError lists the names if there is none."""
     return _CLASSES.find(name, "`utility`")

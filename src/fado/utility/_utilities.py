@@ -14,15 +14,16 @@ __all__ = ["CobbDouglasUtility", "DifferenceUtility", "LinearUtility"]
 class LinearUtility(BaseUtility):
     """Utility ``alpha * v_y + sum_j beta_j * v_zj``, the paper's linear scalarisation.
 
-    Rows of which models are unsure, of the target or of a protected attribute, have a high utility.
+    With entropies as values, rows whose target or protected attribute models are unsure of have a high
+    utility.
 
     Parameters
     ----------
     alpha : float, default=0.5
-        Weight of the value for performance, in [0, 1].
+        Weight of the value for the target, in [0, 1].
     betas : mapping of str to float, optional
-        Weight of the value for every protected attribute; those not named count nothing. None shares
-        ``1 - alpha`` equally among all.
+        Weights of the values for protected attributes, by name; attributes that are not named do not count.
+        None shares ``1 - alpha`` equally among all attributes.
 
     Examples
     --------
@@ -40,17 +41,18 @@ class LinearUtility(BaseUtility):
 
 @register_utility("difference")
 class DifferenceUtility(BaseUtility):
-    """Utility ``alpha * v_y - sum_j beta_j * v_zj``: what is hard to tell of a protected attribute costs.
+    """Utility ``alpha * v_y - sum_j beta_j * v_zj``: high values for protected attributes lower it.
 
-    Utilities may be negative.
+    With entropies as values, rows whose protected attribute models are unsure of have a low utility.
+    Utilities may be negative; values may not, such as those of `TreeInfluence`.
 
     Parameters
     ----------
     alpha : float, default=0.5
-        Weight of the value for performance, in [0, 1].
+        Weight of the value for the target, in [0, 1].
     betas : mapping of str to float, optional
-        Weight of the value for every protected attribute; those not named count nothing. None shares
-        ``1 - alpha`` equally among all.
+        Weights of the values for protected attributes, by name; attributes that are not named do not count.
+        None shares ``1 - alpha`` equally among all attributes.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class DifferenceUtility(BaseUtility):
     takes_signed = False
 
     def simplest(self, n_protected: int) -> BaseUtility:
-        """Give the linear utility at alpha 1, where both are the value for performance."""
+        """Give the linear utility if `alpha` is 1, where both are the value for the target; else itself."""
         return LinearUtility(self.alpha) if self.alpha == 1 and self.betas is None else self
 
     def _combine(self, performance: tuple[float, FloatArray], fairness: Terms) -> FloatArray:
@@ -75,15 +77,16 @@ class DifferenceUtility(BaseUtility):
 class CobbDouglasUtility(BaseUtility):
     """Utility ``v_y ** alpha * prod_j v_zj ** beta_j``: zero wherever a value that counts is zero.
 
-    ``0 ** 0`` is 1: a value of weight 0 does not count.
+    A value of weight 0 does not count, even if it is 0. Values may not be negative, as those of
+    `TreeInfluence` are.
 
     Parameters
     ----------
     alpha : float, default=0.5
-        Weight of the value for performance, in [0, 1].
+        Weight of the value for the target, in [0, 1].
     betas : mapping of str to float, optional
-        Weight of the value for every protected attribute; those not named count nothing. None shares
-        ``1 - alpha`` equally among all.
+        Weights of the values for protected attributes, by name; attributes that are not named do not count.
+        None shares ``1 - alpha`` equally among all attributes.
 
     Examples
     --------
@@ -96,7 +99,7 @@ class CobbDouglasUtility(BaseUtility):
     takes_signed = False
 
     def simplest(self, n_protected: int) -> BaseUtility:
-        """Give the linear utility where both are one and the same value."""
+        """Give the linear utility if only one value counts, where both are equal; else itself."""
         one_left = self.alpha == 1 or (self.alpha == 0 and n_protected == 1)
         return LinearUtility(self.alpha) if one_left and self.betas is None else self
 

@@ -22,20 +22,20 @@ _OURS = {"threshold", "fpr", "tpr", "selection_rate", "selected", *RATIO_NAMES}
 
 
 def register_metric(name: str) -> Callable[[Function], Function]:
-    """Give a metric the name by which ``evaluation.metrics`` of a configuration knows it.
+    """Register a metric under a name, for ``evaluation.metrics`` of a configuration.
 
     Parameters
     ----------
     name : str
-        A word that no other metric has: the columns are ``test_<name>`` and ``validation_<name>``.
+        A word that no other metric has. The metric's columns are ``validation_<name>`` and ``test_<name>``.
 
     Returns
     -------
     callable
-        A decorator of a function of the labels (an array of bool), the scores and the groups (an array of
-        their names) of one part's rows, which gives a number, NaN where there is none. It is also given, if
-        it has a parameter of that name, the ``threshold`` of decisions, the rows' ``sample_weight`` (None if
-        they have none), and the ``metrics`` of the part by name.
+        A decorator for a function that returns a number, or NaN if it is undefined. The function is called
+        with the labels (an array of bool), the scores and the groups (an array of their names) of the rows of
+        one part. If it has parameters of these names, it also gets the ``threshold`` of decisions, the rows'
+        ``sample_weight`` (None if they have none), and the other ``metrics`` of the part, a dict by name.
 
     Examples
     --------

@@ -68,63 +68,67 @@ def find_frontier(
     client: Any = None,
     progress: bool = False,
 ) -> Frontier:
-    """Find how much performance every level of a ratio between groups costs.
+    """Search for the best models at every level of a ratio between groups, within a budget of fits.
 
-    Models are drawn from a space and grow a part of their trees, or, if they have none, see a part of the
-    rows; the best third is trained wholly. The weights of the best few are then aimed at the ratio (see
-    `AimedEstimator`), one line after the other, until the budget is spent. All of it is chosen by validation
-    rows; test rows tell what came of it.
+    First, models of random parameters are trained in part: on a quarter of their trees or, if they have no
+    trees, of the rows. The best third of them is trained in full. The weights of the best few are then aimed
+    at one line after the other, as `AimedEstimator` does, until the budget is spent. Validation rows decide
+    at every step. Test rows decide nothing; they only show what the models achieve.
 
     Parameters
     ----------
     X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-        The features. A fifth of the rows is kept apart for testing and, without `judge`, another for
-        validation.
+        The features. A fifth of the rows is kept apart as test rows and, without `judge`, another fifth as
+        validation rows.
     y : array-like of shape (n_rows,)
         The target, of two classes.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-        The protected attributes; several are crossed.
+        The protected attributes; the groups are the combinations of several.
     ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio.
+        The ratio: the lowest of the groups' rates over the highest.
     max_fpr : float, default=0.05
-        The false-positive rate at which models decide.
+        The share of negatives that may be predicted positive. It sets the threshold of every model.
     budget : int, default=60
-        How many whole fits the search may cost. A model that grows a quarter of its trees costs a quarter.
+        How many whole fits the search may cost. A model with a quarter of its trees costs a quarter.
     judge : tuple of (X, y, sensitive_features), optional
         The validation rows.
     estimator : classifier, optional
-        What is trained; LightGBM's classifier if None.
+        What is trained; None is LightGBM's classifier.
     space : dict, optional
-        What its parameters may be: by name a value, a list of choices, or ``{"log_uniform": [low, high]}``.
-        An estimator without a space is trained as it is.
+        The values to draw the estimator's parameters from. For the name of each parameter it has a value, a
+        list of choices, or ``{"log_uniform": [low, high]}``. None is a space of our own for LightGBM's
+        classifier; an `estimator` that you pass without a space is trained with its own parameters.
     store : path-like, optional
-        A directory that keeps the search: run again, it goes on where it was ended. None keeps nothing.
+        A directory that keeps the search. A search that was stopped goes on if it is called again with the
+        same directory. None keeps nothing.
     n_jobs : int, optional
-        Fits side by side; None uses every core. It changes no result.
+        How many fits run side by side; None uses every core. It changes no result.
     random_state : int, RandomState or None, default=0
-        The seed of all that is drawn.
+        The seed of all random numbers.
     targets : sequence of float, default=(0.8, 0.9, 0.95, 0.7)
-        The lines that models are aimed at, in this order.
-    decide : pair, optional
-        Another budget of decisions than `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the
-        rows of a part, or ``("threshold", 0.5)``.
+        The lines that models are aimed at, in this order, each in (0, 1].
+    decide : Budget or pair of kind and limit, optional
+        What sets the threshold instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` rows
+        of each part, or ``("threshold", 0.5)``.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of a part are neither compared nor weighed.
+        Groups of fewer rows that are also less than 1 % of a part are left out of ratios, and their rows keep
+        their weight. 0 compares all.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row counts.
+        How much each row counts, in training and in rates.
     groups : array-like of shape (n_rows,), optional
-        Which rows belong together: in one part together.
+        Rows of the same entry, such as those of one person, are in the same part: training, validation or
+        test.
     pos_label : label, optional
         The positive label; None is the larger of the two.
     client : dask.distributed.Client, optional
-        Sends the fits to a cluster; the store stays here.
+        A cluster to run the fits on. The store stays on this machine.
     progress : bool, default=False
         Whether to show progress lines.
 
     Returns
     -------
     Frontier
-        Its `best(at_least=0.8)` is a fitted model, or None.
+        ``best(at_least=0.8)`` gives the best model above a line, fitted, or None if no model reaches it.
 
     Examples
     --------

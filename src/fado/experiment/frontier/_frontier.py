@@ -22,29 +22,29 @@ __all__ = ["Frontier"]
 
 
 class Frontier:
-    """The trade-off between performance and one ratio, as far as a budget of fits shows it.
+    """The models that a search found, and the trade-off between performance and one ratio among them.
 
-    `find_frontier` gives it.
+    `find_frontier` returns it.
 
     Parameters
     ----------
     results : Results
-        What all models achieve.
+        The metrics of all models.
     data : Data
         The rows.
     ratio : str
         The ratio that was aimed at.
     fits : int
-        How many whole fits it took.
+        How many whole fits the search took.
     store : pathlib.Path
-        Where the search is kept.
+        The directory that the search is kept in.
     given : Given
-        The estimator that was handed over, if one was.
+        The estimator that was passed to the search, if one was.
 
     Attributes
     ----------
     results : Results
-        All models: `Results.pareto`, `Results.plot` and the rest.
+        The metrics of all models, with methods such as `Results.pareto`.
     ratio : str
         The ratio that was aimed at.
     """
@@ -77,35 +77,43 @@ class Frontier:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per fit, as `Results.frame` has it, and ``cost``, which part of a whole fit it took."""
+        """`Results.frame`, one row per fit, with the column ``cost``: how much of a whole fit it took."""
         return self.results.frame
 
     def best(self, at_least: float = 0.8, confidence: float | None = None) -> ChosenModel | None:
-        """Give the model of highest true-positive rate whose ratio is above a line, on validation rows.
+        """Give the model of highest true-positive rate whose ratio reaches a line, on validation rows.
+
+        The model is trained once more.
 
         Parameters
         ----------
         at_least : float, default=0.8
             The line, in (0, 1].
         confidence : float, optional
-            In (0.5, 1). Then the ratio's lower bound must reach the line, at a level that is shared among
-            all models whose estimates do: the best of many was perhaps lucky.
+            In (0.5, 1). If given, the ratio's lower bound at this confidence must reach the line. The more
+            models have a ratio that does, the stricter the bound, as the best of many may only be lucky.
 
         Returns
         -------
         ChosenModel or None
-            A fitted model with its threshold, its metrics, its card; None if nothing reached the line:
-            `closest` gives what came closest.
+            The fitted model with its threshold, metrics and card. None if no model reached the line; then
+            `closest` gives the one that came closest.
         """
         return self._chosen(at_least, confidence, or_closest=False)
 
     def closest(self, at_least: float = 0.8, confidence: float | None = None) -> ChosenModel | None:
-        """Give what `best` does, or, if nothing reached the line, the model that came closest.
+        """Give the model that `best` gives or, if none reached the line, the one that came closest.
+
+        Parameters
+        ----------
+        at_least, confidence
+            As for `best`.
 
         Returns
         -------
         ChosenModel or None
-            Its `reached_` says which it is; None if no model can be compared at all.
+            Its `reached_` tells whether it reached the line. None if no model can be compared: each has an
+            undefined ratio, equal scores only, or exceeds the budget of decisions.
         """
         return self._chosen(at_least, confidence, or_closest=True)
 
@@ -117,17 +125,17 @@ class Frontier:
             return train_choice(self.results, choice, self._data, store, given=self._given, fits=self._fits)
 
     def plot(self, *, zoom: bool = False) -> Any:
-        """Draw the landscape of the ratio that was aimed at; see `Results.plot`."""
+        """Draw all models by true-positive rate and the ratio that was aimed at; see `Results.plot`."""
         return self.results.plot(self.ratio, zoom=zoom)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the landscape to one HTML page, to choose from; see `Results.report`."""
+        """Write charts and tables of all models to one HTML page; see `Results.report`."""
         self.results.report(path)
 
     def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
-        """Log every fit as a run of MLflow; see `Results.to_mlflow`."""
+        """Log every fit as an MLflow run; see `Results.to_mlflow`."""
         return self.results.to_mlflow(experiment_name, tracking_uri)
 
     def to_optuna(self, storage: Any, study_name: str | None = None) -> optuna.Study:
-        """Add every fit to a study of Optuna, by the ratio that was aimed at; see `Results.to_optuna`."""
+        """Add every fit to an Optuna study of the ratio that was aimed at; see `Results.to_optuna`."""
         return self.results.to_optuna(storage, study_name, metric=self.ratio)

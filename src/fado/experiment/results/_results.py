@@ -35,24 +35,24 @@ __all__ = ["Results"]
 
 
 class Results:
-    """What the models of an experiment achieve.
+    """The metrics of all models of an experiment, and ways to choose among them.
 
-    `Experiment.run` returns it; `Results.load` reads it from a store, finished or not.
+    `Experiment.run` returns it. `Results.load` reads it from a store, also while the experiment is running.
 
     Parameters
     ----------
     frame : DataFrame
-        One row per intervention, setting and model.
+        One row per trial: an intervention, its settings and a model.
     config : Config
         The experiment's configuration.
     summary : list of dict
-        Rows and positives of every part and group of the data, and whether ratios leave the group out.
+        Rows and positives of every group in every part of the data, and whether ratios leave the group out.
     positive : str, optional
-        The target and its positive label; stores of the first releases do not tell.
+        The target and its positive label; None for stores of the first releases, which did not keep them.
     settings : dict, optional
-        Every setting by its place, as the store tells them; those of the configuration if there are none.
+        All settings by their keys, as the store keeps them; None takes those of `config`.
     store : pathlib.Path, optional
-        The store that they come from, which may keep scores.
+        The store that the results come from. Methods that need scores read them there.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class Results:
         of every registered intervention, such as ``strength``, ``scaling`` and ``prevalence_correction``),
         the number and the parameters of the ``model``, ``training_rows``, the metrics as ``validation_...``
         and ``test_...``, and ``status``: ``done``, ``failed``, ``pending``, or ``no training set`` if the
-        intervention leaves nothing to train on. If ``evaluation.groups`` is ``"each"``, a ratio is the least
-        over the protected attributes, and those of each are there too, as ``test_fpr_ratio[sex]``.
+        intervention leaves nothing to train on. If ``evaluation.groups`` is ``"each"``, a ratio is the lowest
+        of all protected attributes, and each attribute has a column too, as ``test_fpr_ratio[sex]``.
 
     Examples
     --------
@@ -92,8 +92,7 @@ class Results:
         Parameters
         ----------
         store : path-like
-            The store's directory. If it names metrics that are not registered, a warning says so; their
-            columns are there as they were measured.
+            The store's directory. A warning names the experiment's metrics that are not registered here.
         """
         results = cls.of_store(store)
         lacking = [name for name in results.config.evaluation.metrics if name not in metric_names()]
@@ -106,7 +105,7 @@ class Results:
 
     @classmethod
     def of_store(cls, store: str | os.PathLike[str], config: Config | None = None) -> Results:
-        """Do what `load` does, without its warning; with the configuration that was run, if it is at hand."""
+        """Do what `load` does, without its warning; `config` is that of the store if None."""
         with Store.reading(store) as opened:
             about = opened.about
             if config is None:
@@ -130,14 +129,14 @@ class Results:
 
     @property
     def attributes(self) -> list[str]:
-        """The protected attributes that are judged for themselves; none if they are crossed."""
+        """The protected attributes that are judged one by one; empty if their combinations are the groups."""
         return list(self.config.attributes)
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        """The groups too small to count in ratios: the ``group``, its ``attribute``, and its rows per part.
+        """The groups that are too small to count in ratios, one dict for each.
 
-        The attribute is None if all are crossed.
+        It has ``group``, ``attribute`` (None if attributes are combined), and its rows by the name of a part.
         """
         found: dict[tuple[Any, str], dict[str, Any]] = {}
         for entry in self.summary:
@@ -149,7 +148,7 @@ class Results:
     def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:
         """Give the models that no other beats in both the true-positive rate and a ratio.
 
-        Models with an undefined metric, with constant scores, or beyond the budget are never among them.
+        Models with an undefined metric, with equal scores for all rows, or beyond the budget are left out.
 
         Parameters
         ----------
@@ -158,13 +157,13 @@ class Results:
         part : {"test", "validation"}, default="test"
             The part of the data that models are judged on.
         attribute : str, optional
-            The protected attribute whose groups are compared, if ``evaluation.groups`` is ``"each"``; None
-            is the least ratio over all of them.
+            The protected attribute whose groups are compared, if ``evaluation.groups`` is ``"each"``. None
+            takes the lowest of the ratios of all attributes.
 
         Returns
         -------
         DataFrame
-            Rows of `frame`, by falling true-positive rate.
+            Rows of `frame`, that of the highest true-positive rate first.
         """
         frontier = self.frame[self.on_frontier(metric, part, attribute=attribute)]
         return frontier.sort_values(f"{part}_tpr", ascending=False, kind="stable")
@@ -172,29 +171,29 @@ class Results:
     def on_frontier(
         self, metric: str, part: str = "test", *, attribute: str | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Mark the rows of `frame` that `pareto` gives."""
+        """Mark the rows of `frame` that `pareto` gives; it takes the same parameters."""
         return pareto_frontier(self.comparable_points(metric, part, attribute=attribute))
 
     def select(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Choose for every intervention the model of highest true-positive rate that keeps a ratio.
+        """Choose for every intervention the model of highest true-positive rate whose ratio reaches a line.
 
-        Models are chosen on the validation part. Without one they are chosen on the test part, with a
-        warning, as the paper does: their test metrics then flatter them.
+        Models are chosen on the validation part. If there is none, they are chosen on the test part, as in
+        the paper, with a warning: their metrics on the test part then flatter them.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-            The ratio to be kept.
+            The ratio.
         at_least : float, default=0.8
-            What it must reach; 0.8 is the 80 % rule.
+            The line that it must reach; 0.8 is the 80 % rule.
         attribute : str, optional
             As for `pareto`.
 
         Returns
         -------
         DataFrame
-            One row of `frame` per intervention that has such a model, the best first. With `bootstrap` in
-            the configuration the metrics' intervals are among the columns.
+            One row of `frame` per intervention that has such a model, the best first. If the configuration
+            sets ``evaluation.bootstrap``, the metrics' intervals are among the columns.
         """
         if self.chosen_on == "test":
             warn_user(
@@ -205,11 +204,11 @@ class Results:
 
     @property
     def chosen_on(self) -> str:
-        """The part that `select` chooses on: validation, or test if there is none."""
+        """The part on which `select` chooses models: ``"validation"``, or ``"test"`` if there is no other."""
         return parts_of(self.config)[0]
 
     def best(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Do what `select` does, without its warning."""
+        """Do what `select` does, without its warning; it takes the same parameters."""
         part = self.chosen_on
         points = self.comparable_points(metric, part, attribute=attribute)
         allowed = self.frame[points[:, 1] >= at_least]
@@ -217,13 +216,13 @@ class Results:
         return best.drop_duplicates("intervention")
 
     def closest(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Choose for every intervention that `best` lacks the model that comes closest to the ratio.
+        """Choose the closest model to a line, for every intervention whose models all miss it; see `select`.
 
         Returns
         -------
         DataFrame
-            One row of `frame` per intervention whose models can be compared and all miss the ratio, the
-            closest first; of models that come as close, that of the higher true-positive rate.
+            One row of `frame` per such intervention that has a model to compare, the closest first. Of models
+            equally close, that of the highest true-positive rate is chosen.
         """
         part = self.chosen_on
         points = self.comparable_points(metric, part, attribute=attribute)
@@ -233,16 +232,16 @@ class Results:
         return ordered[~ordered["intervention"].isin(reached)].drop_duplicates("intervention")
 
     def winners(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
-        """Tell of every intervention its best model above a line, or the one that comes closest.
+        """Show for every intervention its best model above a line, or the one that comes closest.
 
-        Models are chosen as `select` does, and told by what they achieve on the test part.
+        Models are chosen as `select` does. The metrics are those on the test part.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-            The ratio to be kept.
+            The ratio.
         at_least : float, default=0.8
-            What it must reach on the part that models are chosen on.
+            The line that it must reach on the part on which models are chosen.
         attribute : str, optional
             As for `pareto`.
 
@@ -250,9 +249,9 @@ class Results:
         -------
         DataFrame
             ``intervention``, its ``settings`` in words, ``tpr`` and ``ratio`` on the test part, with ``_low``
-            and ``_high`` if there are intervals, the ``model``, and whether the line was ``reached``. If each
-            attribute is judged for itself, ``ratio[sex]`` and the like too. First those that reached it, by
-            falling true-positive rate; then the closest, by falling ratio.
+            and ``_high`` if there are intervals, the ``model``, and whether the line was ``reached``. If
+            attributes are judged one by one, also ``ratio[sex]`` and the like. Those that reached the line
+            come first, by true-positive rate from high to low; then the others, by ratio from high to low.
         """
         return winners_of(self, metric, at_least, attribute)
 
@@ -262,65 +261,64 @@ class Results:
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-            The ratio; the other side of the area is the true-positive rate, on the test part.
+            The ratio; the other side of the area is the true-positive rate, both on the test part.
         n_boot : int, default=200
-            Resamples of the models for the interval.
+            The number of resamples of models that ``low`` is computed from.
         attribute : str, optional
             As for `pareto`.
 
         Returns
         -------
         DataFrame
-            Indexed by intervention: ``hypervolume``, ``low`` (which 97.5 % of the areas over resamples of the
-            drawn models exceed, the same resamples for every intervention), ``high``, and ``models``, how
-            many points it is made of. A resample lacks some models and covers no more than all do: the range
-            says how much hangs on a few of them, and ends at the area itself. More points cover more:
-            compare interventions of as many.
+            Indexed by intervention: the area ``hypervolume``, its range ``low`` to ``high``, and the number
+            of ``models``. ``low`` is the area that 97.5 % of the resamples exceed; ``high`` is the area
+            itself, as no resample covers more. The range tells how much depends on a few models. More models
+            cover more area: compare interventions of equally many.
         """
         return areas_of(self, metric, n_boot, attribute)
 
     def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
-        """Draw the landscape as the paper does.
+        """Draw the landscape, a chart of all models on the test part, as the paper does.
 
-        The true-positive rate is on x, the ratio on y; circles are baselines, triangles sampling, squares
-        reweighing; colour runs from green (alpha 0, fairness) to red (alpha 1, performance); models on the
-        Pareto frontier are large and opaque; a line marks the 80 % rule.
+        The true-positive rate is on x, the ratio on y. Circles are baselines, triangles sampling, squares
+        reweighing. Colours run from green (alpha 0, fairness) to red (alpha 1, performance). Models on the
+        Pareto frontier are large and opaque. A line marks the 80 % rule.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio.
         zoom : bool, default=False
-            Whether to show the corner of the best models instead of all.
+            Whether to show only the corner with the best models.
         attribute : str, optional
             As for `pareto`.
 
         Returns
         -------
         altair.Chart
-            It shows in notebooks; ``chart.save("landscape.png")`` writes PNG, SVG, PDF or HTML.
+            Notebooks show it. ``chart.save("landscape.png")`` writes it as PNG, SVG, PDF or HTML.
         """
         points = select_points(points_table(self, [(metric, attribute)]), 0)
         title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
         return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one HTML page that needs no network.
+        """Write charts, the best models and the configuration to one HTML page that needs no network.
 
         Parameters
         ----------
         path : path-like
-            Where to write it; ends in ``.html``.
+            Where to write it; it must end in ``.html``.
         """
         write_report(self, Path(path))
 
     @property
     def interventions(self) -> list[str]:
-        """The interventions, in the order of the registry; those that it does not know come last."""
+        """The interventions of `frame`, in the order of registration; those not registered here come last."""
         return intervention_names(self.frame)
 
     def comparable_points(self, metric: str, part: str = "test", *, attribute: str | None = None) -> Any:
-        """Give true-positive rate and ratio of every row, NaN where a model may not be compared."""
+        """Give true-positive rate and ratio of every row, NaN if a model cannot be compared; see `pareto`."""
         if metric not in RATIO_NAMES:
             raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
         self._check_part(part)
@@ -332,19 +330,19 @@ class Results:
         return points
 
     def scores(self, row: Any, part: str = "test") -> npt.NDArray[np.float64]:
-        """Give the scores of one model, of the rows of a part in their order.
+        """Give the scores of one model for the rows of a part, in the order of the rows.
 
         Parameters
         ----------
         row : int or Series
             The model: a label of the frame's index, or a row of the frame.
         part : {"test", "validation"}, default="test"
-            The part.
+            The part of the data.
 
         Raises
         ------
         ValueError
-            If scores are not kept, by ``evaluation.keep_scores``, or the model has none.
+            If the store keeps no scores (set ``evaluation.keep_scores``), or the model is not done.
         """
         self._check_part(part)
         return kept_scores(self._store, getattr(row, "name", row))[part]
@@ -358,26 +356,27 @@ class Results:
         threshold: str | float | None = None,
         data: Any = None,
     ) -> pd.DataFrame:
-        """Measure the models again from their kept scores, without a fit.
+        """Measure all models again from the scores that the store keeps, without training.
+
+        It needs ``evaluation.keep_scores``. Give at most one of `max_fpr`, `budget` and a fixed `threshold`.
 
         Parameters
         ----------
         metrics : mapping of str to callable, or sequence of str
-            Further metrics: functions by name, as for `Experiment`, or names of registered ones. Those of
-            the configuration are measured too.
+            Metrics beside those of the configuration: functions by name, or names of registered metrics.
         max_fpr : float, optional
-            Another false-positive budget.
+            Another share of negatives that may be predicted positive.
         budget : Budget or pair of kind and limit, optional
             Another budget, as for `fado.metrics.evaluate`.
         threshold : {"test", "validation"} or float, optional
-            Where the threshold of the test part comes from, or a fixed one.
+            The part whose rows set the threshold of the test part, or a fixed threshold.
         data : path-like or Data, optional
             The table, if it is not where the configuration says; it must hold the same rows.
 
         Returns
         -------
         DataFrame
-            As `frame`, with other metrics. With nothing else asked for, it is equal to it.
+            `frame` with the new metrics. Without arguments it equals `frame`.
         """
         asked = Asked(metrics, max_fpr, budget, threshold)
         return remeasured_frame(self._store, self.config, asked, data)
@@ -393,46 +392,48 @@ class Results:
     ) -> ChosenModel | None:
         """Train the best model above a line once more, and give it with its threshold and its card.
 
-        It is chosen on the validation part, among all interventions whose models decide alone; without such a
-        part on the test part, as `select` does.
+        It is the best of `select`, without its warning and without interventions that change scores.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-            The ratio to be kept.
+            The ratio.
         at_least : float, default=0.8
-            What it must reach.
+            The line that it must reach, in (0, 1].
         confidence : float, optional
-            As for `Frontier.best`; scores must be kept, by ``evaluation.keep_scores``.
+            As for `Frontier.best`; it needs ``evaluation.keep_scores`` in the configuration.
         data : path-like or Data, optional
             The table, if it is not where the configuration says; it must hold the same rows.
         estimator : estimator, optional
-            What was handed over to the experiment, if something was.
+            The estimator that was passed to `Experiment`, if one was; it must be the same.
 
         Returns
         -------
         ChosenModel or None
             None if no model reached the line.
+
+        Raises
+        ------
+        ValueError
+            If several attributes are judged one by one, or data or estimator are not the experiment's.
         """
         from fado.experiment.frontier import fit_best_of
 
         return fit_best_of(self, metric, at_least, confidence=confidence, data=data, estimator=estimator)
 
     def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
-        """Log every row of `frame` as a run of MLflow, once however often it is called.
+        """Log every row of `frame` as an MLflow run; rows that were logged before are not logged again.
 
         A run has the intervention, its settings and the model's parameters as parameters, all metrics that
         are defined, and the tags ``fado.store``, ``fado.trial``, ``fado.status`` and ``fado.version``. In
-        names, ``fpr_ratio[age>=50]`` becomes ``fpr_ratio/age ge 50``. Rows that are pending are left for the
-        next time.
+        names, ``fpr_ratio[age>=50]`` becomes ``fpr_ratio/age ge 50``. Pending rows are not logged yet.
 
         Parameters
         ----------
         experiment_name : str, default="fado"
-            MLflow's experiment; made if there is none.
+            The name of the MLflow experiment; it is created if it does not exist.
         tracking_uri : str, optional
-            Where runs are kept, such as ``"sqlite:///mlflow.db"`` or a server's address; None is MLflow's own
-            setting.
+            Where runs are kept, such as ``"sqlite:///mlflow.db"`` or a server; None is MLflow's own setting.
 
         Returns
         -------
@@ -450,23 +451,22 @@ class Results:
         part: str | None = None,
         attribute: str | None = None,
     ) -> optuna.Study:
-        """Add every row of `frame` to a study of Optuna, once however often it is called.
+        """Add every row of `frame` to an Optuna study; rows that were added before are not added again.
 
-        The study maximises the true-positive rate and a ratio: its ``best_trials`` are those of `pareto`. A
-        model that may not be compared is there as pruned, one that failed as failed. All other columns are
-        the trials' user attributes.
+        The study maximises the true-positive rate and a ratio: its ``best_trials`` are the rows of `pareto`.
+        A model that may not be compared is added as a pruned trial, one that failed as a failed trial. All
+        other columns are user attributes of the trials.
 
         Parameters
         ----------
         storage : str, path-like or optuna.storages.BaseStorage
-            The file of a SQLite database, or any storage of Optuna; ``optuna-dashboard sqlite:///FILE`` shows
-            it.
+            A SQLite database file, or any Optuna storage; ``optuna-dashboard sqlite:///FILE`` shows it.
         study_name : str, optional
-            None names it by the experiment and the ratio.
+            The name of the study; None makes one from the experiment and the ratio.
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
             The ratio.
         part : {"validation", "test"}, optional
-            Where both are measured; None is the part that models are chosen on.
+            The part on which both are measured; None is the part on which models are chosen.
         attribute : str, optional
             As for `pareto`.
 
@@ -478,7 +478,7 @@ class Results:
 
     @property
     def store(self) -> Path:
-        """The store that these results come from."""
+        """The directory of the store that these results come from; a ValueError if there is none."""
         if self._store is None:
             raise ValueError("These results do not come from a store: load them from one.")
         return self._store

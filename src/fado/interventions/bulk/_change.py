@@ -19,22 +19,22 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class GroupChange:
-    """Rows of a group, before and after; sums, so that those of several can be added.
+    """Size and positive rate of a group, before and after an intervention.
 
     Parameters
     ----------
     title : str
-        The group's.
+        The group's name.
     is_small : bool
-        Whether it was too small to be compared.
+        Whether the group was too small to be compared.
     rows, rows_after : int
-        How many rows there are, and how many of them weigh anything.
+        The number of rows; after, of those that are kept with a weight above 0.
     weight, weight_after : float
-        What they weigh together.
+        The sum of their weights.
     squares, squares_after : float
         The sum of the squares of their weights.
     positives, positives_after : float or None
-        What the positives weigh; None where no label is positive.
+        The sum of the positives' weights; None if the target has no positive label.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class GroupChange:
 
     @property
     def positive_rate(self) -> float | None:
-        """The share of positives before; None where no label is positive, NaN where no row weighs."""
+        """The share of positives before; None if no label is positive, NaN if all weights are 0."""
         return _rate(self.positives, self.weight)
 
     @property
@@ -66,17 +66,17 @@ class GroupChange:
 
     @property
     def effective_size(self) -> int:
-        """Kish's effective sample size before: as many equal weights would tell as much."""
+        """Kish's effective sample size before: how many rows of equal weight would tell as much."""
         return _effective_size(self.weight, self.squares)
 
     @property
     def effective_size_after(self) -> int:
-        """The same after."""
+        """Kish's effective sample size after."""
         return _effective_size(self.weight_after, self.squares_after)
 
     @classmethod
     def joined(cls, title: str, changes: Sequence[GroupChange], *, is_small: bool = False) -> GroupChange:
-        """Give what became of several groups together."""
+        """Add up several groups under one title."""
         has_rates = all(own.positives is not None for own in changes)
         return cls(
             title,
@@ -94,16 +94,18 @@ class GroupChange:
 
 @dataclass(frozen=True)
 class FilesChange:
-    """What an intervention did to a table in files.
+    """What an intervention did to the groups of a table in files.
+
+    `sample_files` and `reweigh_files` return it.
 
     Parameters
     ----------
     attributes : tuple of str
-        The protected attributes.
+        The names of the protected attributes.
     positive : label or None
-        The positive label; None where there is none.
+        The positive label; None if there is none.
     groups : tuple of GroupChange
-        The largest first.
+        What became of each group, the largest first.
     """
 
     attributes: tuple[str, ...]
@@ -117,12 +119,12 @@ class FilesChange:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there were."""
+        """How many rows there were before."""
         return self.all_rows.rows
 
     @property
     def n_rows_after(self) -> int:
-        """How many of them weigh anything after."""
+        """How many rows are kept with a weight above 0."""
         return self.all_rows.rows_after
 
 

@@ -30,34 +30,38 @@ def sample_files(
 ) -> FilesChange:
     """Drop rows of a table in files, and write those that stay.
 
-    The same numbers of rows go as in memory. Rows of different utility go in the same order; those of equal
-    utility, and all of `RandomPrevalenceSampler`, go by a hash of the seed and of a row's place in the table,
-    where a shuffle decides in memory. The table is read four times as a rule, and once or twice more where
-    very many utilities are equal; all but the last time, only the columns named here are.
+    As many rows of each group are dropped as in memory, the least useful first. Which of several rows of
+    equal utility goes may differ from memory: here a hash of the seed and of the row's place decides, there a
+    random order. The same holds for all rows of `RandomPrevalenceSampler`.
+
+    The table is usually read four times, and once or twice more if very many utilities are equal. All times
+    but the last, only the columns that are named here are read.
 
     Parameters
     ----------
     paths : path-like or sequence of path-like
-        A Parquet or CSV file, several, a directory, or a pattern as a shell has it. Rows stand in the order
-        of the sorted paths.
+        A Parquet or CSV file, several, a directory, or a pattern such as ``"data/*.parquet"``. The table is
+        made of the rows of all files, in the order of their sorted paths.
     target : str
         The column of labels.
     protected : str or sequence of str
-        The protected attributes: columns, or comparisons such as ``"age>=50"``. Several are crossed.
+        The protected attributes: columns, or comparisons such as ``"age>=50"``. The groups are the
+        combinations of several.
     out : path-like
-        A directory that is not there yet or empty, for parts; or a file that ends in ``.parquet``. It appears
-        when all rows are written.
+        Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
+        or empty. It appears only when all rows are written.
     values : path-like, optional
-        The values of these rows as `fado.value_files` wrote them: a directory, or a Parquet file. For
+        The values of these rows as `fado.value_files` wrote them: a directory, or a Parquet file. Needed by
         interventions that use values.
     intervention : RandomPrevalenceSampler or UtilityAwarePrevalenceSampler, optional
-        What chooses the rows, with its settings; ``UtilityAwarePrevalenceSampler()`` if there is none.
+        What chooses the rows. None is ``UtilityAwarePrevalenceSampler()``.
     weight : str, optional
-        The column of what each row counts in the rates.
+        The column that says how much each row counts in the rates.
     memory : str or int, optional
-        A bound such as ``"4GB"``, or bytes; three quarters of what is free if not given. It changes no row.
+        The most memory to use, such as ``"4GB"``, or a number of bytes. None is three quarters of the free
+        memory. It changes no result.
     progress : bool, default=False
-        Whether to show a progress bar for every time that the table is read.
+        Whether to show a progress bar each time the table is read.
 
     Returns
     -------
@@ -67,8 +71,8 @@ def sample_files(
     Raises
     ------
     ValueError
-        If a file or a setting is not what it must be, the values are of another table, `memory` is too small,
-        or the intervention needs all rows in memory.
+        If a file or a setting is not valid, the values are those of another table, `memory` is too small, or
+        the intervention works only on tables in memory.
 
     Examples
     --------
@@ -105,31 +109,31 @@ def reweigh_files(
 ) -> FilesChange:
     """Weigh the rows of a table in files, and write the weights.
 
-    The weights are those that the intervention gives in memory, but for the last digits. The table is read
-    twice for `Reweigher`, three times for `UtilityAwareReweigher`; only the columns named here are.
+    The weights are those that the intervention gives in memory, but for rounding. The table is read twice for
+    `Reweigher` and three times for `UtilityAwareReweigher`; only the columns that are named here are read.
 
     Parameters
     ----------
     paths, target, protected, values, weight, memory, progress
         As `sample_files` takes them.
     out : path-like
-        A directory that is not there yet or empty, for parts; or a file that ends in ``.parquet``. It has one
-        column, ``weight``, and its rows stand in the order of the table.
+        Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
+        or empty. There is one column, ``weight``, and its rows are in the order of the table.
     intervention : Reweigher or UtilityAwareReweigher, optional
-        What weighs the rows, with its settings; ``UtilityAwareReweigher()`` if there is none.
+        What weighs the rows. None is ``UtilityAwareReweigher()``.
     positive : label, optional
-        The label whose rates are told; None is the larger of two.
+        The label whose rates are returned; None is the larger of two. It changes no weight.
 
     Returns
     -------
     FilesChange
-        Rows, positive rates and effective sizes of every group, before and after. An attribute of numbers,
-        which `UtilityAwareReweigher` takes without a correction, makes no groups here.
+        Rows, positive rates and effective sizes of every group, before and after. A numeric attribute, which
+        `UtilityAwareReweigher` takes without a correction, makes no groups here.
 
     Raises
     ------
     ValueError
-        As `sample_files` does.
+        In the same cases as `sample_files`.
 
     Examples
     --------
