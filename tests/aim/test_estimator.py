@@ -288,6 +288,7 @@ BAD = [
     ({"validation_fraction": 1.0}, "`validation_fraction` must be in"),
     ({"cv": 1}, "`cv` must be at least 2"),
     ({"floor": 2.0, "utility": LinearUtility(0.9)}, "`floor` must be in"),
+    ({"floor": -1}, "`floor` must be in"),
     ({"budget": ("top_k", 0)}, "top_k"),
 ]
 

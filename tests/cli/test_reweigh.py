@@ -17,6 +17,7 @@ from fado import (
     Valuation,
 )
 from fado.cli._app import build_app
+from fado.interventions import FairlearnGrid
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -173,3 +174,17 @@ def test_values_of_other_rows_are_refused(files):
 
 def test_help():
     assert "Weigh every row by its utility" in CliRunner().invoke(build_app(), ["reweigh", "--help"]).stdout
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, about fairlearn
+def test_labels_that_a_method_changes_are_written_beside_the_weights(files):
+    words = ["reweigh", files / "data.parquet", "--method", "fairlearn_grid", "--point", 0.1]
+    words += ["--target", "default", "--protected", "sex", "--out", files / "weights.parquet"]
+    done = CliRunner().invoke(build_app(), [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    assert "train a model on those in the column 'positive'" in " ".join(done.output.split())
+    grid = FairlearnGrid(point=0.1).fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
+    written = pd.read_parquet(files / "weights.parquet")
+    assert (written["positive"] == grid.training_set_.labels).all()
+    assert (written["positive"] != (FRAME["default"] == 1)).any()
+    assert (written["weight"] == grid.sample_weight_).all()

@@ -283,6 +283,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, problem: Problem, valuation: Any, X: Any, y: Any, z: Any, sample_weight: Any, groups: Any
     ) -> FloatArray | None:
         """Give what a mild utility makes of the rows' weights; None without one."""
+        floor = check_share("floor", self.floor)
         if self.utility is None:
             return None
         if valuation is None:
@@ -295,7 +296,6 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             }
             valuation = value_rows(None, problem, given, self.random_state)
         utilities = minmax(row_utilities(self.utility, valuation, problem))
-        floor = check_share("floor", self.floor)
         return floor + (1 - floor) * utilities
 
     def predict_proba(self, X: Any) -> FloatArray:

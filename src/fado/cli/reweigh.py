@@ -78,7 +78,12 @@ def reweigh(
     chosen = done.chosen
     factors = np.zeros(inputs.n_rows)
     factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
-    write_table(pa.table({"weight": factors}), out)
+    columns = {"weight": factors}
+    if chosen.labels is not None:
+        columns["positive"] = np.zeros(inputs.n_rows, dtype=bool)
+        columns["positive"][chosen.rows] = chosen.labels
+        hint += "; this method changes labels: train a model on those in the column 'positive'"
+    write_table(pa.table(columns), out)
     print_before_after(inputs, factors, done.min_group_size)
     print_settings(done.settings)
     print(f"Weights of {inputs.n_rows:,} rows written to {out}{hint}")
