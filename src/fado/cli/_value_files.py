@@ -46,8 +46,8 @@ DaskOfParts = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="For a table that is read part by part: the scheduler of a Dask cluster that scores the parts; "
-        "its workers must see the same files.",
+        help="For a table that is read part by part: the scheduler of a Dask cluster that fits the models "
+        "and scores the parts; its workers must see the same files.",
     ),
 ]
 
