@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["closest_names", "list_names", "warn_user"]
+__all__ = ["COMPARE_TARGET", "closest_names", "list_names", "warn_user"]
+
+# what to do about a target that is not of two classes; the command line says it in its own way
+COMPARE_TARGET = "compare it first, for example `y == label` or `y > threshold`"
 
 _PACKAGE = str(Path(__file__).parent)
 _NAMED_AT_MOST = 5  # in a message

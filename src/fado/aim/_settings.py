@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
+from fado._messages import COMPARE_TARGET
 from fado._validation import check_count
 from fado.tabular import Labels, Problem
 
@@ -81,7 +82,7 @@ def read_folds(cv: Any) -> int | list[tuple[Any, Any]] | None:
 
 def two_classes(problem: Problem) -> Labels:
     """Give a target of two classes, or say that rates need one."""
-    remedy = "compare it first, for example `y == label` or `y > threshold`."
+    remedy = f"{COMPARE_TARGET}."
     if problem.target.kind == "continuous":
         raise ValueError(f"`y` must have two classes and is continuous (Unknown label type): {remedy}")
     labels = problem.labels

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
+from fado._messages import COMPARE_TARGET
 from fado.cli._process import CLOSED_PIPE, interruptible
 
-__all__ = ["in_sentences", "refuse"]
+__all__ = ["ADD_COLUMN", "in_sentences", "refuse"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 BAD_INPUT = 2
+ADD_COLUMN = "add a column of two labels to the table, such as whether it is above a threshold, and name that"
 INTERRUPTED = 130
 
 # arguments of the library that have another name on this side, where a command has such an option
@@ -118,7 +120,8 @@ def _plain_warnings(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def _in_options(sentence: str, options: Mapping[str, str]) -> str:
-    """Say `--bags` where the library says `n_bags`."""
+    """Say `--bags` where the library says `n_bags`, and what to do in terms of files."""
+    sentence = sentence.replace(COMPARE_TARGET, ADD_COLUMN)
     for argument, option in options.items():
         sentence = re.sub(rf"`{argument}`", f"`{option}`", sentence)
         sentence = re.sub(rf"`{argument}=([^`]*)`", rf"`{option} \1`", sentence)

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names
+from fado.cli._errors import ADD_COLUMN
 from fado.tabular import (
     Labels,
     Variable,
@@ -135,6 +136,7 @@ def read_inputs(
     """Read a table and pick from it what the command line names."""
     table = read_table(data)
     beside = {"--weight": weight, "--groups": groups}
+    _check_no_comparison(table, target)
     for name in (target, *beside.values()):
         if name is not None and name not in table.column_names:
             raise ValueError(f"The table has no column {name!r}{closest_names(name, table.column_names)}")
@@ -161,6 +163,17 @@ def read_inputs(
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
         groups=None if groups is None else table.column(groups),
     )
+
+
+def _check_no_comparison(table: pa.Table, target: str) -> None:
+    """Refuse a target that is written as a protected attribute may be."""
+    if target in table.column_names:
+        return
+    try:
+        source_columns(table, target)
+    except (KeyError, ValueError):  # nor is it a comparison
+        return
+    raise ValueError(f"`--target` must be a column, and {target!r} is a comparison: {ADD_COLUMN}.")
 
 
 def _check_not_target(option: str, names: Sequence[str | None], target: str) -> None:

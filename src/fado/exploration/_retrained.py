@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import warn_user
+from fado._messages import COMPARE_TARGET, warn_user
 from fado.exploration._effect_metrics import INFLUENCE
 from fado.exploration._material import Material
 from fado.tabular import Column, Problem, column_from, group_rows, take_rows, variable_from
@@ -184,10 +184,7 @@ def _check_material(material: Material) -> None:
     target = material.target
     if target.kind != "classes" or len(target.classes) != 2:
         what = "is continuous" if target.kind != "classes" else f"has {len(target.classes)}"
-        raise ValueError(
-            f"`retrain` needs a target of two classes, and `y` {what}: compare it first, for example "
-            "`y == label`."
-        )
+        raise ValueError(f"`retrain` needs a target of two classes, and `y` {what}: {COMPARE_TARGET}.")
     for one in material.attributes:
         if len(one.groups.compared) < 2:
             raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._messages import COMPARE_TARGET
 from fado.tabular._columns import Column
 
 __all__ = ["Labels", "label_named", "labels_of", "positive_code"]
@@ -85,6 +86,4 @@ def _check_whole(column: Column) -> None:
     try:
         check_classification_targets(column.numbers())
     except ValueError as error:
-        raise ValueError(
-            f"`y` is continuous, and this needs classes: compare it, for example `y > threshold`. ({error})"
-        ) from error
+        raise ValueError(f"`y` is continuous, and this needs classes: {COMPARE_TARGET}. ({error})") from error

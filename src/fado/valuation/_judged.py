@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import list_names, warn_user
+from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado._validation import check_choice
 from fado.metrics import RATIO_NAMES, lowest_threshold, measure
 from fado.tabular import (
@@ -113,7 +113,7 @@ def binary_labels(problem: Problem, who: str) -> Labels:
     who : str
         The valuator, for the message.
     """
-    remedy = "compare it first, for example `y == label` or `y > threshold`."
+    remedy = f"{COMPARE_TARGET}."
     if problem.target.kind == "continuous":
         raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {remedy}")
     labels = problem.labels

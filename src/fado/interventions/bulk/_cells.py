@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._messages import COMPARE_TARGET
 from fado.interventions._span import Span
 from fado.interventions._utilities import no_utilities, utilities_of
 from fado.interventions.bulk._blocks import Block
@@ -279,8 +280,7 @@ def _added(total: FloatArray, more: npt.NDArray[Any]) -> FloatArray:
 def _too_many_numbers(name: str) -> ValueError:
     if name == TARGET:
         return ValueError(
-            "`y` has more than 20 different numbers, and this needs classes: compare it, for example "
-            "`y > threshold`."
+            f"`y` has more than 20 different numbers, and this needs classes: {COMPARE_TARGET}."
         )
     return ValueError(
         f"Protected attribute {name!r} has more than 20 different numbers, too many for groups: cut it into "

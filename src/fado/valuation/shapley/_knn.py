@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
 from fado._validation import check_count
 from fado._versions import library_versions
@@ -207,8 +208,8 @@ def _read_game(problem: Problem, judge: Problem | None) -> Game:
     if problem.protected:
         found = "is continuous" if target.kind == "continuous" else f"has {len(target.classes)} classes"
         raise ValueError(
-            f"Ratios of rates need a target of two classes, and `y` {found}: compare it first, for example "
-            "`y == label` or `y > threshold`, or leave `sensitive_features` out."
+            f"Ratios of rates need a target of two classes, and `y` {found}: {COMPARE_TARGET}, or "
+            "leave `sensitive_features` out."
         )
     if target.kind == "continuous":
         payoffs: Callable[[FloatArray, float], FloatArray] = number_payoffs
