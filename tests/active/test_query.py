@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -172,6 +172,9 @@ def test_certain_probabilities_are_known_groups():
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(20, 100))
+@example(29, 4, 29)
+@example(119, 4, 29)
+@example(100, 4, 20)
 def test_expected_numbers_are_near_what_is_asked_for(seed, n_groups, n):
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.full(n_groups, 0.5), 1000)

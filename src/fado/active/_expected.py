@@ -16,6 +16,7 @@ _NEAR = 0.5  # rows
 _ROUNDS = 20  # of picking, where quotas are missed
 _SWEEPS = 10  # over the groups, whose bonuses depend on each other
 _HALVINGS = 40
+_BORDER = 50  # rows on either side that may change places
 _TIES = 1e-6  # of the spread: rows of equal score and probability must not all come in, or out, at once
 _GOLDEN = (5**0.5 - 1) / 2  # whose multiples lie evenly between whole numbers
 _LARGEST = 2.0**20  # of a bonus, in spreads of the scores: then probabilities alone decide
@@ -113,33 +114,59 @@ def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatAr
     >>> sorted(chosen.tolist()), p[chosen, 0].sum().round(1)
     ([0, 2], np.float64(1.0))
     """
-    named = np.flatnonzero(~np.isnan(quotas))
-    if len(named) == len(quotas):  # what the others have, the last has too
-        named = named[:-1]
+    wanted = np.flatnonzero(~np.isnan(quotas))
+    named, near = wanted, _NEAR
+    if len(wanted) == len(quotas) > 1:  # what the others lack, the last has too much
+        named, near = wanted[:-1], _NEAR / (len(wanted) - 1)
     known = scores[np.isfinite(scores)]
     spread = float(np.ptp(known)) or 1.0
     scores = scores + _TIES * spread * ((np.arange(len(scores)) * _GOLDEN) % 1.0)
     bonuses = np.zeros(len(quotas))
+    changed, nearest = scores, np.inf
     for _ in range(_SWEEPS):
         for group in named:
             others = scores + probabilities @ np.where(np.arange(len(quotas)) == group, 0.0, bonuses)
-            bonuses[group] = _bonus(others, probabilities[:, group], float(quotas[group]), n, spread)
-        chosen = _top(scores + probabilities @ bonuses, n)
-        off = np.abs(probabilities[chosen][:, named].sum(axis=0) - quotas[named])
-        if len(named) == 1 or (off <= _NEAR).all():
+            bonuses[group] = _bonus(others, probabilities[:, group], float(quotas[group]), n, spread, near)
+        found: FloatArray = scores + probabilities @ bonuses
+        off = np.abs(probabilities[_top(found, n)][:, wanted].sum(axis=0) - quotas[wanted]).max(initial=0.0)
+        if off < nearest:
+            changed, nearest = found, off
+        if len(named) <= 1 or off <= _NEAR:
+            return changed
+    return _with_swaps(changed, probabilities[:, wanted], quotas[wanted], n)
+
+
+def _with_swaps(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
+    """Let rows at the border of a batch change places while that brings groups nearer to their quotas."""
+    scores = scores.copy()
+    order = np.argsort(-scores, kind="stable")
+    inside, outside = (
+        rows[np.isfinite(scores[rows])] for rows in (order[max(n - _BORDER, 0) : n], order[n : n + _BORDER])
+    )
+    lacking = quotas - probabilities[order[:n]].sum(axis=0)
+    while len(inside) and len(outside) and np.abs(lacking).max() > _NEAR:
+        gains = probabilities[outside][None, :, :] - probabilities[inside][:, None, :]
+        off = np.abs(lacking - gains).max(axis=2)
+        out, into = np.unravel_index(np.argmin(off), off.shape)
+        if off[out, into] >= np.abs(lacking).max():
             break
-    changed: FloatArray = scores + probabilities @ bonuses
-    return changed
+        lacking = lacking - gains[out, into]
+        leaving, coming = inside[out], outside[into]
+        scores[[leaving, coming]] = scores[[coming, leaving]]
+        inside[out], outside[into] = coming, leaving
+    return scores
 
 
-def _bonus(scores: FloatArray, p: FloatArray, quota: float, n: int, spread: float) -> float:
-    """Find the bonus with which the expected number of one group is nearest to its quota."""
+def _bonus(
+    scores: FloatArray, p: FloatArray, quota: float, n: int, spread: float, near_enough: float
+) -> float:
+    """Find the bonus with which the expected number of one group is near to its quota."""
 
     def excess(bonus: float) -> float:
         return float(p[_top(scores + bonus * p, n)].sum()) - quota
 
     at_zero = excess(0.0)
-    if abs(at_zero) <= _NEAR:
+    if abs(at_zero) <= near_enough:
         return 0.0
     sign = -1.0 if at_zero > 0 else 1.0
     near, far = 0.0, spread
@@ -148,7 +175,7 @@ def _bonus(scores: FloatArray, p: FloatArray, quota: float, n: int, spread: floa
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
         over = sign * excess(sign * middle)
-        if abs(over) <= _NEAR:
+        if abs(over) <= near_enough:
             return sign * middle
         near, far = (middle, far) if over < 0 else (near, middle)
     return sign * far
