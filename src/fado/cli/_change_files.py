@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from fado.cli._before_after import print_changes
-from fado.cli._methods import DEFAULT_UTILITY, make_method, shown_settings
+from fado.cli._methods import Asked, make_method, shown_settings
 from fado.cli._parts import is_beyond_memory, names_several
 from fado.cli._summary import print_settings
-from fado.interventions import Entry, FilesChange, reweigh_files, sample_files
+from fado.interventions import FilesChange, reweigh_files, sample_files
 from fado.tabular import label_named, open_source
 from fado.utility import utility_class
 from fado.valuation.bulk import name_roles
@@ -29,62 +29,50 @@ def is_in_parts(data: Path, out: Path, values: Path | None, memory: str | None, 
 
 
 def change_files(
-    entry: Entry,
-    settings: Mapping[str, Any],
+    asked: Asked,
     data: Path,
     out: Path,
     *,
     target: str,
     protected: Sequence[str],
-    values: Path | None,
-    alpha: float | None,
-    utility: str | None,
     positive: str | None,
     weight: str | None,
-    min_group_size: int | None,
     memory: str | None,
-    seed: int,
 ) -> FilesChange:
     """Sample or reweigh, and print what became of the groups, and all settings.
 
     Parameters
     ----------
-    entry : Entry
-        The method.
-    settings : mapping
-        Its settings; None where an option was not given.
+    asked : Asked
+        The method and its options.
     data, out : Path
         What is read, and where to write.
-    target, protected, values, alpha, utility, positive, weight, min_group_size, memory, seed
+    target, protected, positive, weight, memory
         The options by these names.
     """
     schema = open_source(data).schema
     names = name_roles(schema, target, protected, weight=weight).names[1:]
     label = None if positive is None else _label(schema.field(target).type, positive)
     combined = None
-    if alpha is not None:
-        combined = utility_class(utility or DEFAULT_UTILITY)(alpha=alpha).over(names)
-    intervention = make_method(
-        entry, settings, utility=combined, positive=label, min_group_size=min_group_size, seed=seed
-    )
-    asked: dict[str, Any] = {
+    if asked.alpha is not None:
+        combined = utility_class(asked.utility_name)(alpha=asked.alpha).over(names)
+    intervention = make_method(asked, combined, label)
+    arguments: dict[str, Any] = {
         "target": target,
         "protected": list(protected),
         "out": out,
-        "values": values,
+        "values": asked.values,
         "intervention": intervention,
         "weight": weight,
         "memory": memory,
         "progress": True,
     }
-    if entry.kind.changes == "rows":
-        change = sample_files(data, **asked)
+    if asked.entry.kind.changes == "rows":
+        change = sample_files(data, **arguments)
     else:
-        change = reweigh_files(data, positive=label, **asked)
+        change = reweigh_files(data, positive=label, **arguments)
     print_changes(names, change.groups, getattr(intervention, "min_group_size", 0))
-    print_settings(
-        shown_settings(entry, intervention, utility=utility, alpha=alpha, positive=change.positive, seed=seed)
-    )
+    print_settings(shown_settings(asked, intervention, change.positive))
     return change
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +140,8 @@ def _comparable(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[pa.Arr
     for kind in (pa.int64(), pa.float64(), pa.string()):
         if kind != pa.string() and any(pa.types.is_string(own.type) for own in plain):
             continue
-        try:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # then the next kind may do
             return plain[0].cast(kind), plain[1].cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
     raise ValueError(f"Row ids of the types {plain[0].type} and {plain[1].type} cannot be compared.")
 
 

@@ -20,12 +20,11 @@ from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_names
 
 __all__ = [
-    "DEFAULT_UTILITY",
     "Applied",
+    "Asked",
     "apply_method",
-    "check_options",
+    "ask_for",
     "make_method",
-    "method_named",
     "offer_methods",
     "shown_settings",
 ]
@@ -34,6 +33,34 @@ UNTOUCHED = "none"
 FORMER = {"prevalence_correction": ("--correction",)}  # options by their names in earlier releases
 DEFAULT_UTILITY = "linear"
 _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A method, and what a command line says of it; None where an option was not given.
+
+    Parameters
+    ----------
+    entry : Entry
+        The method.
+    settings : mapping
+        Its own settings by their names.
+    values, alpha, utility, min_group_size, seed
+        The options by these names.
+    """
+
+    entry: Entry
+    settings: Mapping[str, Any]
+    values: Path | None
+    alpha: float | None
+    utility: str | None
+    min_group_size: int | None
+    seed: int
+
+    @property
+    def utility_name(self) -> str:
+        """The utility that was named, or the one that stands for none."""
+        return self.utility or DEFAULT_UTILITY
 
 
 @dataclass(frozen=True)
@@ -106,27 +133,28 @@ def offer_methods(command: Callable[..., Any], changes: str) -> Callable[..., An
     return run
 
 
-def method_named(name: str, changes: str) -> Entry:
-    """Find an intervention that a command offers."""
-    return _methods(changes)[name]
-
-
-def check_options(
-    entry: Entry, settings: Mapping[str, Any], min_group_size: int | None, **about_values: Any
-) -> None:
-    """Refuse, before anything is read, options that the method lacks or does not take.
+def ask_for(method: str, changes: str, settings: Mapping[str, Any], **options: Any) -> Asked:
+    """Find a method that a command offers, and refuse, before anything is read, what it does not take.
 
     Parameters
     ----------
-    entry : Entry
-        The method.
+    method : str
+        The method's key.
+    changes : {"rows", "weights"}
+        What the command writes.
     settings : mapping
-        Its settings; None where an option was not given.
-    min_group_size : int or None
-        The option, likewise; a method of somebody else's may not know it.
-    **about_values
-        The options `values`, `alpha` and `utility`, likewise.
+        The method's settings; None where an option was not given.
+    **options
+        The other fields of `Asked`.
     """
+    asked = Asked(_methods(changes)[method], settings, **options)
+    _check_options(asked)
+    return asked
+
+
+def _check_options(asked: Asked) -> None:
+    entry = asked.entry
+    about_values = {"values": asked.values, "alpha": asked.alpha, "utility": asked.utility}
     given = [name for name, option in about_values.items() if option is not None]
     if entry.uses_values:
         for name in ("values", "alpha"):
@@ -134,44 +162,27 @@ def check_options(
                 raise ValueError(f"Missing option '--{name}': `--method {entry.key}` uses values.")
     elif given:
         raise ValueError(f"`--method {entry.key}` uses no values: leave out {_flags(given)}.")
-    taken = [name for name in settings if _takes(entry, name)]
-    for name, option in settings.items():
+    taken = [name for name in asked.settings if _takes(entry, name)]
+    for name, option in asked.settings.items():
         if option is not None and name not in taken:
             has = _flags(taken) or "no settings"
             raise ValueError(
                 f"`{_flag(name)}` is not for `--method {entry.key}`, which has {has}: leave it out."
             )
-    if min_group_size is not None and not _takes(entry, "min_group_size"):
+    if asked.min_group_size is not None and not _takes(entry, "min_group_size"):
         raise ValueError(
             f"`--min-group-size` is not for `--method {entry.key}`, which knows no small groups: leave it "
             "out."
         )
 
 
-def apply_method(
-    entry: Entry,
-    inputs: Inputs,
-    settings: Mapping[str, Any],
-    *,
-    values: Path | None,
-    alpha: float | None,
-    utility: str | None,
-    min_group_size: int | None,
-    seed: int,
-) -> Applied:
-    """Choose rows and weights; a setting that was not given is what the method says."""
+def apply_method(asked: Asked, inputs: Inputs) -> Applied:
+    """Choose rows and weights."""
     valuation = combined = None
-    if values is not None and alpha is not None:
-        valuation = load_values(values, inputs.name, inputs.target)
-        combined = utility_of(utility or DEFAULT_UTILITY, alpha, [*inputs.protected], valuation)
-    intervention = make_method(
-        entry,
-        settings,
-        utility=combined,
-        positive=inputs.positive,
-        min_group_size=min_group_size,
-        seed=seed,
-    )
+    if asked.values is not None and asked.alpha is not None:
+        valuation = load_values(asked.values, inputs.name, inputs.target)
+        combined = utility_of(asked.utility_name, asked.alpha, [*inputs.protected], valuation)
+    intervention = make_method(asked, combined, inputs.positive)
     intervention.fit(
         inputs.features,
         inputs.target,
@@ -180,62 +191,46 @@ def apply_method(
         sample_weight=inputs.weight,
     )
     chosen: TrainingSet = intervention.training_set_
+    entry = asked.entry
     if chosen.parents is not None or (entry.kind.changes == "rows" and chosen.weights is not None):
         raise ValueError(f"`--method {entry.key}` does more than this command can write: use it from Python.")
-    shown = shown_settings(
-        entry, intervention, utility=utility, alpha=alpha, positive=inputs.positive, seed=seed
-    )
+    shown = shown_settings(asked, intervention, inputs.positive)
     return Applied(chosen, shown, getattr(intervention, "min_group_size", 0))
 
 
-def make_method(
-    entry: Entry,
-    settings: Mapping[str, Any],
-    *,
-    utility: Any,
-    positive: Any,
-    min_group_size: int | None,
-    seed: int,
-) -> Any:
+def make_method(asked: Asked, utility: Any, positive: Any) -> Any:
     """Make the intervention; a setting that was not given is what the method says.
 
     Parameters
     ----------
-    entry : Entry
-        The method.
-    settings : mapping
-        Its settings; None where an option was not given.
+    asked : Asked
+        The method and its options.
     utility : callable or None
         What a row is worth, for a method that uses values.
     positive : label or None
         The positive label, for a method that asks.
-    min_group_size : int or None
-        The option, likewise.
-    seed : int
-        For a method that draws.
     """
+    entry, least = asked.entry, asked.min_group_size
     parameters: dict[str, Any] = {own.name: own.default for own in entry.settings}
-    parameters |= {name: option for name, option in settings.items() if option is not None}
+    parameters |= {name: option for name, option in asked.settings.items() if option is not None}
     if _takes(entry, "min_group_size"):
-        parameters["min_group_size"] = MIN_GROUP_SIZE if min_group_size is None else min_group_size
+        parameters["min_group_size"] = MIN_GROUP_SIZE if least is None else least
     if utility is not None:
         parameters["utility"] = utility
     if "pos_label" in inspect.signature(entry.kind).parameters:
         parameters["pos_label"] = positive
-    return entry.make(random_state=seed, **parameters)
+    return entry.make(random_state=asked.seed, **parameters)
 
 
-def shown_settings(
-    entry: Entry, intervention: Any, *, utility: str | None, alpha: float | None, positive: Any, seed: int
-) -> dict[str, Any]:
+def shown_settings(asked: Asked, intervention: Any, positive: Any) -> dict[str, Any]:
     """Give all that a method was set to, by the names of the options."""
-    about_values = {} if alpha is None else {"utility": utility or DEFAULT_UTILITY, "alpha": alpha}
+    about_values = {} if asked.alpha is None else {"utility": asked.utility_name, "alpha": asked.alpha}
     own = {
         name.replace("_", "-"): value
         for name, value in intervention.get_params(deep=False).items()
         if name not in _SHOWN_OTHERWISE
     }
-    return {"method": entry.key, **about_values, **own, "positive": positive, "seed": seed}
+    return {"method": asked.entry.key, **about_values, **own, "positive": positive, "seed": asked.seed}
 
 
 def _methods(changes: str) -> dict[str, Entry]:

@@ -11,7 +11,7 @@ from fado.cli._before_after import print_before_after
 from fado.cli._change_files import change_files, is_in_parts
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
-from fado.cli._methods import apply_method, check_options, method_named
+from fado.cli._methods import apply_method, ask_for
 from fado.cli._options import (
     Alpha,
     MinGroupSize,
@@ -47,34 +47,25 @@ def reweigh(
     **settings: Any,
 ) -> None:
     """Weigh every row by its utility, for equal positive rates of groups, or both; see --method."""
-    entry = method_named(method, "weights")
-    check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
-    named: dict[str, Any] = {"positive": positive, "weight": weight}
-    how: dict[str, Any] = {
-        "values": values,
-        "alpha": alpha,
-        "utility": utility,
-        "min_group_size": min_group_size,
-        "seed": seed,
-    }
+    asked = ask_for(
+        method,
+        "weights",
+        settings,
+        values=values,
+        alpha=alpha,
+        utility=utility,
+        min_group_size=min_group_size,
+        seed=seed,
+    )
+    named: dict[str, Any] = {"target": target, "protected": protected, "positive": positive, "weight": weight}
     hint = "" if weight is None else f"; train a model with these times {weight!r}"
     if is_in_parts(data, out, values, memory, "Reweighing"):
-        change = change_files(
-            entry,
-            settings,
-            data,
-            out,
-            target=target,
-            protected=protected,
-            memory=memory,
-            **named,
-            **how,
-        )
+        change = change_files(asked, data, out, memory=memory, **named)
         print(f"Weights of {change.n_rows:,} rows written to {out}{hint}")
         return
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, target, protected, **named)
-    done = apply_method(entry, inputs, settings, **how)
+    inputs = read_inputs(data, **named)
+    done = apply_method(asked, inputs)
     chosen = done.chosen
     factors = np.zeros(inputs.n_rows)
     factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights

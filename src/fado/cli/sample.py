@@ -10,7 +10,7 @@ from fado.cli._before_after import print_before_after
 from fado.cli._change_files import change_files, is_in_parts
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import read_inputs
-from fado.cli._methods import apply_method, check_options, method_named
+from fado.cli._methods import apply_method, ask_for
 from fado.cli._options import (
     Alpha,
     MinGroupSize,
@@ -47,33 +47,24 @@ def sample(
     **settings: Any,
 ) -> None:
     """Match the groups' positive rates by dropping negatives, by default those of least utility."""
-    entry = method_named(method, "rows")
-    check_options(entry, settings, min_group_size, values=values, alpha=alpha, utility=utility)
-    named: dict[str, Any] = {"positive": positive, "weight": weight}
-    how: dict[str, Any] = {
-        "values": values,
-        "alpha": alpha,
-        "utility": utility,
-        "min_group_size": min_group_size,
-        "seed": seed,
-    }
+    asked = ask_for(
+        method,
+        "rows",
+        settings,
+        values=values,
+        alpha=alpha,
+        utility=utility,
+        min_group_size=min_group_size,
+        seed=seed,
+    )
+    named: dict[str, Any] = {"target": target, "protected": protected, "positive": positive, "weight": weight}
     if is_in_parts(data, out, values, memory, "Sampling"):
-        change = change_files(
-            entry,
-            settings,
-            data,
-            out,
-            target=target,
-            protected=protected,
-            memory=memory,
-            **named,
-            **how,
-        )
+        change = change_files(asked, data, out, memory=memory, **named)
         print(f"{change.n_rows_after:,} of {change.n_rows:,} rows written to {out}")
         return
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, target, protected, **named)
-    done = apply_method(entry, inputs, settings, **how)
+    inputs = read_inputs(data, **named)
+    done = apply_method(asked, inputs)
     kept = done.chosen.rows
     write_table(take_rows(inputs.table, kept), out)
     factors = np.isin(np.arange(inputs.n_rows), kept).astype(np.float64)
