@@ -225,20 +225,25 @@ def report(name, frames):
 def overview(tables):
     """Print what each intervention has at the line, and how much its frontier covers, all tables in one."""
     names = next(iter(tables.values()))[0]["intervention"].unique()
-    for title in ("The highest TPR at a ratio of 0.8: TPR, ratio (splits, if not all)", "Hypervolume"):
+    cells = {
+        "The highest TPR at a ratio of 0.8: TPR, ratio (splits, if not all)": at_the_line,
+        "Hypervolume": covered,
+    }
+    for title, cell in cells.items():
         print(f"\n{title}\n\n| | | {' | '.join(names)} |")
         print("|---" * (len(names) + 2) + "|")
         for table, frames in tables.items():
             for ratio, shown_ratio in RATIOS.items():
-                cells = [cell(frames, name, ratio, title == "Hypervolume") for name in names]
-                print(f"| {table} | {shown_ratio} | {' | '.join(cells)} |")
+                row = [cell(frames, name, ratio) for name in names]
+                print(f"| {table} | {shown_ratio} | {' | '.join(row)} |")
 
 
-def cell(frames, intervention, ratio, volume):
-    fair, _, volumes = zip(*(chosen(frame, intervention, ratio) for frame in frames), strict=True)
-    if volume:
-        return f"{np.mean(volumes):.3f}"
-    fair = pd.concat(fair)
+def covered(frames, intervention, ratio):
+    return f"{np.mean([chosen(frame, intervention, ratio)[2] for frame in frames]):.3f}"
+
+
+def at_the_line(frames, intervention, ratio):
+    fair = pd.concat([chosen(frame, intervention, ratio)[0] for frame in frames])
     if not len(fair):
         return "never"
     count = "" if len(fair) == len(frames) else f" ({len(fair)})"

@@ -26,20 +26,21 @@ class OldClassifier(ClassifierMixin, OldTags):
     """As LightGBM 4.5 has it; of any module, as a user may derive from it."""
 
 
-@pytest.mark.parametrize("classifier", [OldClassifier(), LGBMClassifier(), LogisticRegression()])
-def test_classifiers_are_told_without_a_warning(classifier):
+@pytest.mark.parametrize(
+    ("estimator", "learns_classes"),
+    [
+        (OldClassifier(), True),
+        (LGBMClassifier(), True),
+        (LogisticRegression(), True),
+        (LGBMRegressor(), False),
+        (LinearRegression(), False),
+    ],
+)
+def test_classifiers_and_regressors_are_told_without_a_warning(estimator, learns_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert is_classifier(classifier)
-        assert not is_regressor(classifier)
-
-
-@pytest.mark.parametrize("regressor", [LGBMRegressor(), LinearRegression()])
-def test_regressors_are_told_without_a_warning(regressor):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert is_regressor(regressor)
-        assert not is_classifier(regressor)
+        assert is_classifier(estimator) == learns_classes
+        assert is_regressor(estimator) != learns_classes
 
 
 @pytest.mark.parametrize("old", [OldClassifier(), LGBMClassifier()])
