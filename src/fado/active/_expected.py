@@ -87,7 +87,8 @@ def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatAr
 
     The batch of most utility among those whose expected numbers are the quotas is the top of ``score + sum_g
     bonus_g * p_g``, for one bonus per group (the multipliers of the constraints). With probabilities of 0 and
-    1 that is each group's best rows.
+    1 that is each group's best rows. Where rows are too few for bonuses to get near the quotas of several
+    groups, rows at the border of the batch change places.
 
     Parameters
     ----------
