@@ -98,6 +98,23 @@ def test_settings_of_other_methods_are_refused(plugged, files):
         )
 
 
+@pytest.mark.parametrize("more", ["weights", "labels", "parents"])
+def test_what_a_sample_cannot_hold_is_refused(files, more):
+    folder, _ = files
+    made = {"weights": np.ones(N), "labels": np.ones(N, dtype=bool), "parents": np.zeros(3, dtype=int)}
+
+    @register_intervention("more than rows")
+    class MoreThanRows(BaseIntervention):
+        def _choose(self, labels, groups, utilities, sample_weight, generator):
+            return TrainingSet(np.arange(N), **{more: made[more]})
+
+    words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
+    result = run(*words, "--method", "more_than_rows", "--out", folder / "train.csv")
+    assert result.exit_code == 2
+    assert "`--method more_than_rows` does more than this command can write" in result.stderr
+    assert not (folder / "train.csv").exists()
+
+
 def test_a_setting_cannot_take_the_name_of_an_option(plugged):
     @register_intervention("weighty", settings=[Setting("weight", "number", 1.0)])
     class Weighty(BaseIntervention):

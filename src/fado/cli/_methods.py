@@ -192,7 +192,8 @@ def apply_method(asked: Asked, inputs: Inputs) -> Applied:
     )
     chosen: TrainingSet = intervention.training_set_
     entry = asked.entry
-    if chosen.parents is not None or (entry.kind.changes == "rows" and chosen.weights is not None):
+    more_than_rows = chosen.weights is not None or chosen.labels is not None
+    if chosen.parents is not None or (entry.kind.changes == "rows" and more_than_rows):
         raise ValueError(f"`--method {entry.key}` does more than this command can write: use it from Python.")
     shown = shown_settings(asked, intervention, inputs.positive)
     return Applied(chosen, shown, getattr(intervention, "min_group_size", 0))
