@@ -137,7 +137,9 @@ def test_text_that_a_spreadsheet_may_run_goes_to_parquet_only(files, start):
     frame = FRAME.copy()
     frame.loc[FRAME["default"] == 1, "note"] = start + "cmd|' /C calc'!A0"
     frame.to_parquet(files / "data.parquet")
-    check_sentence(sample(files, out="train.csv"), "Column 'note' .*formula .*write Parquet, with `--out`")
+    check_sentence(
+        sample(files, out="train.csv"), "Column 'note' .*formula .*write a file that ends in .parquet"
+    )
     assert not (files / "train.csv").exists()
     assert sample(files, out="train.parquet").exit_code == 0
     assert pd.read_parquet(files / "train.parquet")["note"].str.startswith(start).any()

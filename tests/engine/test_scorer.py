@@ -12,12 +12,13 @@ import scipy.sparse
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from fado.engine import LightGBMEngine, SklearnEngine, Task, detach, scorer_from
+from fado.engine._skops import write_estimator
 from fado.tabular import Table, Variable
 
 N = 400
@@ -110,7 +111,7 @@ ESTIMATORS = {
     "forest": (RandomForestClassifier(n_estimators=4, random_state=0), NUMBERS),
     "histograms": (HistGradientBoostingClassifier(max_iter=4), GAPPY),
     "network": (make_pipeline(StandardScaler(), MLPClassifier((3,), max_iter=3, tol=10.0)), NUMBERS),
-    "arctan": (make_pipeline(FunctionTransformer(np.arctan), LogisticRegression()), NUMBERS),
+    "identity": (make_pipeline(FunctionTransformer(), LogisticRegression()), NUMBERS),
     "lightgbm, within": (make_pipeline(StandardScaler(), trees(verbosity=-1, n_jobs=1)), NUMBERS),
     "lightgbm, categories": (trees(), GAPPY),
 }
@@ -252,15 +253,6 @@ def test_classes_that_the_rows_lacked_have_no_probability(present):
     assert through_json(detach(only)).score(table)[0].tolist() == [0.0, 0.0, 1.0]
 
 
-def test_scorers_that_were_written_before_more_was_told_are_read():
-    old = {"lightgbm": ("n_classes", "present", "sees_target"), "sklearn": ("n_classes", "target")}
-    for engine in (LightGBMEngine, SklearnEngine):
-        model, table = fit(NUMBERS, trees(), engine)
-        plain, content = detach(model).parts()
-        plain = {name: own for name, own in plain.items() if name not in old[plain["kind"]]}
-        np.testing.assert_array_equal(scorer_from(plain, content).score(table), class_one(model.score(table)))
-
-
 def test_a_booster_must_be_what_it_is_said_to_be():
     parts = {
         "two classes": detach(fit(NUMBERS, trees())[0]).parts(),
@@ -319,30 +311,29 @@ def test_an_estimator_with_code_of_the_users_own_is_not_saved():
         scorer.parts()
 
 
-class Strange(LogisticRegression):
-    pass
-
-
-def test_types_must_be_both_told_and_known():
-    skops = pytest.importorskip("skops.io")
-    plain, content = detach(fit(NUMBERS, trees(), SklearnEngine)[0]).parts()
-    assert "lightgbm.basic.Booster" in plain["types"]
-    fewer = [own for own in plain["types"] if own != "lightgbm.basic.Booster"]
-    with pytest.raises(ValueError, match=r"holds lightgbm\.basic\.Booster, which is not to be trusted"):
-        scorer_from(plain | {"types": fewer}, content)
-    strange = skops.dumps(Strange())
-    types = skops.get_untrusted_types(data=strange)
-    with pytest.raises(ValueError, match=r"holds .*Strange, which is not to be trusted"):
-        scorer_from(plain | {"types": types}, strange)
-    function = skops.dumps(FunctionTransformer(np.savetxt))  # of a known library, and no class
-    with pytest.raises(ValueError, match=r"holds numpy.*savetxt, which is not to be trusted"):
-        scorer_from(plain | {"types": skops.get_untrusted_types(data=function)}, function)
-
-
-def test_a_pickle_is_not_read():
+@pytest.mark.parametrize(
+    ("estimator", "match"),
+    [
+        (StandardScaler(), "StandardScaler, which gives no probabilities of 2 classes"),
+        (RidgeClassifier(), "RidgeClassifier, which gives no probabilities of 2 classes"),
+        (LinearRegression(), "LinearRegression, which gives no probabilities of 2 classes"),
+    ],
+)
+def test_an_estimator_must_predict_what_it_is_said_to_predict(estimator, match):
     plain, _ = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
-    with pytest.raises(ValueError, match="is of no estimator that skops wrote"):
-        scorer_from(plain, pickle.dumps(LogisticRegression()))
+    content, name = write_estimator(estimator.fit(NUMBERS, Y.astype(int)))
+    with pytest.raises(ValueError, match=match):
+        scorer_from(plain | {"estimator": name}, content)
+    with pytest.raises(ValueError, match=r"and '\S*LogisticRegression' was said to be there"):
+        scorer_from(plain, content)
+
+
+def test_classes_that_are_not_codes_are_refused():
+    plain, _ = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0]).parts()
+    for labels in (Y.astype(int) + 1, np.where(Y, "yes", "no")):
+        content, _ = write_estimator(LogisticRegression().fit(NUMBERS, labels))
+        with pytest.raises(ValueError, match="LogisticRegression, which gives no probabilities of 2 classes"):
+            scorer_from(plain, content)
 
 
 def test_names_that_json_cannot_hold_are_refused_when_saved():
@@ -376,13 +367,13 @@ def test_parts_of_a_booster_that_do_not_fit_are_refused(changes):
 def test_text_that_is_no_booster_of_two_classes_is_refused():
     plain, content = detach(fit(NUMBERS, trees())[0]).parts()
     for text in (b"", b"tree\nobjective=regression\n\n", content.replace(b"tree", b"bush", 1)):
-        with pytest.raises(ValueError, match="no LightGBM model of two classes"):
+        with pytest.raises(ValueError, match="of no LightGBM model"):
             scorer_from(plain, text)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"form": "table"}, {"kept": [7]}, {"kept": None}, {"names": ["a"]}, {"types": None}, {"schema": {}}],
+    [{"form": "table"}, {"kept": [7]}, {"kept": None}, {"names": ["a"]}, {"estimator": None}, {"schema": {}}],
     ids=str,
 )
 def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
@@ -399,3 +390,43 @@ def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
 def test_a_scorer_that_says_the_same_of_every_row_is_certain(plain):
     with pytest.raises(ValueError, match="must be certain"):
         scorer_from({"kind": "constant", **plain}, b"")
+
+
+def line_of(text, name):
+    """A line of the first tree, and its first number."""
+    line = next(own for own in text[text.index("Tree=0") :].splitlines() if own.startswith(f"{name}="))
+    return line, line.partition("=")[2].split()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("left_child", lambda own: ["0", *own[1:]]),
+        ("right_child", lambda own: ["9", *own[1:]]),
+        ("left_child", lambda own: ["-9", *own[1:]]),
+        ("split_feature", lambda own: ["4", *own[1:]]),
+        ("split_feature", lambda own: own[1:]),
+        ("threshold", lambda own: ["x", *own[1:]]),
+        ("decision_type", lambda own: ["3", *own[1:]]),
+        ("num_leaves", lambda own: ["0"]),
+        ("num_leaves", lambda own: ["99999999999"]),
+        ("num_cat", lambda own: ["1"]),
+        ("num_cat", lambda own: []),
+        ("leaf_value", lambda own: own[1:]),
+        ("is_linear", lambda own: ["1"]),
+        ("shrinkage", lambda own: ["1\nbroken=1"]),
+    ],
+)
+def test_trees_that_would_lead_lightgbm_out_of_its_arrays_are_refused(name, change):
+    plain, content = detach(fit(NUMBERS, trees())[0]).parts()
+    text = content.decode()
+    line, numbers = line_of(text, name)
+    changed = f"{name}={' '.join(change(numbers))}"
+    first = int(text.partition("tree_sizes=")[2].split()[0])
+    other = text.replace(line, changed, 1).replace(
+        f"tree_sizes={first} ", f"tree_sizes={first + len(changed) - len(line)} ", 1
+    )
+    with pytest.raises(ValueError, match="Tree 0 of the content is no tree that LightGBM writes"):
+        scorer_from(plain, other.encode())
+    with pytest.raises(ValueError, match="Tree 0 of the content is no tree"):
+        scorer_from(plain, text.replace(f"tree_sizes={first} ", "tree_sizes=0 ", 1).encode())

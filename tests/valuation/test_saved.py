@@ -205,6 +205,18 @@ def test_columns_of_anything_but_numbers_are_refused(column, entries, good, tmp_
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize("name", ["=sex", "+sex", "-sex", "@sex"])
+def test_a_name_that_a_spreadsheet_may_run_goes_to_parquet_only(name, tmp_path):
+    valuation = Valuation.from_values({"y": [0.1, 0.2], name: [0.3, 0.4]})
+    with pytest.raises(
+        ValueError, match=rf"may run as a formula \('\{name[0]}sex'\): write a file that ends"
+    ):
+        valuation.save(tmp_path / "v.csv")
+    assert not list(tmp_path.iterdir())
+    valuation.save(tmp_path / "v.parquet")
+    assert Valuation.load(tmp_path / "v.parquet").variables == ["y", name]
+
+
 @pytest.mark.parametrize("entry", ["2020-01-01", "x", "true", '"0,5"'])
 def test_a_csv_file_of_anything_but_numbers_is_refused(entry, tmp_path):
     (tmp_path / "v.csv").write_text(f"y,age\n{entry},0.1\n{entry},0.2\n")

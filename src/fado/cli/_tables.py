@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet
 
 from fado._files import check_replaceable, replacing
-from fado.tabular import ENDINGS, ending_of
+from fado.tabular import ENDINGS, ending_of, write_csv
 
 __all__ = ["check_output", "write_table"]
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 
 
 def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
@@ -35,38 +31,8 @@ def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = EN
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a CSV or Parquet file, whole or not at all."""
-    if ending_of(path) == ".csv":
-        table = _decoded(table)
-        _refuse_formulas(table)
     with replacing(path) as temporary:
         if ending_of(path) == ".csv":
-            pyarrow.csv.write_csv(table, temporary)
+            write_csv(table, temporary)
         else:
             pyarrow.parquet.write_table(table, temporary, compression="zstd")
-
-
-def _decoded(table: pa.Table) -> pa.Table:
-    """Turn categories into what they stand for, as CSV has no other form for them."""
-    for j, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(j, field.name, table.column(j).cast(field.type.value_type))
-    return table
-
-
-def _refuse_formulas(table: pa.Table) -> None:
-    """Refuse text that a spreadsheet would run; to change it in silence would be to change the data."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        found = [name] if name.startswith(_FORMULA_STARTS) else _formulas(column)
-        if found:
-            raise ValueError(
-                f"Column {name!r} has text that a spreadsheet may run as a formula ({found[0][:30]!r}): "
-                "write Parquet, with `--out` ending in .parquet, or change the text."
-            )
-
-
-def _formulas(column: pa.ChunkedArray) -> list[str]:
-    """Find an entry that begins like a formula, if there is one."""
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return []
-    begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
-    return column.filter(begins).slice(0, 1).to_pylist()

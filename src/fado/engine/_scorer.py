@@ -49,8 +49,7 @@ def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
     Parameters
     ----------
     plain, content
-        What `Scorer.parts` gave. LightGBM ends the process at content that is damaged: compare a digest
-        first.
+        What `Scorer.parts` gave.
 
     Raises
     ------

@@ -106,14 +106,14 @@ class SklearnScorer:
                 f"{type(self.estimator).__name__} cannot be saved: it learnt from columns whose names are "
                 "neither text nor whole numbers; rename them and train it again."
             )
-        content, types = write_estimator(self.estimator)
+        content, name = write_estimator(self.estimator)
         plain = {
             "kind": self.kind,
             "form": self.plan.form,
             "kept": list(self.plan.kept),
             "schema": self.schema.to_plain(),
             "names": names,
-            "types": types,
+            "estimator": name,
             "n_classes": self.n_classes,
             "target": None
             if self.target is None
@@ -126,22 +126,40 @@ class SklearnScorer:
         """Read what `parts` gave."""
         schema = Schema.from_plain(plain.get("schema", {}))
         form: Any = plain.get("form")
-        kept, names, types = (plain.get(key) for key in ("kept", "names", "types"))
-        n_classes = plain.get("n_classes", 2)  # as all had before it was told
+        kept, names, estimator, n_classes = (
+            plain.get(key) for key in ("kept", "names", "estimator", "n_classes")
+        )
         if not (
             form in get_args(Form)
             and isinstance(kept, list)
             and all(isinstance(j, int) and 0 <= j < len(schema.names) for j in kept)
             and ((form in ("frame", "columns")) is (names is not None))
             and (names is None or (_are_names(names) and len(names) == len(kept)))
-            and isinstance(types, list)
+            and isinstance(estimator, str)
             and type(n_classes) is int
             and n_classes >= 0
         ):
             raise ValueError("The columns that the estimator takes are not told as they should be.")
         target = _target_of(plain.get("target"))
         plan = Plan(form, tuple(kept), schema, _index(names))
-        return cls(read_estimator(content, types), plan, n_classes, target)
+        return cls(_predictor(read_estimator(content, estimator), n_classes), plan, n_classes, target)
+
+
+def _predictor(estimator: Any, n_classes: int) -> Any:
+    """Give an estimator back, if it predicts what it must: so many classes, or numbers."""
+    name = type(estimator).__name__
+    if n_classes == 0:
+        if not callable(getattr(type(estimator), "predict", None)):
+            raise ValueError(f"The content is of {name}, which predicts nothing.")
+        return estimator
+    try:
+        classes = np.asarray(estimator.classes_)
+        fits = callable(estimator.predict_proba) and classes.ndim == 1 and classes.dtype.kind in "iu"
+    except AttributeError:
+        fits = False
+    if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
+        raise ValueError(f"The content is of {name}, which gives no probabilities of {n_classes} classes.")
+    return estimator
 
 
 def _target_of(told: Any) -> Variable | None:

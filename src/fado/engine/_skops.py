@@ -1,66 +1,63 @@
-"""Fitted estimators as bytes that run no code when they are read: skops, and classes of known libraries."""
+"""Fitted estimators as bytes that run no code when they are read: skops, and classes that are listed."""
 
 from __future__ import annotations
 
-import io
-import json
 import zipfile
-from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
-from fado._messages import list_names
+import numpy as np
+
+from fado.engine._skops_form import StrangeError, only_form
 
 __all__ = ["read_estimator", "write_estimator"]
 
-LIBRARIES = frozenset({"sklearn", "numpy", "scipy", "lightgbm", "xgboost", "catboost", "fado"})
-HARMLESS = frozenset({"collections.OrderedDict", "collections.defaultdict"})  # which hold what they are given
-_SCHEMA = "schema.json"  # in a file of skops
 
-
-def write_estimator(estimator: Any) -> tuple[bytes, list[str]]:
-    """Give an estimator as bytes, the same for the same estimator, and the types to trust when it is read."""
+def write_estimator(estimator: Any) -> tuple[bytes, str]:
+    """Give an estimator as bytes, the same for the same estimator, and the name of its class."""
     skops = _skops()
     name = type(estimator).__name__
     try:
-        content = _numbered(skops.dumps(estimator))
-        types = skops.get_untrusted_types(data=content)
+        content = skops.dumps(estimator)
     except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"{name} cannot be saved, as skops does not know all of it: {reason}") from error
-    strange = [own for own in types if not _is_known(own)]
-    if strange:
+    try:
+        return only_form(content, is_new=True)
+    except StrangeError as error:
         raise ValueError(
-            f"{name} cannot be saved: it holds {list_names(strange)}, and only classes of "
-            f"{', '.join(sorted(LIBRARIES))} are read again."
-        )
-    return content, types
+            f"{name} cannot be saved: it holds {error}, which is not among the classes that are read again. "
+            "Functions, and estimators that keep rows, are none of them: see 'A model to keep' in the guide."
+        ) from error
 
 
-def read_estimator(content: bytes, types: Sequence[Any]) -> Any:
+def read_estimator(content: bytes, name: str) -> Any:
     """Read what `write_estimator` gave.
 
     Parameters
     ----------
     content : bytes
-        It may come from anybody: no type is made that is not known to be harmless, or is both in `types`
-        and a class of a known library.
-    types : sequence of str
-        Those that were there when the estimator was written.
+        It may come from anybody. Nothing is made of it unless all of it is of the listed classes.
+    name : str
+        The name of the estimator's class.
     """
     skops = _skops()
     try:
-        found = skops.get_untrusted_types(data=content)
-    except Exception as error:
-        raise ValueError("The content is of no estimator that skops wrote, or it is damaged.") from error
-    refused = [own for own in found if own not in types or not _is_known(own)]
-    if refused:
-        raise ValueError(f"The content holds {list_names(refused)}, which is not to be trusted.")
+        same, found = only_form(content)
+    except StrangeError as error:
+        raise ValueError(f"The content holds {error}, which is not to be trusted.") from error
+    except (ValueError, KeyError, RecursionError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        raise ValueError("The content is of no estimator that was saved, or it is damaged.") from error
+    if same != content:
+        raise ValueError("The content is not in the form in which estimators are saved, or it is damaged.")
+    if found != name:
+        raise ValueError(f"The content is of {found}, and {name!r} was said to be there.")
     try:
-        return skops.loads(content, trusted=found)
+        estimator = skops.loads(content, trusted=skops.get_untrusted_types(data=content))
+        _check_trees(estimator)
     except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"The estimator cannot be read by the libraries that are here: {reason}") from error
+    return estimator
 
 
 def _skops() -> Any:
@@ -75,43 +72,85 @@ def _skops() -> Any:
     return skops.io
 
 
-def _is_known(name: str) -> bool:
-    """Tell whether a name is that of a class, not a function, of a known library."""
-    module, _, own = name.rpartition(".")
-    if name in HARMLESS:
-        return True
-    if name.split(".")[0] not in LIBRARIES or "__" in name:
+def _check_trees(estimator: Any) -> None:
+    """Refuse trees whose nodes lead out of their arrays: scikit-learn follows them without a look."""
+    from sklearn.ensemble import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from sklearn.tree._tree import Tree
+
+    trees = DecisionTreeClassifier, DecisionTreeRegressor
+    forests = ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+    histograms = HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    for own in _objects_in(estimator):
+        fits = True
+        if isinstance(own, Tree):
+            left, right = own.children_left, own.children_right
+            fits = _leads_on(left, right, left == -1, own.feature, own.n_features)
+        elif isinstance(own, trees) and hasattr(own, "tree_"):
+            fits = isinstance(own.tree_, Tree) and own.tree_.n_features == own.n_features_in_
+        elif isinstance(own, forests) and hasattr(own, "estimators_"):
+            fits = all(isinstance(tree, trees) for tree in own.estimators_) and all(
+                tree.tree_.n_features == own.n_features_in_ for tree in own.estimators_
+            )
+        elif isinstance(own, histograms) and hasattr(own, "_predictors"):
+            fits = all(_predicts(tree, own) for trees_at in own._predictors for tree in trees_at)
+        if not fits:
+            raise ValueError("a tree leads out of its nodes or columns.")
+
+
+def _predicts(tree: Any, forest: Any) -> bool:
+    """Tell whether a tree of histograms stays within its nodes, columns and sets of categories."""
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+    if not isinstance(tree, TreePredictor):
         return False
-    try:
-        return isinstance(getattr(import_module(module), own, None), type)
-    except ImportError:
-        return False
+    nodes, sets, mapper = tree.nodes, tree.raw_left_cat_bitsets, forest._bin_mapper
+    is_leaf = nodes["is_leaf"].astype(bool)
+    inner = nodes[~is_leaf]
+    by_category = inner[inner["is_categorical"].astype(bool)]
+    known = np.asarray(mapper.is_categorical_, dtype=bool)
+    return bool(
+        _leads_on(nodes["left"], nodes["right"], is_leaf, nodes["feature_idx"], forest.n_features_in_)
+        and known.shape == (forest.n_features_in_,)
+        and sets.ndim == 2
+        and sets.shape[1] == 8
+        and (by_category["bitset_idx"] < len(sets)).all()
+        and known[by_category["feature_idx"]].all()
+    )
 
 
-def _numbered(content: bytes) -> bytes:
-    """Give the same bytes each time: skops calls objects by their place in memory, and notes times."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        schema = json.loads(archive.read(_SCHEMA))
-        files: dict[str, str] = {}
-        _number(schema, {}, files)
-        written = io.BytesIO()
-        with zipfile.ZipFile(written, "w") as copy:
-            for name, new in files.items():
-                copy.writestr(zipfile.ZipInfo(new), archive.read(name))
-            copy.writestr(zipfile.ZipInfo(_SCHEMA), json.dumps(schema))
-    return written.getvalue()
+def _leads_on(left: Any, right: Any, is_leaf: Any, feature: Any, n_features: int) -> bool:
+    """Tell whether every inner node leads to later ones, by a column that is there."""
+    inner = np.flatnonzero(~is_leaf)
+    return bool(
+        len(left)
+        and all(((inner < side[inner]) & (side[inner] < len(left))).all() for side in (left, right))
+        and ((feature[inner] >= 0) & (feature[inner] < n_features)).all()
+    )
 
 
-def _number(node: Any, numbers: dict[int, int], files: dict[str, str]) -> None:
-    """Replace, in place, the identities of objects and the names of their files."""
-    if isinstance(node, dict):
-        if isinstance(node.get("__loader__"), str):  # and no dict of the estimator's own
-            if "__id__" in node:
-                node["__id__"] = numbers.setdefault(node["__id__"], len(numbers))
-            if "file" in node:
-                ending = node["file"].rpartition(".")[2]
-                node["file"] = files.setdefault(node["file"], f"{len(files)}.{ending}")
-        node = list(node.values())
-    if isinstance(node, list):
-        for own in node:
-            _number(own, numbers, files)
+def _objects_in(estimator: Any) -> list[Any]:
+    """List an estimator and all that it holds, each once."""
+    found: dict[int, Any] = {}
+    waiting = [estimator]
+    while waiting:
+        own = waiting.pop()
+        if id(own) in found or isinstance(own, str | bytes | bytearray | int | float | type | None):
+            continue
+        found[id(own)] = own
+        if isinstance(own, dict):
+            waiting += own.values()
+        elif isinstance(own, list | tuple | set):
+            waiting += own
+        elif isinstance(own, np.ndarray):
+            waiting += own.ravel().tolist() if own.dtype == object else []
+        else:
+            waiting += getattr(own, "__dict__", {}).values()
+    return list(found.values())

@@ -8,6 +8,7 @@ from fado.tabular._comparisons import (
     source_column,
     source_columns,
 )
+from fado.tabular._csv import write_csv
 from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
 from fado.tabular._given import attribute_columns, one_column, protected_columns, target_column, weights_of
@@ -96,4 +97,5 @@ __all__ = [
     "warn_of_missing",
     "warn_of_missing_rows",
     "weights_of",
+    "write_csv",
 ]

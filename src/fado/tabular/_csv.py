@@ -21,12 +21,14 @@ __all__ = [
     "reason_of",
     "separator_of",
     "with_missing_cells",
+    "write_csv",
 ]
 
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
 _START = 1 << 16  # bytes that show what separates fields
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _NUMBER = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 _RECODE = "`iconv -f latin1 -t utf-8`"
 _UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
 _STARTS = {
@@ -194,3 +196,37 @@ def _columns_of_numbers(table: pa.Table) -> list[str]:
         if numbers and pc.any(pc.match_substring_regex(known, "[.,]"), min_count=0).as_py():
             found.append(name)
     return found
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a CSV file; names and text that a spreadsheet would run are refused."""
+    table = _decoded(table)
+    _refuse_formulas(table)
+    pyarrow.csv.write_csv(table, path)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Turn categories into what they stand for, as CSV has no other form for them."""
+    for j, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(j, field.name, table.column(j).cast(field.type.value_type))
+    return table
+
+
+def _refuse_formulas(table: pa.Table) -> None:
+    """Refuse text that a spreadsheet would run; to change it in silence would be to change the data."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        found = [name] if name.startswith(_FORMULA_STARTS) else _formulas(column)
+        if found:
+            raise ValueError(
+                f"Column {name!r} has text that a spreadsheet may run as a formula ({found[0][:30]!r}): "
+                "write a file that ends in .parquet, or change the text."
+            )
+
+
+def _formulas(column: pa.ChunkedArray) -> list[str]:
+    """Find an entry that begins like a formula, if there is one."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return []
+    begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
+    return column.filter(begins).slice(0, 1).to_pylist()

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._files import replacing
+from fado.tabular import write_csv
 from fado.valuation._fields import FIELDS, check_fields
 from fado.valuation._plain import is_shallow, shorten
 from fado.valuation._provenance import Provenance
@@ -73,7 +74,6 @@ class About:
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     """Write what is known, one column per field and variable."""
     import pyarrow as pa
-    import pyarrow.csv
     import pyarrow.parquet
 
     ending = _ending(path)
@@ -94,7 +94,7 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     )
     with replacing(path) as temporary:
         if ending == ".csv":
-            pyarrow.csv.write_csv(table, temporary)
+            write_csv(table, temporary)
         else:
             pyarrow.parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 

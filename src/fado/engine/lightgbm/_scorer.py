@@ -16,6 +16,7 @@ from fado.engine._target import check_labels
 from fado.engine.lightgbm._boosting import spread
 from fado.engine.lightgbm._features import columns_of, with_target
 from fado.engine.lightgbm._matrix import in_order, input_for_scores
+from fado.engine.lightgbm._text import check_text
 from fado.engine.lightgbm._threads import fitting
 from fado.tabular import Column, Table
 
@@ -34,7 +35,7 @@ class LightGBMScorer:
     Parameters
     ----------
     text : str
-        The booster. LightGBM ends the process at a text that is damaged: hand over none that may be.
+        The booster.
     schema : Schema
         The columns of the table that it learnt from.
     layout : tuple of int
@@ -102,12 +103,10 @@ class LightGBMScorer:
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
-        """Read what `parts` gave; the content must be known to be whole."""
+        """Read what `parts` gave; the content is checked before LightGBM sees it."""
         schema = Schema.from_plain(plain.get("schema", {}))
         layout, seen, sparse = plain.get("layout"), plain.get("seen"), plain.get("sparse")
-        # Two classes, by features alone, are what all had before it was told.
-        n_classes, present = plain.get("n_classes", 2), plain.get("present", [0, 1])
-        sees_target = plain.get("sees_target", False)
+        n_classes, present, sees_target = (plain.get(key) for key in ("n_classes", "present", "sees_target"))
         n_columns = len(schema.names)
         if not (
             isinstance(sparse, bool)
@@ -122,9 +121,14 @@ class LightGBMScorer:
         ):
             raise ValueError("The columns that the booster takes are not told as they should be.")
         text = content.decode()
-        _check_header(text, len(layout), len(present))
+        _check_model(text, len(layout), len(present))
         places = tuple(layout), tuple(seen)
-        return cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
+        scorer = cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
+        try:
+            scorer._booster  # noqa: B018 - LightGBM reads it
+        except Exception as error:
+            raise ValueError(f"LightGBM cannot read the content: {str(error).splitlines()[0]}") from error
+        return scorer
 
 
 def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
@@ -133,14 +137,14 @@ def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
     )
 
 
-def _check_header(text: str, n_columns: int, n_present: int) -> None:
+def _check_model(text: str, n_columns: int, n_present: int) -> None:
     """Refuse a text that is of no booster of so many classes, or of one that takes other columns."""
-    head = text.partition("\n\n")[0].splitlines()
-    told = dict(line.partition("=")[::2] for line in head[1:])
+    told = check_text(text)
     objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
     wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _OBJECTIVES_OF_NUMBERS
-    if head[:1] != ["tree"] or objective not in wanted or n_scores != str(n_present if n_present > 2 else 1):
+    expected = str(n_present if n_present > 2 else 1)
+    if objective not in wanted or {n_scores, told["num_tree_per_iteration"]} != {expected}:
         what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
         raise ValueError(f"The content is of no LightGBM model of {what}.")
-    if told.get("max_feature_idx") != str(n_columns - 1):
+    if told["max_feature_idx"] != str(n_columns - 1):
         raise ValueError(f"The booster does not take the {n_columns} columns that it is said to take.")
