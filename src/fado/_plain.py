@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-__all__ = ["decode", "encode", "label_from", "label_to", "simplify"]
+__all__ = ["decode", "encode", "label_from", "label_to", "record_from", "simplify"]
+
+_Record = TypeVar("_Record")
 
 _FLOAT = "float"  # the key of a number that JSON has no word for
 _LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
@@ -61,6 +63,33 @@ def decode(value: Any) -> Any:
     if isinstance(value, list):
         return [decode(own) for own in value]
     return value
+
+
+def record_from(kind: type[_Record], told: Any) -> _Record:
+    """Make a dataclass of texts, numbers and booleans from its encoded fields, each of its declared type.
+
+    Examples
+    --------
+    >>> from dataclasses import make_dataclass
+    >>> Look = make_dataclass("Look", [("rows", int), ("mean", float)])
+    >>> record_from(Look, {"rows": 3, "mean": {"float": "nan"}})
+    Look(rows=3, mean=nan)
+    >>> record_from(Look, {"rows": "3", "mean": 0.5})
+    Traceback (most recent call last):
+        ...
+    ValueError: `rows` of a Look must be of type int, got '3'.
+    """
+    hints, values = get_type_hints(kind), decode(told)
+    if not isinstance(values, dict) or set(values) != set(hints):
+        raise ValueError(f"a {kind.__name__} must have {', '.join(hints)}.")
+    for name, own in hints.items():
+        if own is float and type(values[name]) is int:
+            values[name] = float(values[name])
+        if type(values[name]) is not own:
+            raise ValueError(
+                f"`{name}` of a {kind.__name__} must be of type {own.__name__}, got {values[name]!r}."
+            )
+    return kind(**values)
 
 
 def label_to(label: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fado.valuation.online._drift import Check
 from fado.valuation.online._state import State, after_batch, rebuilt, tell_changes
 from fado.valuation.online._window import (
     FEWEST_ROWS,
+    MOST_ROWS,
     add_batch,
     as_dense,
     last_rows,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["OnlineEntropy"]
 
 ALGORITHM = "online"
-_MOST_ROWS = 10**9
 
 
 class OnlineEntropy(BaseEstimator):
@@ -185,7 +185,7 @@ class OnlineEntropy(BaseEstimator):
         UserWarning
             If drift is found, or if a variable turns from classes to continuous or back.
         """
-        most = check_count("window", self.window, FEWEST_ROWS, _MOST_ROWS)
+        most = check_count("window", self.window, FEWEST_ROWS, MOST_ROWS)
         refresh = check_share("refresh", self.refresh)
         if Table.from_input(as_dense(X)).n_rows == 0:
             return self
@@ -213,7 +213,7 @@ class OnlineEntropy(BaseEstimator):
         -------
         self
         """
-        keep = check_count("keep", keep, 1, _MOST_ROWS)
+        keep = check_count("keep", keep, 1, MOST_ROWS)
         if self._state.window is not None:
             state = replace(self._state, window=last_rows(self._state.window, keep), pools={})
             if state.models is not None:

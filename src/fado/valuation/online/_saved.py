@@ -8,17 +8,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from fado._directories import replacing_directory
 from fado._manifests import DamagedError, Manifest, digest_of, write_file
-from fado._plain import decode, encode, label_from, label_to, simplify
+from fado._plain import decode, encode, label_from, label_to, record_from, simplify
+from fado._validation import check_count, check_share
 from fado._version import __version__
 from fado._versions import library_versions
-from fado.tabular import TARGET, Column, Problem, Table, variable_from
+from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
 from fado.valuation.entropy import ValuationModels, load_models
 from fado.valuation.online._drift import Check, Pool, Reference
 from fado.valuation.online._state import State
+from fado.valuation.online._window import FEWEST_ROWS, MOST_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +70,9 @@ def read(directory: str | os.PathLike[str], estimators: Any) -> tuple[dict[str, 
     if told.get("estimators") != _shown(estimators):
         raise ValueError(_other_estimators(str(folder), told.get("estimators")))
     try:
-        settings = {name: decode(told["settings"][name]) for name in SETTINGS}
+        settings = _settings_of(told["settings"])
+        if told["seed"] is not None:
+            check_count("seed", told["seed"], 0, 2**32 - 1)
         return settings, _state_of(folder, told), told["seed"]
     except DamagedError as error:
         raise ValueError(str(error)) from error.__cause__
@@ -85,6 +89,24 @@ def _tell_setting(value: Any) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return [encode(simplify(own)) for own in value]
     return encode(simplify(value))
+
+
+def _settings_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the settings, refusing those that the constructor's types do not allow."""
+    settings = {name: decode(told[name]) for name in SETTINGS}
+    check_count("window", settings["window"], FEWEST_ROWS, MOST_ROWS)
+    check_count("n_bags", settings["n_bags"], 1, MOST_ROWS)
+    check_share("refresh", settings["refresh"])
+    if type(settings["z_sees_target"]) is not bool:
+        raise ValueError(f"`z_sees_target` must be true or false, got {settings['z_sees_target']!r}.")
+    excluded, kinds = settings["z_exclude"], settings["kinds"]
+    each = excluded.values() if isinstance(excluded, dict) else [excluded or []]
+    names = [name for own in each for name in (own if isinstance(own, list) else [own])]
+    if not all(isinstance(name, str | int) for name in names):
+        raise ValueError(f"`z_exclude` must name columns, got {excluded!r}.")
+    if kinds is not None and not (isinstance(kinds, dict) and set(kinds.values()) <= set(get_args(Kind))):
+        raise ValueError(f"`kinds` must be {' or '.join(get_args(Kind))} by variable, got {kinds!r}.")
+    return settings
 
 
 def _shown(estimators: Any) -> list[str] | None:
@@ -111,7 +133,7 @@ def _state_of(folder: Path, told: Mapping[str, Any]) -> State:
         raise ValueError("its counts must be whole numbers from 0 on.")
     window = None if told["window"] is None else _window_of(folder, told)
     models = _models_of(folder, told["files"][MODELS]) if MODELS in told["files"] else None
-    references = {name: Reference(**decode(own)) for name, own in told["references"].items()}
+    references = {name: record_from(Reference, own) for name, own in told["references"].items()}
     names = [] if models is None else models.variables
     if list(references) != names or (window is not None and names not in ([], _names(window))):
         raise ValueError("its models are not those of its rows.")
@@ -120,8 +142,8 @@ def _state_of(folder: Path, told: Mapping[str, Any]) -> State:
         models=models,
         references=references,
         blank=_blank_of(told["blank"], window),
-        pools={name: Pool(**decode(own)) for name, own in told["pools"].items()},
-        checks=tuple(Check(**decode(own)) for own in told["checks"]),
+        pools={name: record_from(Pool, own) for name, own in told["pools"].items()},
+        checks=tuple(record_from(Check, own) for own in told["checks"]),
         **counts,
     )
 
