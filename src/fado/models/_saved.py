@@ -61,8 +61,8 @@ def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
 def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
     """Read a model that `ChosenModel.save` wrote.
 
-    No code from the directory is run. Of estimators other than LightGBM's, only classes of scikit-learn and a
-    few other libraries are loaded.
+    No code from the directory is run. Estimators other than LightGBM's are read only if all they hold is of
+    an explicit list of classes.
 
     Parameters
     ----------

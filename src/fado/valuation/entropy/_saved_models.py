@@ -60,8 +60,8 @@ def write(models: ValuationModels, directory: str | os.PathLike[str]) -> None:
 def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
     """Read models that `ValuationModels.save` wrote.
 
-    No code from the directory is run. Estimators other than LightGBM's are read by skops, and only if their
-    classes are those of scikit-learn and a few other known libraries.
+    No code from the directory is run. Estimators other than LightGBM's are read only if all they hold is of
+    an explicit list of classes.
 
     Parameters
     ----------
