@@ -10,6 +10,7 @@ from fado import TreeInfluence, Valuation, explore
 from fado.exploration._effects import SHARES, cell_effects, removal_curve
 from fado.exploration._groups import show_groups
 from fado.metrics import evaluate
+from fado.tabular import mean_one
 from fado.valuation import Scale
 
 
@@ -109,7 +110,7 @@ def test_effects_are_per_unit_of_weight(case):
     X, y, sex, values, _ = case
     weights = np.random.default_rng(1).integers(0, 4, 1000) * 1.0
     weighted = part_of(explored(case, sample_weight=weights))
-    multiplied = Valuation.from_values({name: own * weights for name, own in values.items()})
+    multiplied = Valuation.from_values({name: own * mean_one(weights) for name, own in values.items()})
     alike = part_of(explore(X, y, sensitive_features={"sex": sex}, valuation=multiplied))
     assert weighted == alike
 

@@ -78,8 +78,10 @@ def test_groups_that_change_places():
 def test_weights_count():
     weights = np.random.default_rng(0).uniform(0.5, 2, 800)
     found = effects(sample_weight=weights).query("column == 'y'")
-    expected = [-(NOISE["y"][rows] * weights[rows]).sum() for rows in PARTS]
+    expected = [-(NOISE["y"][rows] * weights[rows]).sum() / weights.mean() for rows in PARTS]
     np.testing.assert_allclose(found["predicted"], expected)
+    tiny = effects(sample_weight=weights / 2**40).query("column == 'y'")
+    pd.testing.assert_frame_equal(tiny, found)  # a penalised model, too, is trained with weights of mean 1
 
 
 def test_masks_and_positions_are_the_same_parts():

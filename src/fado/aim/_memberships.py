@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.execution import ThreadExecutor
-from fado.tabular import Table, Variable, deal_rows
+from fado.tabular import Table, Variable, deal_rows, mean_one
 
 __all__ = ["Memberships", "find_memberships"]
 
@@ -77,6 +77,7 @@ def find_memberships(
     given_label : bool, default=True
         Whether models see the label beside the features.
     """
+    sample_weight = None if sample_weight is None else mean_one(sample_weight)
     target = Variable("y", "classes", positive.astype(np.int32), (False, True))
     group = Variable(
         "group", "classes", codes.astype(np.int32), tuple(range(n_groups)), sees_target=given_label

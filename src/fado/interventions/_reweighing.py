@@ -16,8 +16,8 @@ from fado.interventions._cell_checks import compared_groups, warn_of_weightless_
 from fado.interventions._span import Span
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._utilities import row_utilities, value_rows
-from fado.interventions._weights import corrected_logs, kamiran_calders, mean_one, minmax_within
-from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size
+from fado.interventions._weights import corrected_logs, kamiran_calders, minmax_within
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, mean_one
 from fado.utility import LinearUtility
 
 __all__ = ["Reweigher", "UtilityAwareReweigher"]

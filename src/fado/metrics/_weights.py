@@ -22,8 +22,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> Weights | None:
 def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[Any]) -> tuple[Any, ...]:
     """Leave out the rows that weigh nothing, and the weights if the others all weigh the same.
 
-    Other weights are divided by a power of two, so that the largest is near 1 and its square is a number.
-    None of this changes a share of weight. Equal weights so give what no weights give, to the last bit.
+    This changes no share of weight. Equal weights so give what no weights give, to the last bit.
 
     Returns
     -------
@@ -37,7 +36,7 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
     >>> rows_of_weight(np.array([2.0, 2.0, 0.0]), labels, scores)
     (None, array([ True, False]), array([0.1, 0.5]))
     >>> rows_of_weight(np.array([3.0, 1.0, 2.0]), labels)[0]
-    array([0.75, 0.25, 0.5 ])
+    array([3., 1., 2.])
     """
     if weights is None:
         return weights, positive, *columns
@@ -52,4 +51,4 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
         weights, positive, columns = weights[rows], positive[rows], tuple(column[rows] for column in columns)
     if (weights == weights[0]).all():
         return None, positive, *columns
-    return np.ldexp(weights, -np.frexp(weights.max())[1]), positive, *columns
+    return weights, positive, *columns

@@ -13,7 +13,18 @@ from fado.tabular._columns import Column, column_from
 from fado.tabular._table import Table, is_frame, named_columns
 from fado.tabular._variables import TARGET
 
-__all__ = ["attribute_columns", "blocks_of", "one_column", "protected_columns", "target_column", "weights_of"]
+__all__ = [
+    "attribute_columns",
+    "blocks_of",
+    "check_weights",
+    "mean_one",
+    "one_column",
+    "protected_columns",
+    "target_column",
+    "weights_of",
+]
+
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
 
 
 def target_column(y: Any, n_rows: int) -> Column:
@@ -115,11 +126,40 @@ def weights_of(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | Non
         raise ValueError(
             f"`sample_weight` must have one weight per row, shape {(n_rows,)}, got {weights.shape}."
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("`sample_weight` must be finite and not negative in every row.")
+    check_weights(weights, "sample_weight")
     if n_rows and not weights.any():
         raise ValueError("`sample_weight` is zero in every row: give some row a weight.")
     return weights
+
+
+def check_weights(weights: npt.NDArray[np.float64], name: str, where: str = "") -> None:
+    """Refuse weights that are not finite, negative, or too large or too small to be multiplied.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Of some rows.
+    name : str
+        The argument that they were passed as.
+    where : str
+        Where they were read, for messages, such as " of 'rows.csv'".
+    """
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"`{name}` must be finite and not negative in every row{where}.")
+    beyond = (weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT))
+    if beyond.any():
+        raise ValueError(
+            f"`{name}` must be 0 or between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} in every row{where}, got "
+            f"{weights[beyond][0]:g}: divide all weights by their mean, and set what is then too small to 0."
+        )
+
+
+def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Scale weights to a mean of 1, equal ones to the last bit; some rows may all weigh 0, and stay so."""
+    if not weights.any():
+        return weights
+    weights = weights / weights.max()  # so that the sum cannot overflow
+    return weights / weights.mean()
 
 
 def blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:

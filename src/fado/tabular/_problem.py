@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.tabular._columns import Column
-from fado.tabular._given import blocks_of, protected_columns, target_column, weights_of
+from fado.tabular._given import blocks_of, mean_one, protected_columns, target_column, weights_of
 from fado.tabular._groups import Groups, group_rows
 from fado.tabular._labels import Labels, labels_of, positive_code
 from fado.tabular._rows import take_rows
@@ -119,6 +119,12 @@ class Problem:
             self,
             protected=(replace(attribute, name=name),),
             sources=(target, replace(source, name=name)),
+        )
+
+    def with_mean_weight_one(self) -> Problem:
+        """Give the problem with weights of mean 1: models have penalties that do not scale with weights."""
+        return (
+            self if self.sample_weight is None else replace(self, sample_weight=mean_one(self.sample_weight))
         )
 
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
