@@ -32,6 +32,15 @@ def test_metrics_are_those_of_evaluate(weights):
     assert measured == pytest.approx(-log_loss(Y, P, sample_weight=weights))
 
 
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+def test_a_sure_mistake_costs_what_it_costs_in_scikit_learn(precision):
+    sure = np.where(P > 0.5, 1, 0).astype(precision)
+    measured = measure_judged(rows(), sure, "log_loss", "fpr_ratio", 0.1)["y"]
+    expected = -log_loss(Y, np.column_stack([1 - sure, sure]))
+    assert measured == pytest.approx(expected, rel=1e-6)  # 36 per mistake in double precision, and 16
+    assert -37 < expected < 0
+
+
 @pytest.mark.parametrize("ratio", RATIO_NAMES)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):

@@ -119,7 +119,7 @@ def _share_told(
 ) -> float:
     """Compare the models' loss with that of the groups' shares among the rows of a label."""
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    of_group = np.maximum(probabilities[np.arange(len(codes)), codes], 1e-12)
+    of_group = np.maximum(probabilities[np.arange(len(codes)), codes], np.finfo(np.float64).eps)
     loss = -np.average(np.log(of_group), weights=weights)
     cells = np.bincount(2 * codes + positive, weights, minlength=2 * n_groups).reshape(n_groups, 2)
     shares = cells / np.maximum(cells.sum(axis=0), 1e-300)
