@@ -96,7 +96,8 @@ class DataShapley(BaseValuator):
         The values: signed effects, 0 is neutral. A value is a mean of contributions: `counts` says of how
         many, and `standard_error` is the standard error of that mean.
     precision_ : float
-        The figure that `tolerance` bounds, as it was reached; NaN if every row has only one contribution.
+        The figure that `tolerance` bounds, as it was reached; NaN if every row has only one contribution,
+        infinite if no draw told rows apart.
     n_fits_ : int
         How many models were trained by this call.
     seed_ : int
