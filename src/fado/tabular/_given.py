@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set, Sized
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,10 @@ def protected_columns(sensitive_features: Any, table: Table) -> list[tuple[Colum
 
 
 def attribute_columns(values: Any) -> list[Column]:
-    """Read protected attributes from whatever holds their entries: mapping, table, array, Series or list."""
+    """Read protected attributes from whatever holds their entries: mapping, table, array, Series or list.
+
+    Those without a name are called "z", or "z0", "z1", ... if there are several.
+    """
     if isinstance(values, Mapping):
         return [one_column(own, f"sensitive_features[{name!r}]", str(name)) for name, own in values.items()]
     if is_frame(values):
@@ -89,11 +93,12 @@ def attribute_columns(values: Any) -> list[Column]:
     if isinstance(array, np.matrix):
         array = np.asarray(array)
     if getattr(array, "ndim", 1) == 2:
-        if array.shape[1] == 1:
-            return [column_from("z", array[:, 0])]
-        return [column_from(f"z{j}", array[:, j]) for j in range(array.shape[1])]
+        names = ["z"] if array.shape[1] == 1 else [f"z{j}" for j in range(array.shape[1])]
+        return [replace(column_from(name, array[:, j]), named=False) for j, name in enumerate(names)]
     name = getattr(values, "name", None)
-    return [one_column(values, "sensitive_features", "z" if name in (None, "") else str(name))]
+    if name in (None, ""):
+        return [replace(one_column(values, "sensitive_features", "z"), named=False)]
+    return [one_column(values, "sensitive_features", str(name))]
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:

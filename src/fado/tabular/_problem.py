@@ -36,7 +36,7 @@ class Problem:
     positions : tuple of int or None
         Where each protected attribute stands among the features, if it was given by a column's name.
     names_given : bool
-        Whether the user named the attributes, or they are called "z" for want of a name.
+        Whether the user named the attributes, or they are called "z", or "z0", "z1", ..., for want of a name.
     sources : tuple of Column
         The target, then the protected attributes, as they were read.
     pos_label : label or None
@@ -180,7 +180,7 @@ def read_problem(
         target=variable_from(target),
         protected=tuple(map(variable_from, columns)),
         positions=tuple(position for _, position in protected),
-        names_given=[column.name for column in columns] != ["z"],
+        names_given=all(column.named for column in columns),
         sources=(target, *columns),
         pos_label=pos_label,
         sample_weight=weights_of(sample_weight, table.n_rows),

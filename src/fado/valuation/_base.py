@@ -124,6 +124,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         fitted.seed_ = seed_from(getattr(self, "random_state", None))
         valuation = fitted._value(problem, judge, fitted.seed_)
         pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
+        valuation = valuation.with_provenance(names_given=problem.names_given)
         fitted.valuation_ = valuation.with_rows(problem.table.index, pattern)
         self.__dict__ = fitted.__dict__
         return self

@@ -274,6 +274,7 @@ class TreeInfluence(BaseValuator):
                 estimators=(" ".join(repr(estimator).split()),),
                 variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
                 versions=library_versions(),
+                names_given=problem.names_given,
             ),
         )
 
