@@ -47,6 +47,7 @@ class _BaseReweigher(BaseIntervention):
 
     def _compared(self, labels: Labels, groups: Groups) -> tuple[Rows, Labels, Groups]:
         """Give the rows whose cells count, with their labels and groups; warn of the others."""
+        groups = groups.take(np.arange(len(labels.codes)))  # one without rows is none
         counts = _rows_per_cell(groups, labels)
         compared = compared_groups(groups.names, labels.classes, counts, self.min_group_size)
         rows = np.flatnonzero(compared[groups.codes])
