@@ -4,7 +4,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from fado.metrics import RATIO_NAMES, evaluate
 from fado.tabular import read_problem
-from fado.valuation._coefficients import performance_coefficients, ratio_coefficients
+from fado.valuation._coefficients import find_extremes, performance_coefficients, ratio_coefficients
 from fado.valuation._judged import decide, measure_judged, read_judged
 
 RNG = np.random.default_rng(0)
@@ -75,3 +75,28 @@ def test_rates_are_sums_of_coefficients():
 def test_labels_that_weigh_nothing():
     with pytest.raises(ValueError, match="Every positive among the judged rows weighs nothing"):
         rows(np.where(Y == 1, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "lacking"),
+    [
+        ("fpr_ratio", "negatives"),
+        ("fnr_ratio", "positives"),
+        ("tpr_ratio", "positives"),
+        ("selection_rate_ratio", "rows"),
+    ],
+)
+def test_a_group_that_weighs_nothing_lacks_what_the_ratio_is_about(ratio, lacking):
+    judged = rows(np.where(Z == "b", 0.0, 1.0))
+    with pytest.raises(
+        ValueError, match=f"`{ratio}` of 'z' is undefined: group 'b' has no {lacking} of any weight"
+    ):
+        find_extremes(judged, judged.attributes[0], ratio, P > 0.5)
+
+
+@pytest.mark.parametrize(("ratio", "allowed"), [("fpr_ratio", "more"), ("fnr_ratio", "fewer")])
+def test_a_ratio_without_events_is_undefined(ratio, allowed):
+    judged = rows()
+    never = np.full(N, ratio == "fnr_ratio")
+    with pytest.raises(ValueError, match=f"judge by more rows or allow {allowed} false positives"):
+        find_extremes(judged, judged.attributes[0], ratio, never)

@@ -190,3 +190,10 @@ def test_values_that_are_all_alike_say_nothing():
     with pytest.warns(UserWarning, match="too few or too alike"):
         check = retraining_check(flat, MODEL, X, Y, sensitive_features=Z, judge=JUDGE, parts=PARTS)
     assert check["correlation"].isna().all()
+
+
+def test_no_parts_make_empty_frames_with_their_columns():
+    nothing, something = effects(parts=[]), effects()
+    assert len(nothing) == len(compare_effects(nothing)) == 0
+    assert list(nothing.columns) == list(something.columns)
+    assert list(compare_effects(nothing).columns) == list(compare_effects(something).columns)

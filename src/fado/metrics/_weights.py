@@ -19,10 +19,13 @@ def read_weights(sample_weight: Any, n_rows: int) -> Weights | None:
     return weights_of(sample_weight, n_rows)
 
 
-def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[Any]) -> tuple[Any, ...]:
+def rows_of_weight(
+    weights: Weights | None, positive: Bools, *columns: NDArray[Any], by_label: bool = True
+) -> tuple[Any, ...]:
     """Leave out the rows that weigh nothing, and the weights if the others all weigh the same.
 
-    This changes no share of weight. Equal weights so give what no weights give, to the last bit.
+    This changes no share of weight. Equal weights so give what no weights give, to the last bit. Rates of
+    one label's rows (`by_label`) need rows of each label that weigh something.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
         return weights, positive, *columns
     rows = weights > 0
     for label, name in ((positive, "positive"), (~positive, "negative")):
-        if not (rows & label).any():
+        if by_label and not (rows & label).any():
             raise ValueError(
                 f"`sample_weight` must be above zero in some row of each label, got zero in every {name} "
                 "row; pass rows of both classes that weigh something."

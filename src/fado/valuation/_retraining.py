@@ -207,7 +207,8 @@ def removal_effects(
                     "directed": float(directed[number]),
                 }
             )
-    return pd.DataFrame(table)
+    names = ["part", "kind", "rows", "column", "predicted", "metric", "actual", "directed"]
+    return pd.DataFrame(table, columns=names)
 
 
 def _changes(figures: list[float], n_repeats: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -240,7 +241,8 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
         same = np.array_equal(directed, known["actual"].to_numpy())
         told["directed"] = told["correlation"] if same else rank_correlation(foretold, directed)
         compared[column] = told | {"n_parts": len(known)}
-    return pd.DataFrame.from_dict(compared, orient="index")
+    names = ["correlation", "slope", "low", "high", "directed", "n_parts"]
+    return pd.DataFrame.from_dict(compared, orient="index", columns=names)
 
 
 def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float64]) -> dict[str, float]:

@@ -123,7 +123,7 @@ def forecast_removals(
         for column in measured[0]
         for number, own in enumerate(measured[1:])
     ]
-    return pd.DataFrame(table)
+    return pd.DataFrame(table, columns=["part", "rows", "column", "metric", "predicted"])
 
 
 class _Without:
