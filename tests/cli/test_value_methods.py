@@ -250,8 +250,10 @@ def test_effects_of_weighted_rows_are_summed_by_weight(seen, frame, tmp_path):
         tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "stand-in", "--weight", "survey"
     )
     # 60 positives of weight 3 and 180 others of weight 1 make 360; 40 of the positives are men
-    assert re.search(r"m +1 +40 +0\.333 +\+0\.120 ", result.stdout)
-    assert "minus the sum of their values times their weights." in " ".join(result.stdout.split())
+    # at a mean of 1 a positive weighs 2
+    assert re.search(r"m +1 +40 +0\.333 +\+0\.080 ", result.stdout)
+    said = " ".join(result.stdout.split())
+    assert "minus the sum of their values times their weights, scaled to a mean of 1." in said
 
 
 def test_rows_without_value_and_labels_of_many_classes(seen, frame, tmp_path):

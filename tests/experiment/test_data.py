@@ -1,5 +1,7 @@
 """The data: what is wrong with them is said, what is named is read, and parts are split as asked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,7 +158,11 @@ def test_weights_count_in_fits_rates_and_metrics(customers):
     bench = Bench.of(data, {}, experiment.config, 1)
     train, test = data.parts["train"], data.parts["test"]
     own, old = data.problem.sample_weight[train], data.groups.codes[train] == 1
-    np.testing.assert_array_equal(bench.training_set(Recipe("none")).weights, own.astype(np.float32))
+    np.testing.assert_allclose(bench.training_set(Recipe("none")).weights, own / own.mean(), rtol=1e-6)
+    tiny = replace(data, problem=replace(data.problem, sample_weight=data.problem.sample_weight / 2**40))
+    for intervention in ("none", "RW", "RPS"):
+        light = Bench.of(tiny, {}, experiment.config, 1).training_set(Recipe(intervention))
+        assert light.digest() == bench.training_set(Recipe(intervention)).digest()
     weights = bench.training_set(Recipe("RW")).weights.astype(float)
     rates = [np.average(data.positive[train][group], weights=weights[group]) for group in (old, ~old)]
     assert rates[0] == pytest.approx(rates[1], rel=1e-5)

@@ -5,12 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 
 from fado import TreeInfluence, Valuation, explore
 from fado.exploration._effects import SHARES, cell_effects, removal_curve
 from fado.exploration._groups import show_groups
 from fado.metrics import evaluate
-from fado.valuation import Scale
+from fado.tabular import mean_one
+from fado.valuation import Provenance, Scale
 
 
 def part_of(seen, number=0):
@@ -109,7 +111,7 @@ def test_effects_are_per_unit_of_weight(case):
     X, y, sex, values, _ = case
     weights = np.random.default_rng(1).integers(0, 4, 1000) * 1.0
     weighted = part_of(explored(case, sample_weight=weights))
-    multiplied = Valuation.from_values({name: own * weights for name, own in values.items()})
+    multiplied = Valuation.from_values({name: own * mean_one(weights) for name, own in values.items()})
     alike = part_of(explore(X, y, sensitive_features={"sex": sex}, valuation=multiplied))
     assert weighted == alike
 
@@ -190,3 +192,20 @@ def test_where_the_metrics_stand_is_what_the_models_said_of_rows_they_had_not_se
     last = found["curve"][-1]
     assert last["performance"] == pytest.approx(expected[1] + last["performance_change"])
     assert last["ratio"] == pytest.approx(min(1.0, measured["fpr_ratio"] + last["ratio_change"]))
+
+
+def test_where_a_model_was_sure_and_wrong_the_log_loss_is_that_of_scikit_learn():
+    y, z = np.tile([False, True], 50), np.repeat(["a", "b"], 50)
+    agreement = np.where(np.arange(100) % 7 == 0, 0.0, 0.9)
+    fields = {name: np.linspace(-1, 1, 100) for name in ("y", "z")}
+    told = Provenance(
+        "influence", settings={"performance": "log_loss", "fairness": "fpr_ratio", "max_fpr": 0.2}
+    )
+    valuation = Valuation(
+        fields,
+        agreement=dict.fromkeys(fields, agreement),
+        provenance=told,
+        scales=dict.fromkeys(fields, Scale("effect")),
+    )
+    found = part_of(explore(np.zeros((100, 1)), y, sensitive_features={"z": z}, valuation=valuation))
+    assert found["now"]["performance"] == pytest.approx(-log_loss(y, np.where(y, agreement, 1 - agreement)))

@@ -223,6 +223,14 @@ def test_weights():
     assert sampled()[0].sample_weight_ is None
 
 
+def test_the_scale_of_weights_changes_no_row():
+    weights = np.random.default_rng(0).integers(1, 5, N)
+    (one, X2, y2), (other, X3, y3) = (sampled(weights=weights * scale) for scale in (1.0, 2.0**-40))
+    pd.testing.assert_frame_equal(X2, X3)
+    np.testing.assert_array_equal(y2, y3)
+    np.testing.assert_array_equal(one.sample_weight_, other.sample_weight_ * 2.0**40)
+
+
 def test_values_are_made_on_the_way_if_rows_are():
     sampler, made, _ = sampled(valuation=None, valuator=VALUATOR, random_state=3)
     values = clone(VALUATOR).set_params(random_state=3).fit(X, Y, sensitive_features=SEX).valuation_

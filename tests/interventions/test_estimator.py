@@ -80,7 +80,7 @@ def test_an_incoming_weight_multiplies():
         (np.full(N, -1.0), "`sample_weight` must be finite and not negative"),
         (np.full(N, np.nan), "`sample_weight` must be finite and not negative"),
         (np.zeros(N), "is zero in every row"),
-        (np.full(N, 1.7e308), "too large for a float"),
+        (np.full(N, 1.7e308), r"must be 0 or between 1e-100 and 1e\+100 in every row, got 1.7e\+308"),
     ],
 )
 def test_bad_incoming_weights(sample_weight, message):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from fairlearn.reductions import DemographicParity, FalsePositiveRateParity, GridSearch
 from lightgbm import LGBMClassifier
+from sklearn.linear_model import LogisticRegression
 
+from fado import ReweighedEstimator
 from fado.interventions import FairlearnGrid
 
 RNG = np.random.default_rng(0)
@@ -30,6 +32,18 @@ def test_a_model_of_these_rows_is_fairlearns_own(moment, point):
     ours = model().fit(X, chosen.labels.astype(int), sample_weight=chosen.weights)
     expected = theirs.predictors_[round(30 * point)].predict_proba(X)
     assert (ours.predict_proba(X) == expected).all()
+
+
+@pytest.mark.parametrize("names", [(0, 1), ("no", "yes"), (False, True)], ids=str)
+def test_an_estimator_learns_the_labels_that_are_changed(names):
+    y = np.array(names)[Y]
+    grid = FairlearnGrid("DemographicParity", 0.2)
+    chosen = grid.fit(X, y, sensitive_features=SEX).training_set_
+    assert 0 < (chosen.labels != Y).sum() < N
+    expected = LogisticRegression().fit(X, chosen.labels, sample_weight=chosen.weights)
+    fitted = ReweighedEstimator(LogisticRegression(), grid).fit(X, y, sensitive_features=SEX)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
+    assert fitted.classes_.tolist() == list(names)
 
 
 def test_the_middle_of_the_grid_leaves_labels_as_they_are():

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fado import Reweigher
-from fado.interventions import BaseIntervention, TrainingSet
+from fado import (
+    RandomPrevalenceSampler,
+    Reweigher,
+    UtilityAwareOverSampler,
+    UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
+)
+from fado.interventions import BaseIntervention, NoIntervention, TrainingSet
 from fado.metrics._groups import encode_groups
+from fado.tabular import Groups, Labels
 from fado.valuation import BaseValuator, Valuation
 
 BIG = 2**53
@@ -97,3 +104,39 @@ def test_values_weights_and_metrics_have_the_same_groups(drawn):
     for number, factor in enumerate(factors):
         group, label = np.array(expected) == expected[number], y == y[number]
         assert factor == pytest.approx(group.sum() * label.sum() / (len(y) * (group & label).sum()))
+
+
+@pytest.mark.parametrize("weights", [None, np.tile([1.0, 2.0, 0.5, 1.0], 30)], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "intervention",
+    [
+        RandomPrevalenceSampler(random_state=0),
+        UtilityAwarePrevalenceSampler(random_state=0, min_group_size=0),
+        Reweigher(),
+        UtilityAwareReweigher(prevalence_correction=1.0),
+        UtilityAwareOverSampler(random_state=0),
+        NoIntervention(share=0.5, random_state=0),
+    ],
+    ids=lambda own: type(own).__name__,
+)
+def test_a_group_without_rows_is_none(intervention, weights):
+    labels = Labels(np.tile([0, 1, 0, 0, 1, 1], 20).astype(np.int32), (0, 1), 1)
+    codes, utilities = np.repeat([0, 1], [70, 50]), np.linspace(0, 1, 120)
+    two = Groups(codes, ("'a'", "'c'"), ("a", "c"))
+    three = Groups(2 * codes, ("'a'", "'b'", "'c'"), ("a", "b", "c"))
+    expected = intervention.training_set(labels, two, utilities, weights)
+    assert intervention.training_set(labels, three, utilities, weights).digest() == expected.digest()
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "message"),
+    [
+        (1.5, ValueError, r"`share` must be in \[0, 1\], got 1.5"),
+        (-0.1, ValueError, r"`share` must be in \[0, 1\], got -0.1"),
+        (0, ValueError, "`share` must be above 0: no row would be kept"),
+        ("half", TypeError, r"`share` must be a number in \[0, 1\], got 'half'"),
+    ],
+)
+def test_a_share_that_is_none_is_refused(share, error, message):
+    with pytest.raises(error, match=message):
+        NoIntervention(share).fit(np.zeros((4, 1)), [0, 1, 0, 1], sensitive_features=list("abab"))

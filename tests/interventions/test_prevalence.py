@@ -34,7 +34,8 @@ def kept(y, z, v_y, **settings):
     settings = {"utility": LinearUtility(alpha=1), "random_state": 0} | settings
     sampler = UtilityAwarePrevalenceSampler(**settings)
     X = np.arange(len(y)).reshape(-1, 1)
-    X2, y2 = sampler.fit_resample(X, y, sensitive_features=z, valuation=valuation(y=v_y, z=v_y))
+    values = valuation(y=v_y, **dict.fromkeys(z if isinstance(z, dict) else ["z"], v_y))
+    X2, y2 = sampler.fit_resample(X, y, sensitive_features=z, valuation=values)
     assert X2[:, 0].tolist() == sampler.sample_indices_.tolist()
     assert list(y2) == [y[row] for row in sampler.sample_indices_]
     return sampler.sample_indices_.tolist()

@@ -14,6 +14,7 @@ from fado import (
     UtilityAwareReweigher,
     Valuation,
 )
+from fado.tabular import Labels, read_problem
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -106,3 +107,44 @@ def test_a_reweigher_in_an_estimator_sees_the_weights_if_it_requests_them():
         factors = Reweigher().fit(X, Y, sensitive_features=SEX, sample_weight=counted).sample_weight_
         expected = LogisticRegression().fit(X, Y, sample_weight=factors * WEIGHTS)
         np.testing.assert_array_equal(model.estimator_.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(
+    "weights", [1e308, 1e-320, np.where(Y == 1, 1e-320, 1.0)], ids=["huge", "tiny", "both"]
+)
+@pytest.mark.parametrize(
+    "intervention",
+    [
+        Reweigher(),
+        UtilityAwareReweigher(prevalence_correction=1.0),
+        RandomPrevalenceSampler(random_state=0),
+        UtilityAwarePrevalenceSampler(random_state=0),
+    ],
+    ids=lambda own: type(own).__name__,
+)
+def test_weights_that_cannot_be_multiplied_are_refused(intervention, weights):
+    given = np.broadcast_to(weights, N)
+    message = (
+        r"`sample_weight` must be 0 or between 1e-100 and 1e\+100 in every row, got (1e\+308|9.99989e-321): "
+    )
+    with pytest.raises(ValueError, match=message):
+        intervention.fit(X, Y, sensitive_features=SEX, valuation=VALUES, sample_weight=given)
+    labels, groups = Labels(Y.astype(np.int32), (0, 1), 1), read_problem(X, Y, SEX).groups
+    with pytest.raises(ValueError, match=message):
+        intervention.training_set(labels, groups, np.ones(N), given)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
+def test_the_scale_of_weights_does_not_matter(scale):
+    given = {"sensitive_features": SEX, "valuation": VALUES}
+    for reweigher in (Reweigher(), UtilityAwareReweigher(floor=0.2, prevalence_correction=1.0)):
+        plain, scaled = (
+            reweigher.fit(X, Y, **given, sample_weight=WEIGHTS * own).sample_weight_ for own in (1.0, scale)
+        )
+        np.testing.assert_allclose(plain, scaled, rtol=1e-9)
+    for sampler in (RandomPrevalenceSampler(random_state=0), UtilityAwarePrevalenceSampler(random_state=0)):
+        plain, scaled = (
+            sampler.fit(X, Y, **given, sample_weight=WEIGHTS * own).sample_indices_ for own in (1.0, scale)
+        )
+        np.testing.assert_array_equal(plain, scaled)
+        assert len(plain) < N

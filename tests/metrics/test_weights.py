@@ -238,18 +238,28 @@ def test_a_model_that_decides_nothing_has_no_ratios_whatever_the_weights():
         ([np.nan] + [1] * 7, "`sample_weight` must be finite and not negative in every row"),
         (["a"] * 8, "`sample_weight` must hold numbers, got text"),
         ([0] * 8, "`sample_weight` is zero in every row"),
-        ([1, 1, 0, 0, 1, 1, 0, 0], "above zero in some row of each label, got zero in every positive row"),
-        ([0, 0, 1, 1, 0, 0, 1, 2], "above zero in some row of each label, got zero in every negative row"),
     ],
 )
 def test_bad_weights(metric, weights, message):
+    refuse_weights(metric, weights, message)
+
+
+@pytest.mark.parametrize("metric", [threshold_at_fpr, tpr_at_fpr, evaluate, fpr_ratio, fnr_ratio, tpr_ratio])
+@pytest.mark.parametrize(
+    ("weights", "which"), [([1, 1, 0, 0, 1, 1, 0, 0], "positive"), ([0, 0, 1, 1, 0, 0, 1, 2], "negative")]
+)
+def test_rates_of_a_label_need_rows_of_each_that_weigh_something(metric, weights, which):
+    refuse_weights(metric, weights, f"above zero in some row of each label, got zero in every {which} row")
+
+
+def refuse_weights(metric, weights, message):
     given = {} if metric in (threshold_at_fpr, tpr_at_fpr) else {"sensitive_features": GROUPS}
     values = Y_TRUE if metric in PEERS else SCORES
     with pytest.raises(ValueError, match=message):
         metric(Y_TRUE, values, sample_weight=weights, **given)
 
 
-@pytest.mark.parametrize("scale", [1e200, 1e-200])
+@pytest.mark.parametrize("scale", [1e90, 1e-90])
 def test_the_scale_of_weights_does_not_matter_however_large(scale):
     rng = np.random.default_rng(0)
     labels, weights = rng.random(2000) < 0.3, rng.random(2000)
@@ -260,6 +270,22 @@ def test_the_scale_of_weights_does_not_matter_however_large(scale):
     )
     assert scaled == pytest.approx(plain, rel=1e-9)
     assert np.isfinite(list(plain.values())).all()
+
+
+def test_a_selection_rate_is_that_of_rows_of_any_label():
+    # of a 1 of 4 is predicted positive, of b 2 of 4
+    weights = [1, 3, 0, 0, 2, 2, 0, 0]
+    predicted = [1, 0, 1, 1, 1, 0, 0, 0]
+    assert selection_rate_ratio(Y_TRUE, predicted, sensitive_features=GROUPS, sample_weight=weights) == 0.5
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e-320])
+def test_weights_that_cannot_be_multiplied_are_refused(weight):
+    weights = [weight, *WEIGHTS[1:]]
+    with pytest.raises(ValueError, match=r"must be 0 or between 1e-100 and 1e\+100 in every row, got"):
+        evaluate(Y_TRUE, SCORES, sensitive_features=GROUPS, sample_weight=weights)
+    with pytest.raises(ValueError, match=r"must be 0 or between 1e-100 and 1e\+100 in every row, got"):
+        fpr_ratio(Y_TRUE, Y_TRUE, sensitive_features=GROUPS, sample_weight=weights)
 
 
 def test_measure_is_evaluate_on_encoded_rows():

@@ -45,8 +45,26 @@ def test_what_is_not_given():
     assert problem.blocks is None
     assert problem.groups.names == ("all rows",)
     assert problem.groups.codes.tolist() == [0, 0, 0, 0]
-    assert not read_problem(X, Y, [0, 1, 1, 0]).names_given
-    assert read_problem(X, Y, {"sex": [0, 1, 1, 0]}).names_given
+
+
+@pytest.mark.parametrize(
+    ("sensitive_features", "given"),
+    [
+        ([0, 1, 1, 0], False),
+        (np.array([[0], [1], [1], [0]]), False),
+        (np.zeros((4, 2)), False),
+        (pd.Series([0, 1, 1, 0]), False),
+        (pl.Series([0, 1, 1, 0]), False),
+        ({"sex": [0, 1, 1, 0]}, True),
+        ({"z": [0, 1, 1, 0]}, True),
+        (pd.Series([0, 1, 1, 0], name="z"), True),
+        (pl.Series("z", [0, 1, 1, 0]), True),
+        (pd.DataFrame({"z0": [0, 1, 1, 0], "z1": 0}), True),
+    ],
+    ids=str,
+)
+def test_an_attribute_that_is_called_z_has_a_name(sensitive_features, given):
+    assert read_problem(X, Y, sensitive_features).names_given is given
 
 
 @pytest.mark.parametrize(

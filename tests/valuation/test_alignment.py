@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fado import OutOfBagEntropy, UtilityAwarePrevalenceSampler, UtilityAwareReweigher, Valuation, explore
+from fado import (
+    OutOfBagEntropy,
+    TreeInfluence,
+    UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
+    Valuation,
+    explore,
+)
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=400), "b": RNG.normal(size=400)})
@@ -65,3 +72,43 @@ def test_a_continuous_target_and_given_probabilities_tell_nothing():
     given = Valuation.from_probabilities(RNG.random(400), {"z": RNG.random(400)})
     for valuation in (valued, given):
         USES["reweighing"](X, y, z, valuation)
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize(("valued", "asked"), [("gender", "z"), ("z", "gender")])
+def test_an_attribute_that_is_called_z_is_no_other(use, valued, asked):
+    values = Valuation.from_values({"y": RNG.normal(size=400), valued: RNG.normal(size=400)})
+    with pytest.raises(ValueError, match=rf"values .*'{valued}'|values for '{asked}'"):
+        use(X, y, z.rename(asked), values)
+
+
+@pytest.mark.parametrize("use", [USES["sampling"], USES["reweighing"]])
+def test_values_of_attributes_without_a_name_serve_any(use, tmp_path):
+    unnamed = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y, sensitive_features=z.to_numpy())
+    assert unnamed.valuation_.protected == ["z"]
+    unnamed.valuation_.save(tmp_path / "v.parquet")
+    for valuation in (unnamed.valuation_, Valuation.load(tmp_path / "v.parquet")):
+        use(X, y, z.rename("gender"), valuation)
+    named = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y, sensitive_features=z).valuation_
+    use(X, y, z.to_numpy(), named)
+    named.save(tmp_path / "named.parquet")
+    for valuation in (named, Valuation.load(tmp_path / "named.parquet")):
+        with pytest.raises(ValueError, match=r"`valuation` has values of 'z', and none of .* 'gender'"):
+            use(X, y, z.rename("gender"), valuation)
+
+
+@pytest.mark.filterwarnings("ignore:.*too close to tell")
+@pytest.mark.parametrize("valuator", [OutOfBagEntropy(n_bags=5), TreeInfluence()])
+def test_models_of_another_attribute_are_none_of_z(valuator):
+    valuator.set_params(random_state=0, keep_models=True)
+    fitted = valuator.fit(X, y, sensitive_features=z.rename("gender"))
+    with pytest.raises(ValueError, match="names 'z', a protected attribute that the models have not learnt"):
+        fitted.value(X, y, z)
+    fitted.value(X, y, z.to_numpy())
+
+
+def test_judged_rows_of_another_attribute_are_none_of_z():
+    with pytest.raises(
+        ValueError, match="judged rows have the protected attributes gender, and the valued rows z"
+    ):
+        TreeInfluence().fit(X, y, sensitive_features=z, judge=(X, y, z.rename("gender")))

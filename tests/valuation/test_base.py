@@ -4,17 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 from fado import (
+    DataShapley,
     InBagEntropy,
+    KNNShapley,
     LinearUtility,
     OutOfBagEntropy,
     ReweighedEstimator,
+    TreeInfluence,
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
     Valuation,
@@ -284,3 +287,35 @@ def test_what_a_valuator_of_ones_own_had_begun_is_undone():
     with pytest.raises(KeyboardInterrupt):
         valuator.fit(X, Y)
     assert vars(valuator) == {"random_state": None}
+
+
+@pytest.mark.filterwarnings("ignore:.*too close to tell")  # few judged rows
+@pytest.mark.parametrize(
+    "valuator",
+    [
+        OutOfBagEntropy(n_bags=5, random_state=0),
+        InBagEntropy(LogisticRegression(), random_state=0),  # a user's own model
+        TreeInfluence(random_state=0),
+        KNNShapley(random_state=0),
+        DataShapley(semivalue="banzhaf", max_fits=110, random_state=0, n_jobs=1),
+    ],
+    ids=lambda valuator: type(valuator).__name__,
+)
+def test_the_scale_of_weights_changes_no_value(valuator):
+    weights = np.random.default_rng(1).uniform(0.5, 3.0, N)
+    given = {"X": X, "y": Y, "sensitive_features": SEX}
+    values = {
+        scale: clone(valuator).fit(**given, sample_weight=scale * weights).valuation_.values
+        for scale in (1.0, 2.0**-60, 1e4, 1e-50, 1 / N)
+    }
+    assert values[1.0]["sex"].nunique() > 1
+    pd.testing.assert_frame_equal(values[2.0**-60], values[1.0], check_exact=True)
+    for scale in (1e4, 1e-50, 1 / N):
+        pd.testing.assert_frame_equal(values[scale], values[1.0], rtol=1e-9, atol=1e-12)
+
+
+def test_equal_weights_are_no_weights():
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0)
+    plain = clone(valuator).fit(X, Y, sensitive_features=SEX).valuation_.values
+    weighted = valuator.fit(X, Y, sensitive_features=SEX, sample_weight=np.full(N, 1 / N)).valuation_.values
+    pd.testing.assert_frame_equal(weighted, plain, rtol=1e-6)

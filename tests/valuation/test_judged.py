@@ -4,7 +4,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from fado.metrics import RATIO_NAMES, evaluate
 from fado.tabular import read_problem
-from fado.valuation._coefficients import performance_coefficients, ratio_coefficients
+from fado.valuation._coefficients import find_extremes, performance_coefficients, ratio_coefficients
 from fado.valuation._judged import decide, measure_judged, read_judged
 
 RNG = np.random.default_rng(0)
@@ -30,6 +30,15 @@ def test_metrics_are_those_of_evaluate(weights):
     assert measured == pytest.approx(accuracy_score(Y, P >= 0.5, sample_weight=weights))
     measured = measure_judged(rows(weights), P, "log_loss", "fpr_ratio", 0.1)["y"]
     assert measured == pytest.approx(-log_loss(Y, P, sample_weight=weights))
+
+
+@pytest.mark.parametrize("precision", [np.float64, np.float32])
+def test_a_sure_mistake_costs_what_it_costs_in_scikit_learn(precision):
+    sure = np.where(P > 0.5, 1, 0).astype(precision)
+    measured = measure_judged(rows(), sure, "log_loss", "fpr_ratio", 0.1)["y"]
+    expected = -log_loss(Y, np.column_stack([1 - sure, sure]))
+    assert measured == pytest.approx(expected, rel=1e-6)  # 36 per mistake in double precision, and 16
+    assert -37 < expected < 0
 
 
 @pytest.mark.parametrize("ratio", RATIO_NAMES)
@@ -66,3 +75,28 @@ def test_rates_are_sums_of_coefficients():
 def test_labels_that_weigh_nothing():
     with pytest.raises(ValueError, match="Every positive among the judged rows weighs nothing"):
         rows(np.where(Y == 1, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "lacking"),
+    [
+        ("fpr_ratio", "negatives"),
+        ("fnr_ratio", "positives"),
+        ("tpr_ratio", "positives"),
+        ("selection_rate_ratio", "rows"),
+    ],
+)
+def test_a_group_that_weighs_nothing_lacks_what_the_ratio_is_about(ratio, lacking):
+    judged = rows(np.where(Z == "b", 0.0, 1.0))
+    with pytest.raises(
+        ValueError, match=f"`{ratio}` of 'z' is undefined: group 'b' has no {lacking} of any weight"
+    ):
+        find_extremes(judged, judged.attributes[0], ratio, P > 0.5)
+
+
+@pytest.mark.parametrize(("ratio", "allowed"), [("fpr_ratio", "more"), ("fnr_ratio", "fewer")])
+def test_a_ratio_without_events_is_undefined(ratio, allowed):
+    judged = rows()
+    never = np.full(N, ratio == "fnr_ratio")
+    with pytest.raises(ValueError, match=f"judge by more rows or allow {allowed} false positives"):
+        find_extremes(judged, judged.attributes[0], ratio, never)

@@ -184,6 +184,39 @@ def test_rows_that_there_are_not(valuation):
         valuation["sex"]
 
 
+TEXT = ["0.9", "0.1", "0.5"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"y": TEXT},
+        {"y": np.array(TEXT, dtype=object)},
+        {"y": pd.Series(TEXT, dtype="category")},
+        pd.DataFrame({"y": TEXT}),
+        pd.DataFrame({"y": pd.Categorical([0.9, 0.1, 0.5])}),
+        pl.DataFrame({"y": TEXT}),
+        pl.DataFrame({"y": pl.Series(TEXT, dtype=pl.Categorical)}),
+        pa.table({"y": TEXT}),
+    ],
+    ids=lambda values: type(values).__module__,
+)
+def test_text_and_categories_are_no_values(values):
+    with pytest.raises(TypeError, match="`values` of 'y' must be numbers, got text or categories: convert"):
+        Valuation.from_values(values)
+
+
+def test_what_is_masked_has_no_value_and_what_is_no_number_is_refused():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    np.testing.assert_array_equal(Valuation.from_values({"y": masked})["y"], [1.0, np.nan])
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], without NaN"):
+        Valuation.from_probabilities(masked / 2)
+    with pytest.raises(ValueError, match="holds dates or times"):
+        Valuation.from_values({"y": np.array(["2020-01-01"], dtype="M8[D]")})
+    with pytest.raises(ValueError, match="holds complex numbers"):
+        Valuation.from_values({"y": np.array([1j])})
+
+
 def test_signed_values_come_from_any_table_and_keep_their_index():
     frame = pd.DataFrame({"y": [0.1, -0.2], "sex": [1.0, np.nan]}, index=["p", "q"])
     for values in (frame, pl.from_pandas(frame), dict(frame)):

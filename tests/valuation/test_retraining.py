@@ -78,8 +78,10 @@ def test_groups_that_change_places():
 def test_weights_count():
     weights = np.random.default_rng(0).uniform(0.5, 2, 800)
     found = effects(sample_weight=weights).query("column == 'y'")
-    expected = [-(NOISE["y"][rows] * weights[rows]).sum() for rows in PARTS]
+    expected = [-(NOISE["y"][rows] * weights[rows]).sum() / weights.mean() for rows in PARTS]
     np.testing.assert_allclose(found["predicted"], expected)
+    tiny = effects(sample_weight=weights / 2**40).query("column == 'y'")
+    pd.testing.assert_frame_equal(tiny, found)  # a penalised model, too, is trained with weights of mean 1
 
 
 def test_masks_and_positions_are_the_same_parts():
@@ -188,3 +190,10 @@ def test_values_that_are_all_alike_say_nothing():
     with pytest.warns(UserWarning, match="too few or too alike"):
         check = retraining_check(flat, MODEL, X, Y, sensitive_features=Z, judge=JUDGE, parts=PARTS)
     assert check["correlation"].isna().all()
+
+
+def test_no_parts_make_empty_frames_with_their_columns():
+    nothing, something = effects(parts=[]), effects()
+    assert len(nothing) == len(compare_effects(nothing)) == 0
+    assert list(nothing.columns) == list(something.columns)
+    assert list(compare_effects(nothing).columns) == list(compare_effects(something).columns)

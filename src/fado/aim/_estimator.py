@@ -211,7 +211,9 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             The values of these rows, for a `utility`. If None and there is a `utility`, `OutOfBagEntropy`
             values the rows.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts, in training and in the rates of held-out rows.
+            How much each row counts, in training and in the rates of held-out rows. The estimator gets these
+            weights, times those of `sample_weight_`, as they are; the models of groups get them scaled to a
+            mean of 1.
         groups : array-like of shape (n_rows,), optional
             Rows of the same entry, such as those of one person, are held out together.
 

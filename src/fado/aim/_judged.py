@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fado._messages import list_names, warn_user
 from fado.aim._search import Step
 from fado.metrics import Budget, measure
-from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
+from fado.tabular import Groups, Problem, group_rows, mean_one, small_groups, tell_small
 
 __all__ = ["INTERVAL", "JudgedRows", "compare_groups", "groups_of_judge", "positives_of_judge"]
 
@@ -124,14 +124,13 @@ class JudgedRows:
         label, of_predicted = _RATES[self.ratio]
         counted = np.ones(len(scores), dtype=np.bool_) if label is None else self.positive == label
         predicted = scores >= threshold
-        weights = np.ones(len(scores)) if self.weights is None else self.weights
+        weights = np.ones(len(scores)) if self.weights is None else mean_one(self.weights)
         events, members = (
             np.bincount(self.codes[rows], weights[rows], minlength=len(self.names))
             for rows in (counted & (predicted == of_predicted), counted)
         )
         rates = ((events + 0.5) / (members + 1.0))[self.compared]
-        scale = 1.0 if self.weights is None else weights.mean()  # as many rows as there are
-        errors = np.sqrt((1 - rates) / ((events[self.compared] + 0.5) / scale))
+        errors = np.sqrt((1 - rates) / (events[self.compared] + 0.5))
         return np.log(rates) * (1 if of_predicted else -1), errors
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.execution import ThreadExecutor
-from fado.tabular import Table, Variable, deal_rows
+from fado.tabular import Table, Variable, deal_rows, mean_one
 
 __all__ = ["Memberships", "find_memberships"]
 
@@ -77,6 +77,7 @@ def find_memberships(
     given_label : bool, default=True
         Whether models see the label beside the features.
     """
+    sample_weight = None if sample_weight is None else mean_one(sample_weight)
     target = Variable("y", "classes", positive.astype(np.int32), (False, True))
     group = Variable(
         "group", "classes", codes.astype(np.int32), tuple(range(n_groups)), sees_target=given_label
@@ -118,7 +119,7 @@ def _share_told(
 ) -> float:
     """Compare the models' loss with that of the groups' shares among the rows of a label."""
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    of_group = np.maximum(probabilities[np.arange(len(codes)), codes], 1e-12)
+    of_group = np.maximum(probabilities[np.arange(len(codes)), codes], np.finfo(np.float64).eps)
     loss = -np.average(np.log(of_group), weights=weights)
     cells = np.bincount(2 * codes + positive, weights, minlength=2 * n_groups).reshape(n_groups, 2)
     shares = cells / np.maximum(cells.sum(axis=0), 1e-300)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fado.cli._inputs import Inputs
 from fado.cli._summary import WIDTH, in_shown_order, print_table
-from fado.tabular import group_rows
+from fado.tabular import group_rows, mean_one
 from fado.valuation import Valuation
 
 __all__ = ["print_effects", "print_lines", "print_meanings"]
@@ -32,7 +32,7 @@ def print_effects(inputs: Inputs, valuation: Valuation) -> None:
             what = "the target" if which == "y" else attribute.name
             _print_cells(
                 f"Protected attribute {attribute.name}: values for {what}",
-                inputs.weights,
+                mean_one(inputs.weights),  # effects are per unit of such
                 valuation[which],
                 [
                     ([groups.titles[code], label], (groups.codes == code) & (labels == number))
@@ -120,7 +120,7 @@ def print_meanings(valuation: Valuation, *, weighted: bool) -> None:
     """Say what values mean; removing rows takes their effects away."""
     for name, scale in valuation.scales.items():
         print_lines(f"{'Values for the target' if name == 'y' else f'Values for {name}'}: {scale.meaning}.")
-    what = "values times their weights" if weighted else "values"
+    what = "values times their weights, scaled to a mean of 1" if weighted else "values"
     print_lines(f"Removing rows changes a metric by about minus the sum of their {what}.")
 
 

@@ -13,8 +13,8 @@ from fado.exploration._groups import ShownGroups
 from fado.exploration._material import Material, Span, span_around
 from fado.exploration._pool import Dropping, SlicePool
 from fado.exploration._slices import SliceFinder
-from fado.interventions import mean_one, minmax
-from fado.tabular import Groups, small_groups
+from fado.interventions import minmax
+from fado.tabular import Groups, mean_one, small_groups
 from fado.utility import BaseUtility, utility_class, utility_names
 
 __all__ = ["ALPHAS", "alpha_part"]

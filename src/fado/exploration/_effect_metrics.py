@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import log_loss
 
 from fado.exploration._material import Attribute, Material
 from fado.metrics import RATIO_NAMES, measure
@@ -78,9 +79,10 @@ def level_now(material: Material, attribute: Attribute) -> dict[str, float] | No
     ):
         return None
     groups = group_rows([attribute.variable])
+    scores = np.where(positive, agreement, 1.0 - agreement)
     measured, _ = measure(
         positive,
-        np.where(positive, agreement, 1.0 - agreement),
+        scores,
         groups.codes,
         groups.names,
         max_fpr=budget,
@@ -90,7 +92,7 @@ def level_now(material: Material, attribute: Attribute) -> dict[str, float] | No
     performance = {
         "tpr_at_fpr": measured["tpr"],
         "accuracy": float(np.average(agreement >= 0.5, weights=material.weights)),
-        "log_loss": float(np.average(np.log(np.maximum(agreement, 1e-300)), weights=material.weights)),
+        "log_loss": -log_loss(positive, scores, sample_weight=material.weights),
     }.get(str(provenance.settings.get("performance")))
     if performance is None or np.isnan([performance, measured[fairness]]).any():
         return None

@@ -167,7 +167,7 @@ def explore(
         of the same kind as well: ``(table, valuator.value(table))``.
     sample_weight : array-like of shape (n_rows,), optional
         How much each row counts in the models, if values are computed or models are trained again. Effects
-        are multiplied by it. Everything else on the page counts rows.
+        are multiplied by it, scaled to a mean of 1. Everything else on the page counts rows.
     groups : array-like of shape (n_rows,), optional
         Which rows belong together, if values are computed: a bag holds or leaves out all of them together.
     pos_label : label, optional
@@ -218,7 +218,7 @@ def explore(
     check_retraining(retrain, estimator, valuation)
     problem = read_problem(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
-    )
+    ).with_mean_weight_one()
     name = str(getattr(y, "name", None) or "y")
     material = read_material(
         problem,

@@ -61,7 +61,7 @@ class SampleRead:
             {own.name: own.entries(self.table) for own in roles.attributes},
             sample_weight=roles.weights(self.table),
             pos_label=self.positive,
-        )
+        ).with_mean_weight_one()
 
 
 def read_sample(

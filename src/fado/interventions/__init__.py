@@ -17,7 +17,7 @@ from fado.interventions._sampling import PrevalenceSampling
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._untouched import NoIntervention
 from fado.interventions._utilities import row_utilities, value_rows
-from fado.interventions._weights import mean_one, minmax
+from fado.interventions._weights import minmax
 from fado.interventions.bulk import FilesChange, GroupChange, reweigh_files, sample_files
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "UtilityAwareReweigher",
     "intervention_entries",
     "intervention_named",
-    "mean_one",
     "minmax",
     "register_intervention",
     "reweigh_files",

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._utilities import row_utilities, value_rows
-from fado.tabular import Groups, Labels, Problem, note_features, read_problem, warn_of_missing
+from fado.tabular import Groups, Labels, Problem, note_features, read_problem, warn_of_missing, weights_of
 
 __all__ = ["BaseIntervention"]
 
@@ -155,7 +155,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         """
         self._check_settings()
         generator = check_random_state(getattr(self, "random_state", None))
-        return self._choose(labels, groups, utilities, sample_weight, generator)
+        weights = weights_of(sample_weight, len(labels.codes))
+        return self._choose(labels, groups, utilities, weights, generator)
 
     @abstractmethod
     def _choose(

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fado._compat import get_tags
-from fado.tabular import weights_of
+from fado.tabular import labels_of, target_column, weights_of
 
 __all__ = ["ReweighedEstimator"]
 
@@ -32,7 +32,7 @@ def _if_estimator_has(method: str) -> Callable[[Any], Any]:
 
 
 class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
-    """Train an estimator with the weights that a reweigher gives to the rows.
+    """Train an estimator with the weights, and the labels if it changes any, that a reweigher gives to rows.
 
     Predictions, classes, scores and tags are those of the estimator.
 
@@ -40,8 +40,9 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         What is trained; its `fit` must take `sample_weight`.
-    reweigher : Reweigher or UtilityAwareReweigher
-        Gives the weights. Estimator and reweigher are cloned before they are fitted.
+    reweigher : Reweigher, UtilityAwareReweigher or FairlearnGrid
+        Gives the weights. `FairlearnGrid` also changes labels, and the estimator learns those. Estimator and
+        reweigher are cloned before they are fitted.
 
     Attributes
     ----------
@@ -131,7 +132,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
             told["sample_weight"] = sample_weight
         reweigher = clone(self.reweigher).fit(X, y, **told)
         weights = _product(reweigher.sample_weight_, sample_weight)
-        estimator = clone(self.estimator).fit(X, y, sample_weight=weights, **fit_params)
+        learnt = _labels_to_learn(reweigher, y)
+        estimator = clone(self.estimator).fit(X, learnt, sample_weight=weights, **fit_params)
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 
@@ -199,6 +201,16 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
 def _requests_weights(reweigher: Any) -> bool:
     """Tell whether a reweigher asks, in scikit-learn's manner, for the rows' own weights."""
     return get_routing_for_object(reweigher).fit.requests.get("sample_weight") is True
+
+
+def _labels_to_learn(reweigher: Any, y: Any) -> Any:
+    """Give the labels as they are, or as a reweigher has changed them: those of a positive or a negative."""
+    changed = getattr(getattr(reweigher, "training_set_", None), "labels", None)
+    if changed is None:
+        return y
+    labels = labels_of(target_column(y, len(changed)), getattr(reweigher, "pos_label", None))
+    positive = labels.positive or 0  # there are two labels, or none could be changed
+    return np.array([labels.classes[1 - positive], labels.classes[positive]])[changed.astype(int)]
 
 
 def _product(weights: FloatArray, sample_weight: Any) -> FloatArray:

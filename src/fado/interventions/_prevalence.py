@@ -98,6 +98,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         generator: np.random.RandomState,
     ) -> TrainingSet:
         n_rows = len(labels.codes)
+        groups = groups.take(np.arange(n_rows))  # one without rows is none
         shuffled = generator.permutation(n_rows)
         sampling = self._sampling(labels, groups, sample_weight)
         kept = np.arange(n_rows)

@@ -177,9 +177,9 @@ def _negatives_to_keep(
     """Give per group how many negatives stay; in fractions, so that halves are halves."""
     kept = []
     for p, n in zip(positives, negatives, strict=True):
-        own = Fraction(p, p + n)
+        own = Fraction(p, p + n) if p else rate  # without positives no rate is matched, and all stay
         target = own + Fraction(strength) * (rate - own)
-        kept.append(round(p * (1 - target) / target) if p and own < rate else n)
+        kept.append(round(p * (1 - target) / target) if own < rate else n)
     return kept
 
 

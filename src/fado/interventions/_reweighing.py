@@ -16,8 +16,8 @@ from fado.interventions._cell_checks import compared_groups, warn_of_weightless_
 from fado.interventions._span import Span
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._utilities import row_utilities, value_rows
-from fado.interventions._weights import corrected_logs, kamiran_calders, mean_one, minmax_within
-from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size
+from fado.interventions._weights import corrected_logs, kamiran_calders, minmax_within
+from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, mean_one
 from fado.utility import LinearUtility
 
 __all__ = ["Reweigher", "UtilityAwareReweigher"]
@@ -47,6 +47,7 @@ class _BaseReweigher(BaseIntervention):
 
     def _compared(self, labels: Labels, groups: Groups) -> tuple[Rows, Labels, Groups]:
         """Give the rows whose cells count, with their labels and groups; warn of the others."""
+        groups = groups.take(np.arange(len(labels.codes)))  # one without rows is none
         counts = _rows_per_cell(groups, labels)
         compared = compared_groups(groups.names, labels.classes, counts, self.min_group_size)
         rows = np.flatnonzero(compared[groups.codes])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fado._validation import check_share
 from fado.interventions._base import BaseIntervention
 from fado.interventions._training_set import TrainingSet
 from fado.tabular import deal_rows
@@ -19,8 +20,8 @@ class NoIntervention(BaseIntervention):
     Parameters
     ----------
     share : float, default=1.0
-        The share of rows that is kept, drawn at random, the same of every label and group. Below 1 it gives a
-        first look at many models.
+        The share of rows that is kept, in (0, 1], drawn at random, the same of every label and group. Below 1
+        it gives a first look at many models.
     random_state : int, RandomState or None, default=None
         Seed of the draw.
     """
@@ -30,6 +31,10 @@ class NoIntervention(BaseIntervention):
     def __init__(self, share: float = 1.0, random_state: Any = None) -> None:
         self.share = share
         self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        if check_share("share", self.share) == 0:
+            raise ValueError("`share` must be above 0: no row would be kept.")
 
     def _choose(
         self, labels: Any, groups: Any, utilities: Any, sample_weight: Any, generator: Any

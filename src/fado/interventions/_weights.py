@@ -12,7 +12,6 @@ __all__ = [
     "cell_log_factors",
     "corrected_logs",
     "kamiran_calders",
-    "mean_one",
     "minmax",
     "minmax_within",
 ]
@@ -32,12 +31,6 @@ def minmax_within(utilities: FloatArray, low: float, high: float) -> FloatArray:
     if largest > 0:  # so that a difference can neither overflow nor vanish
         utilities, low, high = utilities / largest, low / largest, high / largest
     return (utilities - low) / (high - low) if high > low else np.ones(len(utilities))
-
-
-def mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to a mean of 1."""
-    weights = weights / weights.max()  # so that the sum cannot overflow
-    return weights / weights.mean()
 
 
 def kamiran_calders(groups: Codes, labels: Codes, sample_weight: FloatArray | None = None) -> FloatArray:

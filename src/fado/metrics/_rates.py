@@ -282,7 +282,11 @@ def _ratio(
     codes, names = encode_groups(sensitive_features, len(predicted))
     compared = ~leave_out_small(codes, names, min_group_size)
     weights, positive, predicted, codes = rows_of_weight(
-        read_weights(sample_weight, len(predicted)), target.positive, predicted, codes
+        read_weights(sample_weight, len(predicted)),
+        target.positive,
+        predicted,
+        codes,
+        by_label=metric != "selection_rate_ratio",
     )
     counts = count_by_group(positive, predicted, codes, len(names), weights)
     weighted = sample_weight is not None

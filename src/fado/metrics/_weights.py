@@ -19,11 +19,13 @@ def read_weights(sample_weight: Any, n_rows: int) -> Weights | None:
     return weights_of(sample_weight, n_rows)
 
 
-def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[Any]) -> tuple[Any, ...]:
+def rows_of_weight(
+    weights: Weights | None, positive: Bools, *columns: NDArray[Any], by_label: bool = True
+) -> tuple[Any, ...]:
     """Leave out the rows that weigh nothing, and the weights if the others all weigh the same.
 
-    Other weights are divided by a power of two, so that the largest is near 1 and its square is a number.
-    None of this changes a share of weight. Equal weights so give what no weights give, to the last bit.
+    This changes no share of weight. Equal weights so give what no weights give, to the last bit. Rates of
+    one label's rows (`by_label`) need rows of each label that weigh something.
 
     Returns
     -------
@@ -37,13 +39,13 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
     >>> rows_of_weight(np.array([2.0, 2.0, 0.0]), labels, scores)
     (None, array([ True, False]), array([0.1, 0.5]))
     >>> rows_of_weight(np.array([3.0, 1.0, 2.0]), labels)[0]
-    array([0.75, 0.25, 0.5 ])
+    array([3., 1., 2.])
     """
     if weights is None:
         return weights, positive, *columns
     rows = weights > 0
     for label, name in ((positive, "positive"), (~positive, "negative")):
-        if not (rows & label).any():
+        if by_label and not (rows & label).any():
             raise ValueError(
                 f"`sample_weight` must be above zero in some row of each label, got zero in every {name} "
                 "row; pass rows of both classes that weigh something."
@@ -52,4 +54,4 @@ def rows_of_weight(weights: Weights | None, positive: Bools, *columns: NDArray[A
         weights, positive, columns = weights[rows], positive[rows], tuple(column[rows] for column in columns)
     if (weights == weights[0]).all():
         return None, positive, *columns
-    return np.ldexp(weights, -np.frexp(weights.max())[1]), positive, *columns
+    return weights, positive, *columns

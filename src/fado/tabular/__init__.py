@@ -11,7 +11,15 @@ from fado.tabular._comparisons import (
 from fado.tabular._csv import write_csv
 from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
-from fado.tabular._given import attribute_columns, one_column, protected_columns, target_column, weights_of
+from fado.tabular._given import (
+    attribute_columns,
+    check_weights,
+    mean_one,
+    one_column,
+    protected_columns,
+    target_column,
+    weights_of,
+)
 from fado.tabular._groups import Groups, group_rows, warn_of_missing, warn_of_missing_rows
 from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
@@ -59,6 +67,7 @@ __all__ = [
     "check_compared",
     "check_learnable",
     "check_min_group_size",
+    "check_weights",
     "column_from",
     "columns_equal_to",
     "columns_named",
@@ -73,6 +82,7 @@ __all__ = [
     "join_problems",
     "label_named",
     "labels_of",
+    "mean_one",
     "names_like",
     "note_features",
     "on_shelf",

@@ -31,6 +31,8 @@ class Column:
         What the user wrote for each level, where it is no text: the numbers or booleans of a categorical.
     declared : tuple of int or None
         Of a categorical, the place of each level among the categories that it declares.
+    named : bool
+        Whether the user gave it its name, and not we for want of one.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Column:
     levels: tuple[str, ...] | None = None
     labels: tuple[Any, ...] | None = None
     declared: tuple[int, ...] | None = None
+    named: bool = True
 
     def __len__(self) -> int:
         return len(self.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set, Sized
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,18 @@ from fado.tabular._columns import Column, column_from
 from fado.tabular._table import Table, is_frame, named_columns
 from fado.tabular._variables import TARGET
 
-__all__ = ["attribute_columns", "blocks_of", "one_column", "protected_columns", "target_column", "weights_of"]
+__all__ = [
+    "attribute_columns",
+    "blocks_of",
+    "check_weights",
+    "mean_one",
+    "one_column",
+    "protected_columns",
+    "target_column",
+    "weights_of",
+]
+
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
 
 
 def target_column(y: Any, n_rows: int) -> Column:
@@ -69,7 +81,10 @@ def protected_columns(sensitive_features: Any, table: Table) -> list[tuple[Colum
 
 
 def attribute_columns(values: Any) -> list[Column]:
-    """Read protected attributes from whatever holds their entries: mapping, table, array, Series or list."""
+    """Read protected attributes from whatever holds their entries: mapping, table, array, Series or list.
+
+    Those without a name are called "z", or "z0", "z1", ... if there are several.
+    """
     if isinstance(values, Mapping):
         return [one_column(own, f"sensitive_features[{name!r}]", str(name)) for name, own in values.items()]
     if is_frame(values):
@@ -78,11 +93,12 @@ def attribute_columns(values: Any) -> list[Column]:
     if isinstance(array, np.matrix):
         array = np.asarray(array)
     if getattr(array, "ndim", 1) == 2:
-        if array.shape[1] == 1:
-            return [column_from("z", array[:, 0])]
-        return [column_from(f"z{j}", array[:, j]) for j in range(array.shape[1])]
+        names = ["z"] if array.shape[1] == 1 else [f"z{j}" for j in range(array.shape[1])]
+        return [replace(column_from(name, array[:, j]), named=False) for j, name in enumerate(names)]
     name = getattr(values, "name", None)
-    return [one_column(values, "sensitive_features", "z" if name in (None, "") else str(name))]
+    if name in (None, ""):
+        return [replace(one_column(values, "sensitive_features", "z"), named=False)]
+    return [one_column(values, "sensitive_features", str(name))]
 
 
 def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:
@@ -115,11 +131,40 @@ def weights_of(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | Non
         raise ValueError(
             f"`sample_weight` must have one weight per row, shape {(n_rows,)}, got {weights.shape}."
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("`sample_weight` must be finite and not negative in every row.")
+    check_weights(weights, "sample_weight")
     if n_rows and not weights.any():
         raise ValueError("`sample_weight` is zero in every row: give some row a weight.")
     return weights
+
+
+def check_weights(weights: npt.NDArray[np.float64], name: str, where: str = "") -> None:
+    """Refuse weights that are not finite, negative, or too large or too small to be multiplied.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Of some rows.
+    name : str
+        The argument that they were passed as.
+    where : str
+        Where they were read, for messages, such as " of 'rows.csv'".
+    """
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"`{name}` must be finite and not negative in every row{where}.")
+    beyond = (weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT))
+    if beyond.any():
+        raise ValueError(
+            f"`{name}` must be 0 or between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} in every row{where}, got "
+            f"{weights[beyond][0]:g}: divide all weights by their mean, and set what is then too small to 0."
+        )
+
+
+def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Scale weights to a mean of 1, equal ones to the last bit; some rows may all weigh 0, and stay so."""
+    if not weights.any():
+        return weights
+    weights = weights / weights.max()  # so that the sum cannot overflow
+    return weights / weights.mean()
 
 
 def blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.tabular._columns import Column
-from fado.tabular._given import blocks_of, protected_columns, target_column, weights_of
+from fado.tabular._given import blocks_of, mean_one, protected_columns, target_column, weights_of
 from fado.tabular._groups import Groups, group_rows
 from fado.tabular._labels import Labels, labels_of, positive_code
 from fado.tabular._rows import take_rows
@@ -36,7 +36,7 @@ class Problem:
     positions : tuple of int or None
         Where each protected attribute stands among the features, if it was given by a column's name.
     names_given : bool
-        Whether the user named the attributes, or they are called "z" for want of a name.
+        Whether the user named the attributes, or they are called "z", or "z0", "z1", ..., for want of a name.
     sources : tuple of Column
         The target, then the protected attributes, as they were read.
     pos_label : label or None
@@ -121,6 +121,12 @@ class Problem:
             sources=(target, replace(source, name=name)),
         )
 
+    def with_mean_weight_one(self) -> Problem:
+        """Give the problem with weights of mean 1: models have penalties that do not scale with weights."""
+        return (
+            self if self.sample_weight is None else replace(self, sample_weight=mean_one(self.sample_weight))
+        )
+
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Give the problem with its variables as what the user says they are."""
         chosen = check_kinds(kinds, [column.name for column in self.sources])
@@ -174,7 +180,7 @@ def read_problem(
         target=variable_from(target),
         protected=tuple(map(variable_from, columns)),
         positions=tuple(position for _, position in protected),
-        names_given=[column.name for column in columns] != ["z"],
+        names_given=all(column.named for column in columns),
         sources=(target, *columns),
         pos_label=pos_label,
         sample_weight=weights_of(sample_weight, table.n_rows),

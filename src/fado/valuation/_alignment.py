@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fado._messages import list_names, warn_user
 from fado.tabular import LabelPattern, Problem
 
-__all__ = ["are_made_up", "check_alignment", "is_same_pattern", "target_pattern"]
+__all__ = ["check_alignment", "is_same_pattern", "target_pattern"]
 
 
 def target_pattern(codes: npt.NDArray[np.int32]) -> str:
@@ -60,15 +60,17 @@ def check_alignment(valuation: Any, problem: Problem) -> None:
     ------
     ValueError
         If the valuation has another number of rows, or no values for a protected attribute of the problem.
-        Attributes are compared by name, and only if both sides were given names. (Attributes without names
-        are called "z", or "z0", "z1", ....) If either side has no attributes, nothing is compared.
+        Attributes are compared by name, and only if both sides were given names: an array without names has
+        none, though its attribute is called "z". If either side has no attributes, nothing is compared.
 
     Warns
     -----
     UserWarning
         If the labels of the target, or the order of the rows, were others.
     """
-    _check_names(list(valuation.protected), [variable.name for variable in problem.protected])
+    told = getattr(valuation, "provenance", None)
+    if problem.names_given and (told is None or told.names_given):
+        _check_names(list(valuation.protected), [variable.name for variable in problem.protected])
     n_rows = len(valuation) if hasattr(valuation, "__len__") else problem.n_rows
     if n_rows != problem.n_rows:
         raise ValueError(
@@ -78,20 +80,13 @@ def check_alignment(valuation: Any, problem: Problem) -> None:
 
 
 def _check_names(valued: list[str], asked: list[str]) -> None:
-    if are_made_up(valued) or are_made_up(asked):
-        return
     lacking = [name for name in asked if name not in valued]
-    if lacking:
+    if valued and lacking:
         raise ValueError(
             f"`valuation` has values of {list_names(list(map(repr, valued)))}, and none of the protected "
             f"attribute {lacking[0]!r} that `sensitive_features` asks for: pass the valuation of that "
             "attribute."
         )
-
-
-def are_made_up(names: list[str]) -> bool:
-    """Tell names that attributes have for want of others, as all of none are."""
-    return names in (["z"], [f"z{number}" for number in range(len(names))])
 
 
 def _compare_labels(valuation: Any, problem: Problem) -> None:

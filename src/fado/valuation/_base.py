@@ -20,8 +20,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     """Base class of the valuators; a subclass defines the method ``_value``.
 
     `fit` reads its arguments into a `Problem`, turns the parameter `random_state` into a seed, and calls
-    ``_value(problem, judge, seed)``, which returns a `Valuation`. Where a valuator is expected, any other
-    object with `fit` and `valuation_` works as well.
+    ``_value(problem, judge, seed)``, which returns a `Valuation`. Weights in that problem have a mean of 1.
+    Where a valuator is expected, any other object with `fit` and `valuation_` works as well.
 
     Attributes
     ----------
@@ -82,7 +82,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes. Without any, the target alone is valued.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the models' fits, such as survey weights.
+            How much each row counts in the models' fits, such as survey weights. They are scaled to a mean
+            of 1, so that values do not depend on their scale.
         groups : array-like of shape (n_rows,), optional
             Which rows belong together, such as those of one person or one month. A bag holds or leaves out
             all of them together.
@@ -117,12 +118,13 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         self
             With `valuation_` and `seed_`.
         """
-        problem = problem.with_kinds(getattr(self, "kinds", None))
+        problem = problem.with_kinds(getattr(self, "kinds", None)).with_mean_weight_one()
         fitted = copy.copy(self)
         note_features(fitted, problem.table)
         fitted.seed_ = seed_from(getattr(self, "random_state", None))
         valuation = fitted._value(problem, judge, fitted.seed_)
         pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
+        valuation = valuation.with_provenance(names_given=problem.names_given)
         fitted.valuation_ = valuation.with_rows(problem.table.index, pattern)
         self.__dict__ = fitted.__dict__
         return self

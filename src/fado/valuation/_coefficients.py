@@ -112,18 +112,19 @@ def find_extremes(
     candidates = np.flatnonzero(attribute.compared)
     empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
     if empty:
-        what = "negatives" if fairness == "fpr_ratio" else "positives"
+        what = {"fpr_ratio": "negatives", "selection_rate_ratio": "rows"}.get(fairness, "positives")
         raise ValueError(
-            f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} among "
-            "the judged rows; leave the group out or judge by more rows."
+            f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} of "
+            "any weight among the judged rows; leave the group out or judge by more rows."
         )
     lowest = candidates[np.argmin(rates[candidates])]
     others = candidates[candidates != lowest]
     highest = others[np.argmax(rates[others])]
     if rates[highest] == 0:
+        how_many = "fewer" if fairness == "fnr_ratio" else "more"
         raise ValueError(
             f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among the "
-            "judged rows; judge by more rows or allow more false positives."
+            f"judged rows; judge by more rows or allow {how_many} false positives."
         )
     return Extremes(
         int(lowest),

@@ -22,6 +22,7 @@ from fado.tabular import (
     tell_small,
     warn_of_missing,
 )
+from fado.valuation._probabilities import log_losses
 
 __all__ = [
     "PERFORMANCES",
@@ -257,8 +258,7 @@ def measure_judged(
         figure = float(np.average((scores >= 0.5) == rows.positive, weights=rows.weights))
     else:
         of_label = np.where(rows.positive, scores, 1.0 - scores)
-        losses = -np.log(np.maximum(of_label, np.finfo(np.float64).tiny))
-        figure = -float(np.average(losses, weights=rows.weights))
+        figure = -float(np.average(log_losses(of_label), weights=rows.weights))
     return {"y": figure, **measured}
 
 

@@ -74,6 +74,12 @@ class Entries:
         found = self._plain(name, int)
         return found if found is None or found >= 0 else self._refuse(name, found)
 
+    def flag(self, name: str) -> bool | None:
+        """Give an entry that must be true or false, if it is there."""
+        self._read.add(name)
+        value = self._content.get(name)
+        return value if value is None or isinstance(value, bool) else self._refuse(name, value)
+
     def mapping(self, name: str) -> dict[str, Any] | None:
         """Give an entry that must be a mapping, if it is there."""
         found = self._plain(name, Mapping)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["normalised_entropy", "own_label_probability"]
+__all__ = ["log_losses", "normalised_entropy", "own_label_probability"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,3 +59,16 @@ def own_label_probability(probabilities: FloatArray, codes: npt.NDArray[np.integ
     if probabilities.ndim == 1:
         return np.where(codes == 1, probabilities, 1.0 - probabilities)
     return probabilities[np.arange(len(codes)), codes]
+
+
+def log_losses(own_label: npt.NDArray[np.floating]) -> FloatArray:
+    """Give the log-loss of every row, from the probability of its own label, clipped as scikit-learn does.
+
+    Examples
+    --------
+    >>> log_losses(np.array([0.0, 0.5, 1.0])).round(3)
+    array([36.044,  0.693,  0.   ])
+    """
+    margin = np.finfo(own_label.dtype).eps
+    losses: FloatArray = -np.log(np.clip(own_label, margin, 1 - margin))
+    return losses

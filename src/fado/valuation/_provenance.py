@@ -91,6 +91,9 @@ class Provenance:
         A digest of which rows share a label of the target, by which a mismatch of rows is noticed.
     made_for : TargetNote, optional
         Which target the values in a file were made for.
+    names_given : bool, default=True
+        Whether protected attributes have names, by which they are compared with those of other rows. If not,
+        they are called "z", or "z0", "z1", ....
     """
 
     algorithm: str = "given"
@@ -106,6 +109,7 @@ class Provenance:
     learning_rates: Mapping[str, float] | None = None
     target_pattern: str | None = None
     made_for: TargetNote | None = None
+    names_given: bool = True
 
     def kind_of(self, variable: str) -> str:
         """Give the kind of a variable, "classes" or "continuous"; empty if it is not known."""
@@ -133,6 +137,8 @@ class Provenance:
         told["target_pattern"] = self.target_pattern
         if self.made_for is not None:
             told["made_for"] = {"target": self.made_for.target, "digest": self.made_for.digest}
+        if not self.names_given:
+            told["names_given"] = False
         empty = {"variables", "versions"}
         return {
             name: value for name, value in told.items() if value is not None and (value or name not in empty)
@@ -167,6 +173,7 @@ class Provenance:
             made_for=None
             if note is None
             else TargetNote(Entries(note).text("target") or "", Entries(note).text("digest") or ""),
+            names_given=entries.flag("names_given") is not False,
             settings=entries.rest(),
         )
 

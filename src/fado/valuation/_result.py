@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._versions import library_versions
-from fado.tabular import attribute_columns
+from fado.tabular import Column, attribute_columns, one_column
 from fado.valuation._fields import FIELDS
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation._provenance import Provenance, VariableNote
@@ -354,7 +354,7 @@ class Valuation:
         """
         index = getattr(values, "index", None) if hasattr(values, "iloc") else None
         if not isinstance(values, Mapping):
-            values = {column.name: column.numbers() for column in attribute_columns(values)}
+            values = {column.name: column for column in attribute_columns(values)}
         if "y" not in values:
             raise ValueError(f"`values` must hold the values for 'y', the target, got {list(values)}.")
         if index is None and hasattr(values["y"], "iloc"):
@@ -445,7 +445,7 @@ def _mean(values: FloatArray) -> float:
 
 
 def _probabilities(name: str, given: npt.ArrayLike) -> FloatArray:
-    p = np.asarray(given, dtype=np.float64)
+    p = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
     if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2):
         raise ValueError(f"The probabilities of {name!r} must have shape (n,) or (n, K >= 2), got {p.shape}.")
     if not np.isfinite(p).all() or (p < 0).any() or (p > 1).any():
@@ -455,13 +455,14 @@ def _probabilities(name: str, given: npt.ArrayLike) -> FloatArray:
     return p
 
 
-def _as_values(name: str, given: npt.ArrayLike) -> FloatArray:
-    try:
-        array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"`values` of {name!r} must be numbers, got {type(given).__name__}.") from error
-    if array.ndim != 1:
-        raise ValueError(f"`values` of {name!r} must be one-dimensional, got shape {array.shape}.")
+def _as_values(name: str, given: Any) -> FloatArray:
+    column = given if isinstance(given, Column) else one_column(given, f"values[{name!r}]")
+    if column.levels is not None:
+        raise TypeError(
+            f"`values` of {name!r} must be numbers, got text or categories: convert them, for example with "
+            "`astype(float)`."
+        )
+    array = column.numbers()
     if np.isinf(array).any():
         raise ValueError(f"`values` of {name!r} must be finite, or NaN where a row has none.")
     return array

@@ -77,7 +77,8 @@ def retraining_check(
         and shift a ratio by 0.01. With more repeats, each also leaves out another random 5 % of the rows, the
         same for all parts, and changes are averaged.
     sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts in the fits. Values are taken as effects per unit of weight.
+        How much each row counts in the fits, scaled to a mean of 1. Values are taken as effects per unit of
+        this weight.
     random_state : int, RandomState or None, default=None
         Seed of the parts, and of an estimator that has none of its own.
     n_jobs : int, optional
@@ -176,6 +177,7 @@ def removal_effects(
     check_count("n_fits", n_fits, 1, _MOST_FITS)
     check_count("n_repeats", n_repeats, 1, _MOST_FITS)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
+    problem = problem.with_mean_weight_one()
     if judge is None:
         raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that no model learns from.")
     judged = read_judged(problem, read_judge(judge), "retraining_check")
@@ -205,7 +207,8 @@ def removal_effects(
                     "directed": float(directed[number]),
                 }
             )
-    return pd.DataFrame(table)
+    names = ["part", "kind", "rows", "column", "predicted", "metric", "actual", "directed"]
+    return pd.DataFrame(table, columns=names)
 
 
 def _changes(figures: list[float], n_repeats: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -238,7 +241,8 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
         same = np.array_equal(directed, known["actual"].to_numpy())
         told["directed"] = told["correlation"] if same else rank_correlation(foretold, directed)
         compared[column] = told | {"n_parts": len(known)}
-    return pd.DataFrame.from_dict(compared, orient="index")
+    names = ["correlation", "slope", "low", "high", "directed", "n_parts"]
+    return pd.DataFrame.from_dict(compared, orient="index", columns=names)
 
 
 def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float64]) -> dict[str, float]:

@@ -131,3 +131,20 @@ def test_weights_beyond_floats_are_refused(tmp_path):
     with pytest.raises(ValueError, match="beyond what a float can hold"):
         fado.reweigh_files(tmp_path / "t.parquet", out=tmp_path / "w", **asked)
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e-320])
+def test_weights_that_cannot_be_multiplied_are_refused(frame, tmp_path, weight):
+    frame.assign(survey=weight).to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(
+        ValueError, match=r"`weight` must be 0 or between 1e-100 .* in every row of '.*d.parquet'"
+    ):
+        fado.reweigh_files(
+            tmp_path / "d.parquet",
+            target="hired",
+            protected="sex",
+            weight="survey",
+            intervention=Reweigher(),
+            out=tmp_path / "w.parquet",
+        )
+    assert not (tmp_path / "w.parquet").exists()

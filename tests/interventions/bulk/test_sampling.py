@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import rankdata
 
 import fado
 from fado import (
@@ -10,9 +11,12 @@ from fado import (
     LinearUtility,
     RandomPrevalenceSampler,
     UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
     Valuation,
 )
 from fado.datasets import protected_from
+from fado.utility import BaseUtility
+from fado.valuation.bulk import _stored_values
 
 SAMPLER = UtilityAwarePrevalenceSampler
 ENTROPY = Valuation.from_probabilities([0.5]).scales["y"]
@@ -167,3 +171,45 @@ def test_neither_memory_nor_a_killed_run_before_changes_a_byte(folder, values, t
         fado.sample_files(folder, out=tmp_path / f"{name}.parquet", memory=memory, **asked)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]
+
+
+def ranks(valuation):
+    """A utility that compares rows."""
+    return rankdata(valuation["y"]) - 0.3 * rankdata(valuation["sex"])
+
+
+class FromTheMean(BaseUtility):
+    """Another one, of the kind that can be registered."""
+
+    def _combine(self, performance, fairness):
+        return sum(weight * np.abs(values - values.mean()) for weight, values in (performance, *fairness))
+
+
+@pytest.mark.parametrize("utility", [ranks, FromTheMean(0.7)])
+def test_a_utility_that_compares_rows_sees_all_of_them(frame, valuation, folder, values, tmp_path, utility):
+    asked = {"values": values, "target": "hired", "protected": "sex"}
+    given = {"y": frame["hired"], "sensitive_features": {"sex": frame["sex"]}, "valuation": valuation}
+    sampler = SAMPLER(utility, random_state=0)
+    fado.sample_files(folder, out=tmp_path / "s", intervention=sampler, **asked)
+    assert kept(tmp_path / "s")["id"].tolist() == sampler.fit(frame, **given).sample_indices_.tolist()
+    reweigher = UtilityAwareReweigher(utility)
+    fado.reweigh_files(folder, out=tmp_path / "w.parquet", intervention=reweigher, **asked)
+    weights = pd.read_parquet(tmp_path / "w.parquet")["weight"]
+    np.testing.assert_allclose(weights, reweigher.fit(frame, **given).sample_weight_, rtol=1e-12)
+
+
+def test_values_that_do_not_fit_are_refused(folder, values, tmp_path, monkeypatch):
+    monkeypatch.setattr(_stored_values.StoredValues, "n_bytes", 10**12)
+    with pytest.raises(
+        ValueError, match=r"too small for the utility 'ranks', which may compare rows .* of all 900"
+    ):
+        fado.sample_files(
+            folder,
+            values=values,
+            target="hired",
+            protected="sex",
+            out=tmp_path / "s",
+            intervention=SAMPLER(ranks),
+            memory="1GB",
+        )
+    assert not (tmp_path / "s").exists()

@@ -222,7 +222,7 @@ def test_no_space_is_a_sentence_and_what_is_done_stays(data, whole, tmp_path, mo
         ({"exclude": "q"}, "`exclude` names 'q': there is no column 'q'"),
         (
             {"weight": "a"},
-            "`weight` must be finite and not negative in every row, and is not in",
+            "`weight` must be finite and not negative in every row of",
         ),
         ({"weight": "z"}, "`weight` names 'z', which holds text"),
         ({"memory": "lots"}, "`memory` must be a size with its unit"),

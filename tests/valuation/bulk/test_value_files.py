@@ -221,6 +221,21 @@ def test_a_continuous_target_and_weights(tmp_path):
     assert "w" not in valuation.provenance.split_gains.columns
 
 
+def test_the_scale_of_weights_changes_no_value(tmp_path, monkeypatch):
+    for module in (_learning, _curve):
+        monkeypatch.setattr(module, "FIRST_SIZE", 500)  # so that there is a learning curve
+    weights = np.random.default_rng(0).uniform(0.5, 3.0, 2000)
+    valued = []
+    for number, scale in enumerate((1.0, 2.0**-40)):
+        frame = FRAME[:2000].assign(w=scale * weights)
+        data = write_parts(tmp_path / f"d{number}", frame)
+        valued.append(value(data, tmp_path / f"v{number}", weight="w", protected="sex"))
+    pd.testing.assert_frame_equal(valued[0].values, valued[1].values, check_exact=True)
+    curves = [own.provenance.settings["learning_curve"] for own in valued]
+    assert curves[0] == curves[1]
+    assert curves[0]["agreement"]
+
+
 def test_rare_classes_are_in_every_fold(tmp_path):
     frame = FRAME.copy()
     frame.loc[np.arange(0, N, 100), "sex"] = "x"  # 40 rows in strata of a few

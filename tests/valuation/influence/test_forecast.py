@@ -72,3 +72,8 @@ def test_any_number_of_workers():
 def test_a_judge_is_needed():
     with pytest.raises(ValueError, match="`judge` is needed"):
         forecast(judge=None)
+
+
+def test_no_parts_make_an_empty_frame_with_its_columns():
+    assert list(forecast(parts=[]).columns) == list(forecast(parts=CELLS[:1]).columns)
+    assert len(forecast(parts=[])) == 0

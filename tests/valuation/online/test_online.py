@@ -91,6 +91,7 @@ def test_weights_go_with_their_rows():
     online = learn(make_online(refresh=0.0), part(rows, 0, 200), sample_weight=weights[:200])
     learn(online, part(rows, 200, 300), sample_weight=weights[200:])
     assert same(online.value(X_new), offline_models(*rows, sample_weight=weights).value(X_new))
+    assert same(online.value(X_new), offline_models(*rows, sample_weight=weights / 2**40).value(X_new))
 
 
 def test_the_window_holds_the_last_rows():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -262,6 +263,16 @@ def test_a_run_ends_when_values_are_precise():
     valuator.fit(X, y, judge=(*judge_of()[:2], None))
     assert valuator.precision_ <= 0.5
     assert valuator.n_fits_ < 5000
+
+
+def test_a_run_goes_on_while_no_row_has_contributed():
+    X, y, _, _ = table(12)
+    never = DummyClassifier(strategy="constant", constant=0)
+    valuator = DataShapley(never, tolerance=0.5, max_fits=500, random_state=0, n_jobs=1)
+    valuator.fit(X, y, judge=(*judge_of()[:2], None))
+    assert (valuator.valuation_["y"] == 0).all()
+    assert valuator.precision_ == np.inf
+    assert 500 - 10 * 11 < valuator.n_fits_ <= 500  # but for less than a batch, all fits were spent
 
 
 @pytest.mark.parametrize(

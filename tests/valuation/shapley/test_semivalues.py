@@ -218,10 +218,16 @@ def test_moments_go_on_where_they_ended():
 
 
 def test_precision_is_that_of_the_worst_worth():
-    mean = np.column_stack([np.linspace(0, 1, 101), np.linspace(0, 2, 101), np.zeros(101)])
-    error = np.column_stack([np.full(101, 0.09), np.full(101, 0.09), np.zeros(101)])
+    mean = np.column_stack([np.linspace(0, 1, 101), np.linspace(0, 2, 101), np.linspace(0, 3, 101)])
+    error = np.column_stack([np.full(101, 0.09), np.full(101, 0.09), np.zeros(101)])  # the last is exact
     moments = Moments.resume(mean, error, np.full(101, 5))
     assert precision_of(moments) == pytest.approx(0.1)
+
+
+def test_contributions_of_nothing_tell_nothing_of_the_precision():
+    mean, error = np.zeros((101, 2)), np.zeros((101, 2))
+    mean[:, 0], error[:, 0] = np.linspace(0, 1, 101), 0.09
+    assert precision_of(Moments.resume(mean, error, np.full(101, 5))) == np.inf
 
 
 def test_a_draw_depends_on_seed_and_number_alone():

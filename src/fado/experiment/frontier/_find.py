@@ -114,7 +114,7 @@ def find_frontier(
         Groups of fewer rows that are also less than 1 % of a part are left out of ratios, and their rows keep
         their weight. 0 compares all.
     sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts, in training and in rates.
+        How much each row counts, in training (scaled to a mean of 1) and in rates.
     groups : array-like of shape (n_rows,), optional
         Rows of the same entry, such as those of one person, are in the same part: training, validation or
         test.

@@ -21,7 +21,7 @@ from fado.experiment.run._judging import Judging
 from fado.experiment.run._told import GroupsTold
 from fado.experiment.search import Recipe, key_of
 from fado.interventions import TrainingSet, intervention_named
-from fado.tabular import Labels, Variable
+from fado.tabular import Labels, Variable, mean_one
 from fado.utility import utility_class
 from fado.valuation import Valuation
 
@@ -191,7 +191,8 @@ class Bench:
         if chosen.parents is not None:
             raise ValueError("The intervention makes rows, which an experiment cannot train on.")
         rows = np.asarray(chosen.rows, dtype=np.int32)
-        weights = _single(_product(chosen.weights, training.weights, rows))
+        own = None if training.weights is None else mean_one(training.weights)[rows]
+        weights = _single(_product(chosen.weights, own))
         return TrainingSet(rows, weights, labels=chosen.labels)
 
     def run(
@@ -327,12 +328,10 @@ def _known(utilities: FloatArray) -> FloatArray:
 
 
 def _product(
-    weights: npt.NDArray[np.floating[Any]] | None, own: FloatArray | None, rows: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.floating[Any]] | None, own: FloatArray | None
 ) -> npt.NDArray[np.floating[Any]] | None:
     """Multiply the weights that an intervention gives with those that rows have of their own."""
-    if own is None:
-        return weights
-    return own[rows] if weights is None else weights * own[rows]
+    return own if weights is None else weights if own is None else weights * own
 
 
 def _single(weights: npt.NDArray[np.floating[Any]] | None) -> npt.NDArray[np.float32] | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fado.aim import find_memberships
 from fado.engine import LightGBMEngine, Task, default_estimators
 from fado.experiment.run._data import Part
-from fado.tabular import Variable
+from fado.tabular import Variable, mean_one
 
 __all__ = ["GroupsTold"]
 
@@ -83,7 +83,7 @@ class GroupsTold:
         rows = np.arange(len(self._codes), dtype=np.int32)
         group = Variable("group", "classes", self._codes.astype(np.int32), tuple(range(self.n_groups)))
         estimator = default_estimators(self._training.table.n_columns)[0]
-        weights = self._training.weights
+        weights = None if self._training.weights is None else mean_one(self._training.weights)
         task = Task(estimator, group, rows, self._seed, self._evaluation.table, weights)
         scores = LightGBMEngine(self._training.table).fit(task).scores
         return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fado._messages import COMPARE_TARGET
 from fado.interventions._span import Span
-from fado.interventions._utilities import no_utilities, utilities_of
+from fado.interventions._utilities import no_utilities
 from fado.interventions.bulk._blocks import Block
 from fado.tabular import (
     TARGET,
@@ -113,17 +113,24 @@ class Counter:
     ----------
     roles : Roles
         What the columns are for.
-    utility : callable or None
-        What a row is worth, for an intervention that asks.
+    utilities : callable or None
+        Gives the utilities of a block's rows, for an intervention that asks.
     counts_cells : bool
         Whether groups and labels matter; if not, target and attributes may be numbers.
     where : str
         What messages call the table.
     """
 
-    def __init__(self, roles: Roles, utility: Any, *, counts_cells: bool, where: str) -> None:
+    def __init__(
+        self,
+        roles: Roles,
+        utilities: Callable[[Block], FloatArray] | None,
+        *,
+        counts_cells: bool,
+        where: str,
+    ) -> None:
         self._roles = roles
-        self._utility = utility
+        self._utilities = utilities
         self._counts_cells = counts_cells
         self._where = where
         self._seen = [Classes(name) for name in roles.names]
@@ -151,7 +158,7 @@ class Counter:
         self._rows = _added(self._rows, np.bincount(places, minlength=len(self._joint)))
         if weights is not None:
             self._weights = _added(self._weights, np.bincount(places, weights, len(self._joint)))
-        if self._utility is not None:
+        if self._utilities is not None:
             self._look_at(self._utilities(block), block.first)
         return codes[0]
 
@@ -195,15 +202,12 @@ class Counter:
             block.first,
             self._groups.codes[places],
             self._label_codes[places],
-            None if self._utility is None else self._utilities(block),
+            None if self._utilities is None else self._utilities(block),
             self._roles.weights(block.table),
         )
 
     def _codes(self, columns: list[Column]) -> list[Codes]:
         return [own.add(column) for own, column in zip(self._seen, columns, strict=True)]
-
-    def _utilities(self, block: Block) -> FloatArray:
-        return utilities_of(self._utility, block.values, block.table.num_rows)
 
     def _look_at(self, utilities: FloatArray, first: int) -> None:
         unknown = np.flatnonzero(~np.isfinite(utilities))

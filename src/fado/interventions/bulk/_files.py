@@ -35,7 +35,8 @@ def sample_files(
     random order. The same holds for all rows of `RandomPrevalenceSampler`.
 
     The table is usually read four times, and once or twice more if very many utilities are equal. All times
-    but the last, only the columns that are named here are read.
+    but the last, only the columns that are named here are read. A `utility` of your own is given the values
+    of all rows at once, and refused if `memory` has no room for them.
 
     Parameters
     ----------

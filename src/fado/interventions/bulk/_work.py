@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fado.interventions._base import BaseIntervention
-from fado.interventions._utilities import checked_utility
-from fado.interventions.bulk._blocks import BLOCK_ROWS, Lockstep
+from fado.interventions._utilities import checked_utility, utilities_of
+from fado.interventions.bulk._blocks import BLOCK_ROWS, Block, Lockstep
 from fado.interventions.bulk._cells import Cells, Counter, Rows
 from fado.interventions.bulk._change import ChangeSums, FilesChange
-from fado.interventions.bulk._room import check_room
+from fado.interventions.bulk._room import check_room, check_room_for_values
 from fado.interventions.bulk._streams import stream_of
 from fado.interventions.bulk._writing import row_group_rows, write_rows
 from fado.tabular import LabelPattern, Source, open_source
+from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
+from fado.valuation import Valuation
 from fado.valuation.bulk import Paths, Roles, StoredValues, check_out, memory_bound, name_roles
 
 __all__ = ["Asked", "Work"]
 
+_ROW_BY_ROW = (LinearUtility, DifferenceUtility, CobbDouglasUtility)  # no row's utility depends on others
 _WEIGHTS = pa.schema([pa.field("weight", pa.float64())])
 
 
@@ -95,7 +100,7 @@ class Work:
     ) -> FilesChange:
         """Count, decide, and write what is left of the rows, or their weights."""
         counts_cells = self._intervention._counts_cells
-        counter = Counter(self._roles, self._utility, counts_cells=counts_cells, where=self._where)
+        counter = Counter(self._roles, self._utilities(), counts_cells=counts_cells, where=self._where)
         cells = self._count(counter, pos_label)
 
         def passes(what: str) -> Iterator[Rows]:
@@ -116,6 +121,17 @@ class Work:
 
         write_rows(self._out, written(), schema)
         return sums.finish(self._roles.names[1:], getattr(self._intervention, "min_group_size", 0))
+
+    def _utilities(self) -> Callable[[Block], npt.NDArray[np.float64]] | None:
+        """Say how blocks get utilities: from their own values, or, if others may count, from those of all."""
+        utility, values = self._utility, self._lockstep.values
+        if utility is None or values is None:
+            return None
+        if type(utility) in _ROW_BY_ROW:
+            return lambda block: utilities_of(utility, block.values, block.table.num_rows)
+        check_room_for_values(utility, values, self._bound)
+        every = utilities_of(utility, Valuation.load(values.path), values.n_rows)
+        return lambda block: every[block.first : block.first + block.table.num_rows]
 
     def _count(self, counter: Counter, pos_label: Any) -> Cells:
         pattern, n_rows, values = LabelPattern(), 0, self._lockstep.values

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names
-from fado.tabular import Column, Variable
+from fado.tabular import Column, Variable, check_weights
 from fado.valuation.bulk._roles import Roles
 
 __all__ = ["check_comparisons", "check_rows"]
@@ -36,8 +36,8 @@ def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: s
             )
         if np.isinf(numbers).any():
             raise ValueError(f"The target contains infinity in {where!r}: drop or mend those rows first.")
-    if weights is not None and (not np.isfinite(weights).all() or (weights < 0).any()):
-        raise ValueError(f"`weight` must be finite and not negative in every row, and is not in {where!r}.")
+    if weights is not None:
+        check_weights(weights, "weight", f" of {where!r}")
 
 
 def check_comparisons(variables: Sequence[Variable], roles: Roles) -> None:

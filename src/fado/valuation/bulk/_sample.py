@@ -38,7 +38,7 @@ def problem_of(scan: Scan, roles: Roles) -> Problem:
         names_given=True,
         sources=tuple(sources),
         sample_weight=weights_of(roles.weights(scan.sample), len(scan.rows)),
-    )
+    ).with_mean_weight_one()
 
 
 def smallest_of(hashes: npt.NDArray[np.uint64], n_rows: int) -> npt.NDArray[np.int64]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fado._messages import list_names
 from fado.valuation._alignment import is_same_pattern
+from fado.valuation._fields import FIELDS
 from fado.valuation._result import Valuation
 from fado.valuation._saved import open_values
 from fado.valuation._stored import value_blocks
@@ -60,6 +61,11 @@ class StoredValues:
     def n_rows(self) -> int:
         """How many rows have values."""
         return sum(part.n_rows for part in self._parts)
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes all fields of all variables take in memory."""
+        return 8 * self.n_rows * len(FIELDS) * len(self._about.variables)
 
     def check(self, target: str, attributes: Sequence[str]) -> None:
         """Refuse values of another target, or without some of the attributes."""

@@ -113,7 +113,8 @@ def value_files(
     exclude : sequence of str
         Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
     weight : str, optional
-        The column that says how much each row counts in the fits; no model sees it.
+        The column that says how much each row counts in the fits, which scale it to a mean of 1; no model
+        sees it.
     random_state : int, default=0
         Seed of the sample, the bags and the fits.
     n_jobs : int, optional

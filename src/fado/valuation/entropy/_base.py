@@ -64,6 +64,7 @@ class EntropyValuator(BaseValuator):
             split_gains=shared_gains(table.names, learnt.gains),
             trees=learnt.of_defaults("n_estimators"),
             learning_rates=learnt.of_defaults("learning_rate"),
+            names_given=problem.names_given,
         )
         if self.keep_models:
             self.models_ = keep_models(problem, variables, learnt, provenance)

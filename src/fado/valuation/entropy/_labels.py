@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from fado._messages import closest_names, list_names
 from fado.tabular import Column, Table, Variable, protected_columns, target_column
-from fado.valuation._alignment import are_made_up
 
 __all__ = ["NOT_TOLD", "UNSEEN", "label_codes", "read_labels"]
 
@@ -20,7 +19,7 @@ Labels = npt.NDArray[Any]
 
 
 def read_labels(
-    y: Any, sensitive_features: Any, table: Table, variables: Sequence[Variable]
+    y: Any, sensitive_features: Any, table: Table, variables: Sequence[Variable], *, named: bool
 ) -> dict[str, Labels]:
     """Read the labels of new rows that are known, by the names of the variables.
 
@@ -34,13 +33,15 @@ def read_labels(
         The features.
     variables : sequence of Variable
         What the models learnt, the target first.
+    named : bool
+        Whether the attributes among these were given names.
     """
     target, *protected = variables
     found = {}
     if y is not None:
         found[target.name] = _target_labels(target, target_column(y, table.n_rows))
     columns = [column for column, _ in protected_columns(sensitive_features, table)]
-    for variable, column in _matched(protected, columns):
+    for variable, column in _matched(protected, columns, named=named):
         found[variable.name] = _protected_labels(variable, column)
     return found
 
@@ -103,11 +104,13 @@ def _protected_labels(attribute: Variable, column: Column) -> Labels:
     return labels
 
 
-def _matched(protected: Sequence[Variable], columns: Sequence[Column]) -> list[tuple[Variable, Column]]:
+def _matched(
+    protected: Sequence[Variable], columns: Sequence[Column], *, named: bool
+) -> list[tuple[Variable, Column]]:
     """Match attributes by their names, or, where either side has none, by their places."""
     by_name = {variable.name: variable for variable in protected}
     names = [column.name for column in columns]
-    if len(names) == len(by_name) and (are_made_up(names) or are_made_up(list(by_name))):
+    if len(names) == len(by_name) and not (named and all(column.named for column in columns)):
         return list(zip(protected, columns, strict=True))
     for name in names:
         if name not in by_name:

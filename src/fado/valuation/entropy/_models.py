@@ -139,7 +139,8 @@ class ValuationModels:
             If a column that a model has seen is missing, or `y` holds a label that no model has learnt.
         """
         table = _table_of(X)
-        labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept])
+        named = self.provenance.names_given
+        labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept], named=named)
         arrays = {field: self._empty(field, table.n_rows) for field in FIELDS}
         for part, fields in _run(value_part, table, labels, self.kept, n_jobs, show=progress):
             rows = slice(part.start, part.start + part.table.n_rows)
@@ -188,7 +189,7 @@ class ValuationModels:
         if own.variable.kind != "classes":
             raise ValueError(f"{variable!r} is a number, which has no probabilities of classes.")
         table = _table_of(X)
-        labels = read_labels(y, None, table, [each.variable for each in self.kept])
+        labels = read_labels(y, None, table, [each.variable for each in self.kept], named=True)
         kept = (own,) if own is self.kept[0] else (self.kept[0], own)
         found = _run(mean_probabilities, table, labels, kept, n_jobs, show=False)
         return np.concatenate([probabilities for _, probabilities in found])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from fado.tabular import Variable
-from fado.valuation._probabilities import own_label_probability
+from fado.valuation._probabilities import log_losses, own_label_probability
 
 __all__ = ["LossCurve", "bags_that_tell", "choose_pace", "sum_losses", "trees_grown"]
 
@@ -84,7 +84,7 @@ class LossCurve:
         if self._variable.kind == "continuous":
             return float(np.square(predicted - self._labels).sum())
         own = own_label_probability(predicted, self._labels)
-        return float(-np.log(np.maximum(own, 1e-15)).sum())  # a class that the bag lacks has no probability
+        return float(log_losses(own).sum())  # a class that the bag lacks has no probability
 
 
 def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:

@@ -62,7 +62,7 @@ def forecast_removals(
     performance, fairness, max_fpr
         The metrics, as in `TreeInfluence`.
     sample_weight : array-like of shape (n_rows,), optional
-        How much each row counts in the fit.
+        How much each row counts in the fit, scaled to a mean of 1.
     random_state : int, RandomState or None, default=None
         Seed of an estimator that has none of its own.
     n_jobs : int, optional
@@ -94,6 +94,7 @@ def forecast_removals(
 
     check_metrics(performance, fairness, max_fpr)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
+    problem = problem.with_mean_weight_one()
     if judge is None:
         raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that the model is measured on.")
     others = read_judge(judge)
@@ -122,7 +123,7 @@ def forecast_removals(
         for column in measured[0]
         for number, own in enumerate(measured[1:])
     ]
-    return pd.DataFrame(table)
+    return pd.DataFrame(table, columns=["part", "rows", "column", "metric", "predicted"])
 
 
 class _Without:

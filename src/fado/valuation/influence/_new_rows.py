@@ -146,7 +146,9 @@ class EffectModels:
             raise ValueError(
                 "`X` has 0 row(s) (n_samples = 0): there is nothing to value; give at least one."
             )
-        codes = read_labels(y, sensitive_features, table, self._variables).get(self._variables[0].name)
+        named = self._provenance.names_given
+        labels = read_labels(y, sensitive_features, table, self._variables, named=named)
+        codes = labels.get(self._variables[0].name)
         share = None if codes is None else (codes == self._positive).astype(np.float64)
         told = self.by_label(table, share)
         values = told.at(told.probability if share is None else share)

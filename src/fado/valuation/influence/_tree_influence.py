@@ -39,8 +39,9 @@ class TreeInfluence(BaseValuator):
 
     A row's value is how much a metric on judged rows would change per unit of the row's weight, to first
     order, through the leaves of the trees that it helped to shape. Removing rows changes the metric by about
-    minus the sum of their values. So rows with a negative value for a protected attribute lower its ratio:
-    they make the model less fair.
+    minus the sum of their values, each times the weight of its row if there is a `sample_weight`. Weights are
+    scaled to a mean of 1 first, so that the unit is the weight of an average row. Rows with a negative value
+    for a protected attribute lower its ratio: they make the model less fair.
 
     Without `judge`, the rows are split into `n_bags` folds. Each fold is predicted by a model that learnt
     from the other folds, and the metric is measured on all these predictions together. With `judge`, one
@@ -184,10 +185,11 @@ class TreeInfluence(BaseValuator):
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
         """Value new rows by what adding them to the training rows would do; needs ``keep_models=True``.
 
-        A value is the effect of adding one such row, of weight 1, on the same metrics and scale as the values
-        of the training rows. With `judge`, a copy of a training row has that row's own value. Without
-        `judge`, a training row's value is the sum over all models but the one that had not seen it. No model
-        has seen a new row; its value is the mean of such sums, each of which leaves out another model.
+        A value is the effect of adding one such row, of the mean weight of the training rows, on the same
+        metrics and scale as the values of these. With `judge`, a copy of a training row has that row's own
+        value. Without `judge`, a training row's value is the sum over all models but the one that had not
+        seen it. No model has seen a new row; its value is the mean of such sums, each of which leaves out
+        another model.
 
         Parameters
         ----------
@@ -272,6 +274,7 @@ class TreeInfluence(BaseValuator):
                 estimators=(" ".join(repr(estimator).split()),),
                 variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
                 versions=library_versions(),
+                names_given=problem.names_given,
             ),
         )
 

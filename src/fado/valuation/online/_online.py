@@ -169,7 +169,8 @@ class OnlineEntropy(BaseEstimator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes, the same as in the first batch.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the models' fits.
+            How much each row counts in the models' fits, as compared with the rows of other batches; a row
+            without a weight counts 1. The weights of the window are scaled to a mean of 1 for the fits.
 
         Returns
         -------

@@ -96,7 +96,8 @@ class DataShapley(BaseValuator):
         The values: signed effects, 0 is neutral. A value is a mean of contributions: `counts` says of how
         many, and `standard_error` is the standard error of that mean.
     precision_ : float
-        The figure that `tolerance` bounds, as it was reached; NaN if every row has only one contribution.
+        The figure that `tolerance` bounds, as it was reached; NaN if every row has only one contribution,
+        infinite if no draw told rows apart.
     n_fits_ : int
         How many models were trained by this call.
     seed_ : int
@@ -168,7 +169,8 @@ class DataShapley(BaseValuator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes. Without any, the target alone is valued.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the models' fits and, without `judge`, in the metrics.
+            How much each row counts in the models' fits, scaled to a mean of 1, and, without `judge`, in the
+            metrics.
         groups : array-like of shape (n_rows,), optional
             Which rows belong together, such as those of one person or one month. They are in the same fold.
         judge : tuple of (X, y, sensitive_features), optional

@@ -277,12 +277,14 @@ class Moments:
 def precision_of(moments: Moments) -> float:
     """Give the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
 
-    It is that of the worth where it is largest. A worth that no row contributes to is precise.
+    It is that of the worth where it is largest. Where the values of a worth are all equal, so far no draw has
+    told rows apart, and it is infinite: the next draw may be the first that does.
     """
     error = moments.standard_error.mean(axis=0)
     low, high = np.quantile(moments.mean, [0.05, 0.95], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return float(np.where(error > 0, error / (high - low), error).max())
+        shares = np.where((error == 0) & (low == high), np.inf, error / (high - low))
+    return float(shares.max())
 
 
 def generator_of(seed: int, number: int) -> np.random.Generator:
