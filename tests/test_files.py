@@ -10,7 +10,7 @@ from fado._files import replacing
 
 def test_the_file_appears_whole(tmp_path):
     path = tmp_path / "out.txt"
-    with replacing(path) as temporary:
+    with replacing(path, "The text") as temporary:
         temporary.write_text("done")
         assert not path.exists()
     assert path.read_text() == "done"
@@ -22,7 +22,7 @@ def test_an_error_leaves_what_was_there(tmp_path):
     path.write_text("before")
 
     def fail_half_way():
-        with replacing(path) as temporary:
+        with replacing(path, "The text") as temporary:
             temporary.write_text("half")
             raise RuntimeError("half way")
 
@@ -35,7 +35,7 @@ def test_an_error_leaves_what_was_there(tmp_path):
 def test_the_file_can_be_read_as_any_other_new_file(tmp_path):
     before = os.umask(0o022)
     try:
-        with replacing(tmp_path / "out.txt") as temporary:
+        with replacing(tmp_path / "out.txt", "The text") as temporary:
             temporary.write_text("x")
     finally:
         os.umask(before)
@@ -45,17 +45,20 @@ def test_the_file_can_be_read_as_any_other_new_file(tmp_path):
 def test_impossible_places_are_refused(tmp_path):
     with (
         pytest.raises(FileNotFoundError, match="does not exist: create it first"),
-        replacing(tmp_path / "a/b"),
+        replacing(tmp_path / "a/b", "The text"),
     ):
         pass
-    with pytest.raises(IsADirectoryError, match="is a directory: name a file"), replacing(tmp_path):
+    with (
+        pytest.raises(IsADirectoryError, match="is a directory: name a file"),
+        replacing(tmp_path, "The text"),
+    ):
         pass
 
 
 ABANDON = """
 import os, sys
 from fado._files import replacing
-with replacing(sys.argv[1]) as temporary:
+with replacing(sys.argv[1], "The text") as temporary:
     temporary.write_text("half")
     if sys.argv[2] == "killed":
         os.kill(os.getpid(), 9)
@@ -76,7 +79,7 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_is_not(tmp_pa
     ) as living:
         assert living.stdout.readline() == b"writing\n"
         assert not left.exists()  # the second writer has put away what the first left
-        with replacing(path) as temporary:
+        with replacing(path, "The text") as temporary:
             temporary.write_text("whole")
         assert path.read_text() == "whole"
         assert len(list(tmp_path.glob(".out*.part"))) == 2

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fado._directories import moved_aside
-from fado._files import replacing
+from fado._files import moved_aside, replacing
 
 __all__ = ["DamagedError", "Manifest", "digest_of", "write_file"]
 
@@ -136,7 +135,7 @@ class Manifest:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file of a directory that is not in its place yet."""
-    with replacing(path, tidy=False) as temporary:
+    with replacing(path, f"{path.name!r}", tidy=False) as temporary:
         temporary.write_bytes(content)
 
 

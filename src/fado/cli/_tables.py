@@ -38,7 +38,7 @@ def write_table(table: pa.Table, path: Path) -> None:
     if ending_of(path) == ".csv":
         table = _decoded(table)
         _refuse_formulas(table)
-    with replacing(path) as temporary:
+    with replacing(path, "The table") as temporary:
         if ending_of(path) == ".csv":
             pyarrow.csv.write_csv(table, temporary)
         else:

@@ -142,7 +142,7 @@ def generate(
     _print_rates(inputs, sampler)
     if report is not None:
         figures = _report(inputs, utility, valuator, strength, least, seed, jobs)
-        with replacing(report) as temporary:
+        with replacing(report, "The report") as temporary:
             temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
         {
