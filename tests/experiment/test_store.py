@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fado import Valuation
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
 from fado.experiment.search import Trial
@@ -193,6 +194,21 @@ def test_damaged_values_are_made_again_and_no_fit_is(undisturbed, table, tmp_pat
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
     assert values.read_bytes() == original
     assert state_of(store) == before
+
+
+def test_values_that_were_swapped_on_disk_are_not_read(tmp_path):
+    made = {key: Valuation.from_probabilities([own, 0.5]) for key, own in (("a" * 32, 0.1), ("b" * 32, 0.9))}
+    with Store.writing(tmp_path, ABOUT) as store:
+        for key, own in made.items():
+            store.save_values(key, own, 0.0)
+    one, other = (tmp_path / "values" / f"{key}.parquet" for key in made)
+    with Store.reading(tmp_path) as store:
+        assert store.load_values("a" * 32)["y"].tolist() == made["a" * 32]["y"].tolist()
+        one.rename(tmp_path / "aside")
+        other.rename(one)
+        (tmp_path / "aside").rename(other)
+        with pytest.raises(ValueError, match=r"a\.parquet' is missing, damaged, or holds other values: run"):
+            store.load_values("a" * 32)
 
 
 def test_a_damaged_ledger_is_rebuilt_from_the_files(undisturbed, table, tmp_path):

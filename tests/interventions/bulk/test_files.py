@@ -92,7 +92,9 @@ def test_places_that_cannot_be_written_are_refused_before_a_row_is_read(folder, 
     refused("is not empty: name another `out`", folder, out=tmp_path / "full", **asked)
     refused("must be a directory, or end in .parquet", folder, out=tmp_path / "s.csv", **asked)
     refused("which is read as well", folder, out=folder, **asked)
-    refused("inside a directory that is read", folder, out=folder / "s", **asked)
+    refused("would read the next time", folder, out=folder / "s", **asked)
+    refused(r"\*' would read the next time", f"{folder}/*", out=folder / "s", **asked)
+    refused(r"\*' would read the next time", f"{folder}/*", out=folder / "s.parquet", **asked)
     refused("which is read as well", folder, out=values, values=values)
     refused("does not exist: create it first", folder, out=tmp_path / "no" / "s", **asked)
 

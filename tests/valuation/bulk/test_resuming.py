@@ -368,8 +368,10 @@ def test_an_input_is_not_replaced(data, tmp_path):
         fado.value_files(data / "0.parquet", out=data / "0.parquet", **SETTINGS)
     with pytest.raises(ValueError, match=sentence):
         fado.value_files(data / "0.parquet", out=data, **SETTINGS)
-    with pytest.raises(ValueError, match="inside a directory that is read: name a place beside it"):
-        fado.value_files(data, out=data / "values", **SETTINGS)
+    with pytest.raises(
+        ValueError, match=rf"values', which '{data}' would read the next time: name a place els"
+    ):
+        fado.value_files(str(data), out=data / "values", **SETTINGS)
     theirs = tmp_path / "part-00000.parquet"  # as others name their parts
     theirs.write_bytes((data / "0.parquet").read_bytes())
     with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is no part of values"):

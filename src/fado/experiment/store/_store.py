@@ -165,8 +165,19 @@ class Store:
         self.write([Record("values", key, DONE, checksum=checksum, seconds=seconds)])
 
     def load_values(self, key: str) -> Valuation:
-        """Read values that are done."""
-        return Valuation.load(self._file("values", key))
+        """Read values that are done, if their file is as it was written.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        path, record = self._file("values", key), self.get("values", key)
+        if record is None or _checksum_or_none(path) != record.checksum:
+            raise ValueError(
+                f"{str(path)!r} is missing, damaged, or holds other values: run the experiment again."
+            )
+        return Valuation.load(path)
 
     def save_fit(self, key: str, metrics: dict[str, float], seconds: float) -> Record:
         """Write a fit's file; the fit is done when the record that this returns is committed."""
