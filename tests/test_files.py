@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 import subprocess
@@ -5,7 +6,7 @@ import sys
 
 import pytest
 
-from fado._files import replacing
+from fado._files import WriteError, replacing, replacing_directory, writing
 
 
 def test_the_file_appears_whole(tmp_path):
@@ -87,3 +88,57 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_is_not(tmp_pa
         assert living.wait() == 0
     assert path.read_text() == "half"
     assert sorted(tmp_path.iterdir()) == [other, path]
+
+
+def fail(code, *named):
+    raise OSError(code, os.strerror(code), *named)
+
+
+def test_what_cannot_be_written_is_told_with_its_place_and_the_reason(tmp_path):
+    path = tmp_path / "out.txt"
+
+    def write(code, *named):
+        with replacing(path, "The report"):
+            fail(code, *named)
+
+    with pytest.raises(
+        WriteError, match=r"^The report cannot be .* \(No space left on device, .+ are free\): make"
+    ):
+        write(errno.ENOSPC)
+    with pytest.raises(WriteError) as caught:
+        write(errno.EIO)
+    put_right = "put that right and run again."
+    assert str(caught.value) == f"The report cannot be written to '{path}' (Input/output error): {put_right}"
+    with pytest.raises(WriteError, match=r"\('other\.csv': Input/output error\)"):  # that is read meanwhile
+        write(errno.EIO, "other.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_nobody_may_write_to_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(type(tmp_path), "mkdir", lambda path, *_: fail(errno.EACCES, str(path)))
+    with (
+        pytest.raises(
+            WriteError, match=r"^The text cannot be written to '.*out\.txt' \(Permission denied\): put"
+        ),
+        replacing(tmp_path / "out.txt", "The text"),
+    ):
+        pass
+
+
+def test_files_of_a_directory_are_told_by_the_place_that_they_will_have(tmp_path):
+    path = tmp_path / "model" / "card.md"
+    with (
+        pytest.raises(
+            WriteError, match=rf"^The card cannot be written to '{path}' \(No space .*; all is kept\.$"
+        ),
+        writing(tmp_path, "The store", "; all is kept"),
+        replacing_directory(tmp_path / "model", "The model") as folder,
+        replacing(folder / "card.md", "The card", tidy=False),
+    ):
+        fail(errno.ENOSPC)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sentences_of_our_own_stay_as_they_are(tmp_path):
+    with pytest.raises(FileExistsError, match=r"^name another\.$"), writing(tmp_path, "The text"):
+        raise FileExistsError("name another.")

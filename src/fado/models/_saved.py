@@ -42,7 +42,7 @@ def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
         if model.sample_weight_ is not None:
             files[WEIGHTS] = _weights_as_file(model.sample_weight_)
         for name, own in files.items():
-            write_file(temporary / name, own)
+            write_file(temporary / name, own, "The model")
         model.card_page(temporary / PAGE)
         files[PAGE] = (temporary / PAGE).read_bytes()
         told = {

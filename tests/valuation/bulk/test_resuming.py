@@ -207,7 +207,7 @@ def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole
 
 
 # What a run into a file removes in the end: four parts, then what tells of them.
-REMOVED = 4 + 5
+REMOVED = 4 + 4
 
 
 @pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])

@@ -139,15 +139,23 @@ def compare(directory: Path, before: Mapping[str, Any], now: Mapping[str, Any]) 
 def held(directory: Path) -> Iterator[None]:
     """Make a run's directory if there is none, keep a second run out of it, and tidy it up.
 
-    What cannot be written is told in a sentence. A directory that is empty in the end is removed.
+    What cannot be written is told in a sentence. A directory with nothing in it in the end is removed.
     """
+    lock = directory / _LOCK
     with writing(directory, "Values", "; what is done stays"):
         directory.mkdir(exist_ok=True)
-        with Lock(directory / _LOCK, f"The directory {str(directory)!r}"):
-            remove_unfinished(directory)
-            yield
-        with suppress(OSError):
-            directory.rmdir()
+        try:
+            with Lock(lock, f"The directory {str(directory)!r}"):
+                try:
+                    remove_unfinished(directory)
+                    yield
+                finally:
+                    if set(directory.iterdir()) <= {lock, *claims_of(lock)}:
+                        with suppress(PermissionError):  # Windows removes it when it is given back
+                            lock.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):
+                directory.rmdir()
 
 
 def is_done(directory: Path) -> bool:
@@ -164,9 +172,9 @@ def is_done(directory: Path) -> bool:
 
 def remove_run(directory: Path) -> None:
     """Remove all that a run has kept; whenever this is ended, what is left can be gone on with."""
-    last = [DONE.name, LEARNT.name, MODELS, PLAN.name, _LOCK]
-    claims = claims_of(directory / _LOCK)  # which go with the lock
-    first = [path for path in directory.iterdir() if path.name not in last and path not in claims]
+    last = [DONE.name, LEARNT.name, MODELS, PLAN.name]
+    locks = [directory / _LOCK, *claims_of(directory / _LOCK)]
+    first = [path for path in directory.iterdir() if path.name not in last and path not in locks]
     for path in [*sorted(first), *(directory / name for name in last)]:
         _remove(path)
 
@@ -174,9 +182,6 @@ def remove_run(directory: Path) -> None:
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
-    elif path.name == _LOCK:
-        with suppress(PermissionError):  # Windows removes no open file; its lock goes when it is given back
-            path.unlink()
     else:
         path.unlink(missing_ok=True)
 

@@ -41,7 +41,7 @@ def write(models: ValuationModels, directory: str | os.PathLike[str]) -> None:
         variables.append({**_tell_variable(own), "models": told})
     with replacing_directory(final, "The models") as temporary:
         for name, content in files.items():
-            write_file(temporary / name, content)
+            write_file(temporary / name, content, "A model")
         SAVED.write(
             temporary,
             {

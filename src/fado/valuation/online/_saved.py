@@ -39,7 +39,7 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
     files = {} if state.window is None else {ROWS: _rows_as_file(state.window)}
     with replacing_directory(final, "The online valuator") as temporary:
         for name, content in files.items():
-            write_file(temporary / name, content)
+            write_file(temporary / name, content, "The online valuator")
         if state.models is not None:
             state.models.save(temporary / MODELS)
             files[MODELS] = (temporary / MODELS / _MODELS_MANIFEST).read_bytes()
