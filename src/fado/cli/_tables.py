@@ -57,10 +57,11 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 def _decoded(table: pa.Table) -> pa.Table:
     """Turn categories into what they stand for, as CSV has no other form for them."""
-    for j, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(j, field.name, table.column(j).cast(field.type.value_type))
-    return table
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
 
 
 def _refuse_formulas(table: pa.Table) -> None:

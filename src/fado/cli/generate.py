@@ -187,12 +187,13 @@ def _whole_table(
     """
     n_made = len(sampler.parents_)
     rows = pa.array(np.r_[np.arange(inputs.n_rows), sampler.parents_])
+    made = set(features.column_names)
     deciding = {source for sources in inputs.sources.values() for source in sources}
     columns = {}
     for name, column in zip(inputs.table.column_names, inputs.table.columns, strict=True):
         if name == inputs.name:
             columns[name] = labels
-        elif name in features.column_names:
+        elif name in made:
             columns[name] = features.column(name)
         elif name == weight:
             columns[name] = pa.chunked_array([pa.array(sampler.sample_weight_)])
