@@ -135,7 +135,7 @@ def told(bench, candidate, on_validation, ratio, fits):
 
 def keep(path, found):
     if path is not None:
-        with replacing(path) as temporary:
+        with replacing(path, "The figures") as temporary:
             temporary.write_text(json.dumps(found, indent=1))
 
 

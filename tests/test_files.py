@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 import subprocess
@@ -5,12 +6,12 @@ import sys
 
 import pytest
 
-from fado._files import replacing
+from fado._files import WriteError, replacing, replacing_directory, writing
 
 
 def test_the_file_appears_whole(tmp_path):
     path = tmp_path / "out.txt"
-    with replacing(path) as temporary:
+    with replacing(path, "The text") as temporary:
         temporary.write_text("done")
         assert not path.exists()
     assert path.read_text() == "done"
@@ -22,7 +23,7 @@ def test_an_error_leaves_what_was_there(tmp_path):
     path.write_text("before")
 
     def fail_half_way():
-        with replacing(path) as temporary:
+        with replacing(path, "The text") as temporary:
             temporary.write_text("half")
             raise RuntimeError("half way")
 
@@ -35,7 +36,7 @@ def test_an_error_leaves_what_was_there(tmp_path):
 def test_the_file_can_be_read_as_any_other_new_file(tmp_path):
     before = os.umask(0o022)
     try:
-        with replacing(tmp_path / "out.txt") as temporary:
+        with replacing(tmp_path / "out.txt", "The text") as temporary:
             temporary.write_text("x")
     finally:
         os.umask(before)
@@ -45,17 +46,20 @@ def test_the_file_can_be_read_as_any_other_new_file(tmp_path):
 def test_impossible_places_are_refused(tmp_path):
     with (
         pytest.raises(FileNotFoundError, match="does not exist: create it first"),
-        replacing(tmp_path / "a/b"),
+        replacing(tmp_path / "a/b", "The text"),
     ):
         pass
-    with pytest.raises(IsADirectoryError, match="is a directory: name a file"), replacing(tmp_path):
+    with (
+        pytest.raises(IsADirectoryError, match="is a directory: name a file"),
+        replacing(tmp_path, "The text"),
+    ):
         pass
 
 
 ABANDON = """
 import os, sys
 from fado._files import replacing
-with replacing(sys.argv[1]) as temporary:
+with replacing(sys.argv[1], "The text") as temporary:
     temporary.write_text("half")
     if sys.argv[2] == "killed":
         os.kill(os.getpid(), 9)
@@ -76,7 +80,7 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_is_not(tmp_pa
     ) as living:
         assert living.stdout.readline() == b"writing\n"
         assert not left.exists()  # the second writer has put away what the first left
-        with replacing(path) as temporary:
+        with replacing(path, "The text") as temporary:
             temporary.write_text("whole")
         assert path.read_text() == "whole"
         assert len(list(tmp_path.glob(".out*.part"))) == 2
@@ -84,3 +88,75 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_writers_is_not(tmp_pa
         assert living.wait() == 0
     assert path.read_text() == "half"
     assert sorted(tmp_path.iterdir()) == [other, path]
+
+
+def fail(code, *named):
+    raise OSError(code, os.strerror(code), *named)
+
+
+def test_what_cannot_be_written_is_told_with_its_place_and_the_reason(tmp_path):
+    path = tmp_path / "out.txt"
+
+    def write(code, *named):
+        with replacing(path, "The report"):
+            fail(code, *named)
+
+    with pytest.raises(
+        WriteError, match=r"^The report cannot be .* \(No space left on device, .+ are free\): make"
+    ):
+        write(errno.ENOSPC)
+    with pytest.raises(WriteError) as caught:
+        write(errno.EIO)
+    put_right = "put that right and run again."
+    assert str(caught.value) == f"The report cannot be written to '{path}' (Input/output error): {put_right}"
+    with pytest.raises(WriteError, match=r"\('other\.csv': Input/output error\)"):  # that is read meanwhile
+        write(errno.EIO, "other.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_nobody_may_write_to_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(type(tmp_path), "mkdir", lambda path, *_: fail(errno.EACCES, str(path)))
+    with (
+        pytest.raises(
+            WriteError, match=r"^The text cannot be written to '.*out\.txt' \(Permission denied\): put"
+        ),
+        replacing(tmp_path / "out.txt", "The text"),
+    ):
+        pass
+
+
+def test_files_of_a_directory_are_told_by_the_place_that_they_will_have(tmp_path):
+    path = tmp_path / "model" / "card.md"
+    with (
+        pytest.raises(
+            WriteError, match=rf"^The card cannot be written to '{path}' \(No space .*; all is kept\.$"
+        ),
+        writing(tmp_path, "The store", "; all is kept"),
+        replacing_directory(tmp_path / "model", "The model") as folder,
+        replacing(folder / "card.md", "The card", tidy=False),
+    ):
+        fail(errno.ENOSPC)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sentences_of_our_own_stay_as_they_are(tmp_path):
+    with pytest.raises(FileExistsError, match=r"^name another\.$"), writing(tmp_path, "The text"):
+        raise FileExistsError("name another.")
+
+
+def test_where_there_is_no_fcntl_a_living_writers_file_stays_too(tmp_path):
+    """Neither the system's locks nor this process's: what others left is told by their claims."""
+    path = tmp_path / "out.txt"
+    words = [sys.executable, "-W", "error", "-c", "import sys\nsys.modules['fcntl'] = None\n" + ABANDON, path]
+    subprocess.run([*words, "killed"], check=False)
+    (left,) = tmp_path.iterdir()
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([*words, "living"], **streams) as living:
+        assert living.stdout.readline() == b"writing\n"
+        assert not left.exists()
+        (theirs,) = tmp_path.iterdir()
+        subprocess.run([*words, "done"], input=b"", check=True, capture_output=True)
+        assert set(tmp_path.iterdir()) == {theirs, path}
+        living.stdin.close()
+        assert living.wait() == 0
+    assert list(tmp_path.iterdir()) == [path]

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fado._directories import moved_aside
-from fado._files import replacing
+from fado._files import moved_aside, replacing
 
 __all__ = ["DamagedError", "Manifest", "digest_of", "write_file"]
 
@@ -52,7 +51,8 @@ class Manifest:
 
     def write(self, folder: Path, told: Mapping[str, Any]) -> None:
         """Write the manifest of what stands in a directory."""
-        write_file(folder / self.name, self.dump({"kind": self.kind, "format": self.layout, **told}))
+        content = self.dump({"kind": self.kind, "format": self.layout, **told})
+        write_file(folder / self.name, content, f"The {self.what}")
 
     def open(self, directory: str | os.PathLike[str]) -> dict[str, Any]:
         """Read the manifest of a directory, if it is in every byte what was written."""
@@ -134,9 +134,9 @@ class Manifest:
         return final
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file of a directory that is not in its place yet."""
-    with replacing(path, tidy=False) as temporary:
+def write_file(path: Path, content: bytes, what: str) -> None:
+    """Write a file of a directory that nobody else writes to; `what` it is begins a sentence, if it fails."""
+    with replacing(path, what, tidy=False) as temporary:
         temporary.write_bytes(content)
 
 

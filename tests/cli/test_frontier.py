@@ -86,6 +86,33 @@ def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
     assert (folder / "model" / "mine.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("out", "store", "how"),
+    [
+        ("m", "m", "the same place"),
+        ("m/o", "m", "one inside the other"),
+        ("m", "m/s", "one inside the other"),
+    ],
+)
+def test_a_model_and_a_store_in_one_place_are_refused_before_the_search(folder, out, store, how):
+    told = refusal(frontier(folder, "--store", folder / store, out=out))
+    named = (
+        f"`--out` '{folder / out}' and `--store` '{folder / store}' are {how}: name another place for one."
+    )
+    assert told == f"error: {named}"
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
+
+
+def test_scores_are_not_written_into_the_model(folder):
+    assert frontier(folder, "--at-least", "0.05", "--drop", "weight").exit_code == 0
+    before = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
+    told = refusal(
+        run("predict", folder / "model", folder / "data.csv", "--out", folder / "model" / "weights.parquet")
+    )
+    assert "are one inside the other: name another place" in told
+    assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == before
+
+
 def test_a_store_resumes(folder):
     first = frontier(folder, "--store", folder / "store", "--budget", "2")
     assert first.exit_code == 0, first.output

@@ -141,7 +141,7 @@ def test_options_that_do_not_fit_are_refused(folder, more, message):
 def test_values_are_not_written_among_the_models(folder):
     result = value(folder, out="models/values.parquet")
     assert result.exit_code == 2
-    assert "where `--out` is written: name another directory" in result.stderr
+    assert "are one inside the other: name another place for one" in result.stderr
     assert not (folder / "models" / "values.parquet").exists()
 
 

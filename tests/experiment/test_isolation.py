@@ -14,6 +14,7 @@ from contextlib import redirect_stderr
 import pandas as pd
 import pytest
 
+from fado._locks import InUseError, Lock
 from fado.experiment import Experiment
 from fado.experiment.run import Bench, read_data, run_experiment
 from fado.experiment.run import _supervisor as supervisor_module
@@ -22,7 +23,6 @@ from fado.experiment.run._crashes import culprits
 from fado.experiment.run._watch import Watch, beating, tell_phase
 from fado.experiment.search import GridProposer
 from fado.experiment.store import RUNNING
-from fado.experiment.store._lock import RunLock, StoreInUseError
 
 KEY, OTHER = "0" * 31 + "1", "0" * 31 + "2"
 
@@ -191,8 +191,8 @@ def test_errors_of_the_child_are_raised_here(undisturbed, table, odd, tmp_path, 
     assert "in run_here" in str(caught.value.__cause__)  # where in the child
     (tmp_path / "held").mkdir()
     with (
-        RunLock(tmp_path / "held" / "lock"),
-        pytest.raises(StoreInUseError, match=f"in use by process {os.getpid()}"),
+        Lock(tmp_path / "held" / "lock"),
+        pytest.raises(InUseError, match=f"in use by process {os.getpid()}"),
     ):
         Experiment(table).run(tmp_path / "held", isolated=True)
     with pytest.raises(KeyboardInterrupt):
@@ -236,6 +236,7 @@ def test_what_cannot_travel_is_run_here_with_a_warning(table, tmp_path):
 SCRIPT = """
 import sys
 import numpy as np
+from fado._locks import InUseError, Lock
 from fado.experiment import Experiment
 from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 print("main runs")

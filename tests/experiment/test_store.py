@@ -1,21 +1,15 @@
-"""The store: locks, seals, links, and the ledger that is rebuilt."""
-
-import fcntl
-import json
-import os
-import socket
+"""The store: seals, links, and the ledger that is rebuilt."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from fado import Valuation
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
 from fado.experiment.search import Trial
 from fado.experiment.store import DONE, Record, Store, StoredTrial, differences, read_trials, write_trials
-from fado.experiment.store import _lock as lock_module
 from fado.experiment.store._ledger import DamagedLedgerError, Ledger
-from fado.experiment.store._lock import RunLock, StoreInUseError, holder_of
 
 ABOUT = {
     "format": 1,
@@ -30,47 +24,6 @@ ABOUT = {
         "models": {"space": {"n_estimators": 5}},
     },
 }
-
-
-def test_the_lock_names_its_holder_and_refuses_a_second(tmp_path):
-    with RunLock(tmp_path / "lock"):
-        assert holder_of(tmp_path / "lock")["pid"] == os.getpid()
-        message = f"in use by process {os.getpid()} on host {socket.gethostname()}"
-        with pytest.raises(StoreInUseError, match=message), RunLock(tmp_path / "lock"):
-            pass
-    assert holder_of(tmp_path / "lock") == {}
-    with RunLock(tmp_path / "lock"):
-        pass
-
-
-def test_a_dead_holders_lock_is_taken_over(tmp_path):
-    (tmp_path / "lock").write_text(json.dumps({"pid": 2**22 + 1, "host": socket.gethostname()}))
-    with RunLock(tmp_path / "lock"):
-        assert holder_of(tmp_path / "lock")["pid"] == os.getpid()
-
-
-def test_without_the_systems_locks_process_and_start_time_decide(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    path = tmp_path / "lock"
-    me = lock_module._identity(os.getpid())
-    path.write_text(json.dumps(me))
-    with pytest.raises(StoreInUseError, match=f"process {os.getpid()}"), RunLock(path):
-        pass
-    path.write_text(json.dumps(me | {"started": me["started"] - 1}))  # our number was a dead process's before
-    with RunLock(path):
-        pass
-    path.write_text(json.dumps(me | {"host": "elsewhere"}))
-    with pytest.raises(StoreInUseError, match=r"host elsewhere.*if it is gone, delete"), RunLock(path):
-        pass
-
-
-def test_a_network_file_system_is_warned_of(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock_module, "on_network", lambda path: True)
-    with pytest.warns(UserWarning, match="on a network file system"), RunLock(tmp_path / "lock"):
-        pass
 
 
 def test_the_ledger_gives_back_what_was_committed(tmp_path):
@@ -241,6 +194,21 @@ def test_damaged_values_are_made_again_and_no_fit_is(undisturbed, table, tmp_pat
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
     assert values.read_bytes() == original
     assert state_of(store) == before
+
+
+def test_values_that_were_swapped_on_disk_are_not_read(tmp_path):
+    made = {key: Valuation.from_probabilities([own, 0.5]) for key, own in (("a" * 32, 0.1), ("b" * 32, 0.9))}
+    with Store.writing(tmp_path, ABOUT) as store:
+        for key, own in made.items():
+            store.save_values(key, own, 0.0)
+    one, other = (tmp_path / "values" / f"{key}.parquet" for key in made)
+    with Store.reading(tmp_path) as store:
+        assert store.load_values("a" * 32)["y"].tolist() == made["a" * 32]["y"].tolist()
+        one.rename(tmp_path / "aside")
+        other.rename(one)
+        (tmp_path / "aside").rename(other)
+        with pytest.raises(ValueError, match=r"a\.parquet' is missing, damaged, or holds other values: run"):
+            store.load_values("a" * 32)
 
 
 def test_a_damaged_ledger_is_rebuilt_from_the_files(undisturbed, table, tmp_path):

@@ -1,8 +1,10 @@
 """Which files a path, a list, a directory or a pattern stands for."""
 
+from pathlib import Path
+
 import pytest
 
-from fado.tabular import open_source
+from fado.tabular import open_source, reader_of
 
 
 @pytest.fixture
@@ -87,3 +89,41 @@ def test_lists_that_cannot_be_meant(folder):
 def test_a_path_that_the_system_refuses():
     with pytest.raises(ValueError, match=r"^'x+\.csv' cannot be read: File name too long\.$"):
         open_source("x" * 300 + ".csv")
+
+
+@pytest.mark.parametrize(
+    ("given", "out", "expected"),
+    [
+        ("d", "d/v", True),
+        ("d", "v", False),
+        ("d", "d/_v", False),
+        ("d", "d/inner/v", False),  # which a directory does not stand for
+        ("d/a.csv", "d/v", False),
+        ("d/*", "d/v", True),
+        ("d/*", "d/v.parquet", True),
+        ("d/*", "d/_v", False),
+        ("d/*", "d/.v", False),
+        ("d/*", "d", True),  # its parts would be
+        ("d/*", "v", False),
+        ("d/*.parquet", "d/v.parquet", True),
+        ("d/*.parquet", "d/v", False),
+        ("d/?.parquet", "d/v.parquet", True),
+        ("d/?.parquet", "d/values.parquet", False),
+        ("d/*/*.parquet", "d/v", True),
+        ("d/*/*.parquet", "d/inner/v", False),
+        ("d/*/*.parquet", "d/inner/v.parquet", True),
+        ("d/*", "d/inner/v.parquet", True),  # a directory that it stands for
+        ("d/**/*.parquet", "d/inner/v", True),
+        ("d/**/*.parquet", "d/_inner/v", False),
+        ("*/*.parquet", "d/v.parquet", True),
+        ("./d/../d/*", "d/v", True),
+        (["x.csv", "d/*"], "d/v", True),
+    ],
+)
+def test_what_would_be_read_once_it_is_there(tmp_path, monkeypatch, given, out, expected):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d" / "inner").mkdir(parents=True)
+    (tmp_path / "d" / "a.csv").write_text("a\n1\n")
+    name = given if isinstance(given, str) else given[1]
+    assert reader_of(given, Path(out)) == (name if expected else None)
+    assert reader_of(given, tmp_path / out) == (name if expected else None)

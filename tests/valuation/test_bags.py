@@ -120,10 +120,18 @@ def test_what_is_no_fraction_is_refused(fraction):
 def test_more_bags_than_memory_holds_are_refused(monkeypatch):
     monkeypatch.setattr("fado.valuation._bags._memory", lambda: 8_000_000_000)
     check_memory(1_000_000, 2_000)
-    with pytest.raises(ValueError, match=r"need 8 GB .* there are 8: use at most 2,000 bags"):
+    with pytest.raises(ValueError, match=r"need 8\.0 GB .* there are 8\.0: use at most 2,000 bags"):
         check_memory(1_000_000, 2_001)
     monkeypatch.setattr("fado.valuation._bags._memory", lambda: None)
     check_memory(1_000_000, 100_000)
+
+
+def test_memory_is_what_is_free_to_the_control_group(monkeypatch):
+    """And not what the machine has: in a container of 100 MB, 100 bags of a million rows are too many."""
+    monkeypatch.setattr("fado.valuation._bags.free_memory", lambda: 100_000_000)
+    with pytest.raises(ValueError, match=r"need 0\.4 GB of memory and there are 0\.1: use at most 25 bags"):
+        check_memory(1_000_000, 100)
+    check_memory(1_000_000, 25)
 
 
 def test_an_empty_side_is_refused():

@@ -81,8 +81,9 @@ def _check_positions(path: Path, values: pa.Table, table: pa.Table, used: Sequen
             f"{str(path)!r} has {values.num_rows:,} rows and the table has {table.num_rows:,}: give every "
             "row a line, or name a row id that both files have by `--from-id`."
         )
+    shared = set(table.column_names).difference(used)
     for name in values.column_names:
-        if name in used or name not in table.column_names:
+        if name not in shared:
             continue
         theirs, own = _comparable(values.column(name), table.column(name))
         if not theirs.equals(own):

@@ -100,6 +100,9 @@ def _sentence_of(error: Exception) -> str | None:
         return f"{error.name} is not installed: install it with `pip install 'fado-ml[all]'`."
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])
+    if isinstance(error, OSError) and error.errno is not None:
+        named = "A file" if error.filename is None else repr(str(error.filename))
+        return f"{named} cannot be read or written: {error.strerror or error}."
     mendable = (ValueError, TypeError, KeyError, OSError, RuntimeError, ImportError)
     return str(error) if isinstance(error, mendable) else None
 

@@ -111,9 +111,9 @@ class Inputs:
         there = self.features.column_names
         _check_not_target("--exclude", exclude, self.name)
         by_hand = columns_named(there, exclude, "--exclude")
-        seen = there if seen is None else seen
+        known = set(there if seen is None else seen)
         return {
-            name: [column for column in dict.fromkeys([*by_hand, *sources]) if column in seen]
+            name: [column for column in dict.fromkeys([*by_hand, *sources]) if column in known]
             for name, sources in self.sources.items()
         }
 
@@ -154,7 +154,7 @@ def read_inputs(
         sources[name] = source_columns(others, expression)
     return Inputs(
         table=table,
-        features=others.drop_columns([name for name in others.column_names if name in unseen]),
+        features=others.select([name for name in others.column_names if name not in unseen]),
         name=target,
         target=table.column(target),
         labels=_read_labels(table.column(target), positive),

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fado._messages import closest_names, list_names
 from fado.cli._summary import print_settings, print_table
-from fado.cli._tables import check_output
+from fado.cli._tables import check_apart, check_output
 from fado.cli._values import save_values
 from fado.tabular import column_from, protected_from, read_table, short_name, variable_from
 from fado.valuation import Valuation, ValuationModels, digest_of_target, load_models
@@ -35,8 +35,7 @@ def check_room_for_models(directory: Path, out: Path) -> None:
         raise ValueError(f"The directory {str(parent)!r} does not exist: create it first.")
     if not os.access(parent, os.W_OK):
         raise ValueError(f"The directory {str(parent)!r} is not writable.")
-    if directory.resolve() in (out.resolve(), out.resolve().parent):
-        raise ValueError(_out_among_models(directory))
+    check_apart(out, directory, "`--models`")
 
 
 def print_kept_models(models: ValuationModels, directory: Path) -> None:
@@ -80,8 +79,7 @@ def value_new_rows(
             "name another directory with `--models` to keep new models in."
         )
     check_output(out, [data])
-    if out.resolve().parent == directory.resolve():
-        raise ValueError(_out_among_models(directory))
+    check_apart(out, directory, "`--models`")
     models = load_models(directory)
     table = read_table(data)
     labels = None if target is None else _column(table, target)
@@ -99,10 +97,6 @@ def value_new_rows(
     print(told)
     print_settings({"models": directory, "algorithm": valuation.provenance.algorithm, "target": target})
     print(f"Values of {table.num_rows:,} rows written to {out}")
-
-
-def _out_among_models(directory: Path) -> str:
-    return f"`--models` is {str(directory)!r}, where `--out` is written: name another directory."
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -12,7 +12,7 @@ import pyarrow.parquet
 from fado._files import check_replaceable, replacing
 from fado.tabular import ENDINGS, ending_of, write_csv
 
-__all__ = ["check_output", "write_table"]
+__all__ = ["check_apart", "check_output", "write_table"]
 
 
 def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
@@ -29,9 +29,19 @@ def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = EN
         raise ValueError(f"`--out` is {str(path)!r}, which is read as well: name another file.")
 
 
+def check_apart(out: Path, folder: Path, named: str) -> None:
+    """Refuse, before any work is done, an output and a directory that is kept if one lies in the other."""
+    first, second = out.resolve(), folder.resolve()
+    if first.is_relative_to(second) or second.is_relative_to(first):
+        same = "the same place" if first == second else "one inside the other"
+        raise ValueError(
+            f"`--out` {str(out)!r} and {named} {str(folder)!r} are {same}: name another place for one."
+        )
+
+
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a CSV or Parquet file, whole or not at all."""
-    with replacing(path) as temporary:
+    with replacing(path, "The table") as temporary:
         if ending_of(path) == ".csv":
             write_csv(table, temporary)
         else:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fado._files import replacing, writing
 from fado.cli._errors import in_sentences
 
 __all__ = ["demo"]
@@ -31,9 +32,11 @@ def demo(
     from fado.datasets import make_account_fraud
 
     start = time.monotonic()
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out, "The demo's files"):
+        out.mkdir(parents=True, exist_ok=True)
     data, values, report = out / "account_fraud.parquet", out / "values.parquet", out / "report.html"
-    make_account_fraud(ROWS, random_state=0).to_parquet(data)
+    with replacing(data, "The demo's data") as temporary:
+        make_account_fraud(ROWS, random_state=0).to_parquet(temporary)
     print(f"Generated {ROWS:,} applications for a bank account: {data}")
     named: dict[str, Any] = {
         "target": "fraud_bool",
@@ -60,5 +63,6 @@ def _experiment(config: Path, data: Path) -> Any:
     Experiment.write_example(config)
     text = config.read_text(encoding="utf-8")
     text = re.sub(r"(?m)^generator = .*\nrows = .*$", f'path = "{data.name}"', text)
-    config.write_text(text, encoding="utf-8")
+    with replacing(config, "The demo's configuration") as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return Experiment.from_toml(config)

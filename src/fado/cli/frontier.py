@@ -25,6 +25,7 @@ from fado.cli._options import (
 )
 from fado.cli._runs import dask_client, stopping
 from fado.cli._summary import print_table
+from fado.cli._tables import check_apart
 from fado.metrics import Budget
 from fado.models import LANDSCAPE, ChosenModel, check_directory
 from fado.tabular import MIN_GROUP_SIZE
@@ -101,6 +102,8 @@ def frontier(
     check_line(at_least, "--at-least")
     check_confidence(confidence)
     decide = _budget(max_fpr, max_selection_rate, top_k, threshold)
+    if store is not None:
+        check_apart(out, store, "`--store`")
     check_directory(out)
     inputs = read_inputs(data, target, protected, positive=positive, drop=drop or (), weight=weight)
     with ExitStack() as opened:

@@ -142,7 +142,7 @@ def generate(
     _print_rates(inputs, sampler)
     if report is not None:
         figures = _report(inputs, utility, valuator, strength, least, seed, jobs)
-        with replacing(report) as temporary:
+        with replacing(report, "The report") as temporary:
             temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
         {
@@ -187,12 +187,13 @@ def _whole_table(
     """
     n_made = len(sampler.parents_)
     rows = pa.array(np.r_[np.arange(inputs.n_rows), sampler.parents_])
+    made = set(features.column_names)
     deciding = {source for sources in inputs.sources.values() for source in sources}
     columns = {}
     for name, column in zip(inputs.table.column_names, inputs.table.columns, strict=True):
         if name == inputs.name:
             columns[name] = labels
-        elif name in features.column_names:
+        elif name in made:
             columns[name] = features.column(name)
         elif name == weight:
             columns[name] = pa.chunked_array([pa.array(sampler.sample_weight_)])

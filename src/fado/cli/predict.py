@@ -14,7 +14,7 @@ from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
 from fado.cli._options import Data, Out
 from fado.cli._summary import print_table
-from fado.cli._tables import check_output, write_table
+from fado.cli._tables import check_apart, check_output, write_table
 from fado.models import Check, ChosenModel, load_model
 from fado.tabular import read_table
 
@@ -50,6 +50,7 @@ def predict(
     if positive is not None and target is None:
         raise ValueError("`--positive` names a label of `--target`: give both.")
     check_output(out, [data])
+    check_apart(out, model, "the model")
     chosen = load_model(model)
     inputs, check = None, None
     if target is not None and protected:

@@ -103,7 +103,8 @@ def query(
     inputs = read_inputs(labelled, target, protected, drop=drop or [])
     rows = read_table(pool)
     _check_columns(rows.column_names, inputs, cost)
-    seen = [name for name in inputs.features.column_names if name in rows.column_names and name != cost]
+    there = set(rows.column_names) - {cost}
+    seen = [name for name in inputs.features.column_names if name in there]
     if not seen:
         raise ValueError("The pool has none of the columns that models could learn from: check its names.")
     settings: dict[str, Any] = {} if bags is None else {"n_bags": bags}
@@ -127,7 +128,7 @@ def query(
     )
     write_table(_with_values(rows, chosen, strategy), out)
     _print_summary(strategy, chosen)
-    lacking = [name for name in inputs.features.column_names if name not in seen and name != cost]
+    lacking = [name for name in inputs.features.column_names if name not in there and name != cost]
     if lacking:
         print(f"Columns that the pool lacks, and that no model saw: {', '.join(lacking)}")
     print_settings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,7 @@ class Schema:
     def of(cls, table: Table, read: Collection[int] | None = None) -> Schema:
         """Note a table's columns, and the levels of those to read: all of them, unless said otherwise."""
         every = range(table.n_columns)
-        read = () if table.is_sparse else every if read is None else read
+        read = set() if table.is_sparse else every if read is None else set(read)
         levels = [table.column(j).levels if j in read else None for j in every]
         return cls(tuple(table.names), tuple(levels), table.is_named)
 
@@ -91,14 +92,15 @@ class Schema:
         if tuple(table.names) == self.names:  # also where names repeat
             return list(range(len(self.names)))
         places: list[int | None] = []
+        must, counts = set(needed), Counter(self.names)
         for j, name in enumerate(self.names):
             found = table.positions(name)
-            if j in needed and not found:
+            if j in must and not found:
                 raise ValueError(
                     f"The table has no column {name!r}, which the model learnt from"
                     f"{closest_names(name, table.names)}"
                 )
-            if j in needed and (len(found) > 1 or self.names.count(name) > 1):
+            if j in must and (len(found) > 1 or counts[name] > 1):
                 raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
             places.append(found[0] if found else None)
         return places

@@ -53,7 +53,7 @@ class Exploration:
             Where to write.
         """
         text = self.html()
-        with replacing(path) as temporary:
+        with replacing(path, "The page") as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def effects(self, attribute: str | None = None) -> dict[str, pd.DataFrame]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +106,8 @@ class SliceSearch:
         if len(target) < 2 * FEWEST_MEMBERS or target.min() == target.max():
             return []
         centred = (target - target.mean()) * (1.0 if highest else -1.0)
-        columns = [column for number, column in enumerate(self._columns) if number not in set(without)]
+        unasked = set(without)
+        columns = [column for number, column in enumerate(self._columns) if number not in unasked]
         codes = {column.number: self._codes[column.number][rows] for column in columns}
         return _Search(columns, codes, centred).clearest(most)
 
@@ -129,6 +131,11 @@ class ConditionTable:
         self._columns, self._codes, self._amounts = columns, codes, amounts
         self._conditions = [condition for column in columns for condition in column.conditions]
         self._ends = np.array([(one.column, one.low, one.high) for one in self._conditions]).reshape(-1, 3)
+        last = list(accumulate(len(column.conditions) for column in columns))
+        self._own_ends = [
+            self._ends[stop - len(column.conditions) : stop, 1:].T
+            for column, stop in zip(columns, last, strict=True)
+        ]
 
     def _nested(self, key: Sequence[int]) -> Bools:
         """Mark the conditions that hold wherever one of the slice's own does, or the other way round."""
@@ -145,9 +152,8 @@ class ConditionTable:
         amounts = self._amounts if rows is None else self._amounts[rows]
         counts: list[FloatArray] = []
         sums: list[FloatArray] = []
-        for column in self._columns:
+        for column, (low, high) in zip(self._columns, self._own_ends, strict=True):
             codes = self._codes[column.number] if rows is None else self._codes[column.number][rows]
-            low, high = self._ends[self._ends[:, 0] == column.number, 1:].T
             for totals, weights in ((counts, None), (sums, amounts)):
                 upto = np.concatenate([[0.0], np.cumsum(np.bincount(codes, weights, minlength=256))])
                 totals.append(upto[high + 1] - upto[low])

@@ -276,7 +276,7 @@ class ChosenModel:
         """
         if Path(path).suffix.lower() != ".html":
             raise ValueError(f"A card's page must end in .html, got {str(path)!r}.")
-        with replacing(path) as temporary:
+        with replacing(path, "The model's card") as temporary:
             temporary.write_text(card_page(self._content()), encoding="utf-8")
 
     def save(self, directory: str | os.PathLike[str]) -> None:

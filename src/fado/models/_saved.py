@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._directories import replacing_directory
+from fado._files import replacing_directory
 from fado._manifests import DamagedError, Manifest, digest_of, write_file
 from fado._plain import decode, encode, label_from, label_to
 from fado._version import __version__
@@ -35,14 +35,14 @@ def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
     """Write a model into a directory, whole or not at all."""
     final = check_directory(Path(directory))
     plain, content = model.scorer.parts()
-    with replacing_directory(final) as temporary:
+    with replacing_directory(final, "The model") as temporary:
         files = {CARD: model.card().encode()}
         if model.scorer.kind in CONTENT:
             files[CONTENT[model.scorer.kind]] = content
         if model.sample_weight_ is not None:
             files[WEIGHTS] = _weights_as_file(model.sample_weight_)
         for name, own in files.items():
-            write_file(temporary / name, own)
+            write_file(temporary / name, own, "The model")
         model.card_page(temporary / PAGE)
         files[PAGE] = (temporary / PAGE).read_bytes()
         told = {

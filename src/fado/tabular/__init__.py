@@ -35,6 +35,7 @@ from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_siz
 from fado.tabular._smallest import SmallestRows
 from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, in_blocks, open_source
 from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector
+from fado.tabular._source_paths import reader_of
 from fado.tabular._strata import SMALL_STRATUM, StrataCounter
 from fado.tabular._table import Table, one_hot
 from fado.tabular._variables import MISSING, TARGET, Kind, Variable, check_learnable, variable_from
@@ -95,6 +96,7 @@ __all__ = [
     "protected_from",
     "read_problem",
     "read_table",
+    "reader_of",
     "row_hash",
     "short_name",
     "small_groups",

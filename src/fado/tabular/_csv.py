@@ -156,16 +156,15 @@ def parsing(path: Path) -> Iterator[None]:
 
 def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
     """Give a table whose empty cells are missing in columns of text, too."""
-    for j, name in enumerate(table.column_names):
-        column = table.column(j)
+    columns = table.columns
+    for j, column in enumerate(columns):
         if pa.types.is_binary(column.type):
             raise ValueError(_encoding(path))
         if pa.types.is_string(column.type):
             empty = pc.equal(column, "")
             if pc.any(empty).as_py():
-                missing = pa.scalar(None, column.type)
-                table = table.set_column(j, name, pc.if_else(empty, missing, column))
-    return table
+                columns[j] = pc.if_else(empty, pa.scalar(None, column.type), column)
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def _encoding(path: Path) -> str:
@@ -207,10 +206,11 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 def _decoded(table: pa.Table) -> pa.Table:
     """Turn categories into what they stand for, as CSV has no other form for them."""
-    for j, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(j, field.name, table.column(j).cast(field.type.value_type))
-    return table
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
 
 
 def _refuse_formulas(table: pa.Table) -> None:

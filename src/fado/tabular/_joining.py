@@ -73,7 +73,7 @@ def _places(first: Table, second: Table, called: str) -> list[int]:
         found = second.positions(name)
         if not found:
             raise ValueError(f"{called} has no column {name!r}{closest_names(name, second.names)}")
-        if len(found) > 1 or first.names.count(name) > 1:
+        if len(found) > 1 or len(first.positions(name)) > 1:
             raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
         places += found
     return places

@@ -45,9 +45,10 @@ def columns_named(names: Sequence[str], wanted: Sequence[str], called: str) -> l
     >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
     ['age_1', 'age_2', 'sex']
     """
+    known = set(names)
     found: dict[str, None] = {}
     for name in wanted:
-        here = names_like(name, names)
+        here = [name] if name in known else names_like(name, names)
         if not here:
             what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
             raise ValueError(f"`{called}` names {name!r}: {what}{closest_names(name, names)}")

@@ -81,7 +81,10 @@ def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
     ]
     schema = pa.schema(fields)
     arrays = [_one_chunk(column.data) for column in table.columns]
-    with replacing(path) as temporary, pa.ipc.new_file(str(temporary), schema) as writer:
+    with (
+        replacing(path, "The table for the cluster's workers", tidy=False) as temporary,
+        pa.ipc.new_file(str(temporary), schema) as writer,
+    ):
         writer.write_batch(pa.record_batch(arrays, schema=schema))
     try:
         yield ShelvedTable(path, table.columns)

@@ -208,10 +208,11 @@ class Source:
     def _selected(self, columns: Sequence[str] | None) -> pa.Schema:
         if columns is None:
             return self.schema
+        wanted, names = set(columns), set(self.schema.names)
         for name in columns:
-            if name not in self.schema.names:
+            if name not in names:
                 raise ValueError(f"There is no column {name!r}" + closest_names(name, self.schema.names))
-        return pa.schema([field for field in self.schema if field.name in set(columns)])
+        return pa.schema([field for field in self.schema if field.name in wanted])
 
 
 def open_source(paths: Paths) -> Source:

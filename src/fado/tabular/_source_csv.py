@@ -20,6 +20,9 @@ __all__ = ["CsvForm", "csv_blocks", "open_csv"]
 
 _FIRST = 1 << 23  # bytes of text that show the types
 _BLOCK = 1 << 20  # that are read at once; Arrow holds some twenty such blocks
+_LEAST_ROWS = (
+    128  # of a block of long rows, or what each column takes in every block would be most of the work
+)
 _LARGEST_WHOLE = 1 << 53  # that every float can be told from its neighbours
 _MISFIT = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to .*: invalid value '(.*)'", re.S
@@ -80,7 +83,7 @@ def open_csv(path: Path) -> CsvForm | None:
         pa.schema(fields),
         n_rows=table.num_rows if size <= _FIRST else None,
         row_bytes=row_bytes,
-        block_rows=round(min(size, _BLOCK) / row_bytes),
+        block_rows=round(min(size, _block_bytes(row_bytes)) / row_bytes),
     )
 
 
@@ -110,7 +113,7 @@ def csv_blocks(
     if columns is not None:
         convert.include_columns = list(columns)
     with parsing(path), _fitting(path, form, types):
-        reader = pyarrow.csv.open_csv(path, _reading(_BLOCK), parse, convert)
+        reader = pyarrow.csv.open_csv(path, _reading(_block_bytes(form.row_bytes)), parse, convert)
     with reader:
         while True:
             with parsing(path), _fitting(path, form, types):
@@ -137,11 +140,16 @@ def _first_block(path: Path, separator: str, decimal_point: str) -> pa.Table:
 
 def _with_plain_line_ends(table: pa.Table) -> pa.Table:
     r"""End lines within cells by ``\n`` alone: Arrow loses it from a ``\r\n`` that two blocks share."""
-    for j, field in enumerate(table.schema):
-        column = table.column(j)
-        if pa.types.is_string(field.type) and pc.any(pc.match_substring(column, "\r")).as_py():
-            table = table.set_column(j, field, pc.replace_substring_regex(column, "\r\n?", "\n"))
-    return table
+    columns = table.columns
+    for j, column in enumerate(columns):
+        if pa.types.is_string(column.type) and pc.any(pc.match_substring(column, "\r")).as_py():
+            columns[j] = pc.replace_substring_regex(column, "\r\n?", "\n")
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _block_bytes(row_bytes: float) -> int:
+    """Say how many bytes of text are read at once."""
+    return max(_BLOCK, min(_FIRST, round(_LEAST_ROWS * row_bytes)))
 
 
 def _reading(block: int) -> pyarrow.csv.ReadOptions:

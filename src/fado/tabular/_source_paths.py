@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from fado._messages import list_names, warn_user
 from fado.tabular._files import ENDINGS, ending_of
 from fado.tabular._patterns import is_pattern
 
-__all__ = ["Paths", "data_files"]
+__all__ = ["Paths", "data_files", "reader_of"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -42,6 +43,45 @@ def data_files(paths: Paths) -> list[Path]:
             "example with the pattern '*.parquet'."
         )
     return sorted(found, key=lambda path: path.parts)
+
+
+def reader_of(paths: Paths, out: Path) -> str | None:
+    """Give the directory or pattern that would also stand for what is written to a place, once it is there.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        As `data_files` takes them.
+    out : pathlib.Path
+        A file, or a directory of files.
+
+    Examples
+    --------
+    >>> reader_of(["in/a.csv", "data/*"], Path("data/values")), reader_of("data/*", Path("data/_values"))
+    ('data/*', None)
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return next((os.fspath(name) for name in given if _would_read(Path(name), out.resolve())), None)
+
+
+def _would_read(given: Path, out: Path) -> bool:
+    """Tell whether a directory or pattern would stand for a place, for its directory, or for files in it."""
+    fixed = len(given.parts)
+    if not given.exists():
+        fixed = next((place for place, part in enumerate(given.parts) if is_pattern(part)), fixed)
+    base, patterns = Path(*given.parts[:fixed]).resolve(), given.parts[fixed:]
+    if not out.is_relative_to(base) or any(map(_is_hidden, out.relative_to(base).parts)):
+        return False
+    inside = out.relative_to(base).parts
+    return any(_fits(names, patterns) for names in (inside[:-1], inside, (*inside, "part-00000.parquet")))
+
+
+def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_fits(names[skipped:], patterns[1:]) for skipped in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], patterns[0]) and _fits(names[1:], patterns[1:])
 
 
 def _checked(paths: Sequence[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:

@@ -135,7 +135,15 @@ class Table:
 
     def positions(self, name: Any) -> list[int]:
         """Find the positions of the columns that carry a name."""
-        return [j for j, own in enumerate(self.names) if own == str(name)]
+        return list(self._places.get(str(name), ()))
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """The positions of the columns by name: to look through all names for each would be quadratic."""
+        places: dict[str, list[int]] = {}
+        for j, own in enumerate(self.names):
+            places.setdefault(own, []).append(j)
+        return places
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Table:
         """Give the table at some row positions; categories keep their codes."""

@@ -10,6 +10,7 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
+from fado._memory import free_memory
 from fado._validation import check_count
 from fado.tabular import Variable
 
@@ -44,17 +45,20 @@ def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "r
 
 
 def check_memory(n_rows: int, n_bags: int) -> None:
-    """Refuse more bags than this machine can hold: a bag keeps the position of every row."""
+    """Refuse more bags than fit into memory: a bag keeps the position of every row."""
     needed, there = n_rows * n_bags * _BYTES, _memory()
     if there is not None and needed > there:
         raise ValueError(
-            f"`n_bags={n_bags}` of {n_rows:,} rows need {needed / 1e9:,.0f} GB of memory and there are "
-            f"{there / 1e9:,.0f}: use at most {int(there // (n_rows * _BYTES)):,} bags."
+            f"`n_bags={n_bags}` of {n_rows:,} rows need {needed / 1e9:,.1f} GB of memory and there are "
+            f"{there / 1e9:,.1f}: use at most {int(there // (n_rows * _BYTES)):,} bags."
         )
 
 
 def _memory() -> int | None:
-    """Give this machine's bytes of memory; None where the system does not tell."""
+    """Give the bytes that are free here, or all there are; None where the system tells neither."""
+    free = free_memory()
+    if free is not None:
+        return free
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -92,7 +92,7 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     table = pa.Table.from_arrays(columns, names=list(names.values())).replace_schema_metadata(
         {METADATA_KEY: about.describe()}
     )
-    with replacing(path) as temporary:
+    with replacing(path, "The values") as temporary:
         if ending == ".csv":
             write_csv(table, temporary)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,20 +18,22 @@ from fado.tabular import TARGET
 from fado.valuation._fields import check_fields
 from fado.valuation._scale import Scale
 
-__all__ = ["DONE", "PLAN", "Part", "StoredColumns", "open_one", "open_parts", "value_blocks"]
+__all__ = ["DONE", "PLAN", "Part", "StoredColumns", "footer_digest", "open_one", "open_parts", "value_blocks"]
 
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
 _ROWS_AT_A_TIME = 1 << 17
 _PAGES = 1 << 16  # bytes of a column that are read at once
+_TAIL = 8  # bytes that end a Parquet file: the length of its footer, and "PAR1"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One file of values: where it stands, and how many rows it has."""
+    """One file of values: where it stands, how many rows it has, and the digest of its footer."""
 
     path: Path
     n_rows: int
+    digest: str
 
 
 class StoredColumns(Mapping[str, npt.NDArray[Any]]):
@@ -123,11 +126,13 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[Part], bytes | N
         )
     told = DONE.open(folder)
     try:
-        entries = [(int(entry["rows"]), str(entry["file"])) for entry in told["parts"]]
+        parts = [
+            Part(folder / Path(str(entry["file"])).name, int(entry["rows"]), str(entry["digest"]))
+            for entry in told["parts"]
+        ]
         description = str(told["description"]).encode()
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{str(folder / DONE.name)!r} does not tell of values: {error}") from error
-    parts = [Part(folder / Path(name).name, n_rows) for n_rows, name in entries]
     for part in parts:
         _check_part(part)
     return parts, description
@@ -180,8 +185,8 @@ def _batches(
             part.path, page_checksum_verification=True, pre_buffer=False, buffer_size=_PAGES
         ) as file,
     ):
-        if file.metadata.num_rows != part.n_rows:
-            raise pa.ArrowException(f"{file.metadata.num_rows} rows")
+        if footer_digest(part.path) != part.digest:
+            raise pa.ArrowException("it was replaced after it was opened")
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(most_rows, [group], list(names.values()), use_threads=False):
                 yield {
@@ -212,7 +217,7 @@ def _check(
 def open_one(path: str | os.PathLike[str], key: bytes) -> tuple[list[Part], bytes | None]:
     """Take a Parquet file for the only part, and give what stands under a key of its footer."""
     footer = _footer(Path(path))
-    return [Part(Path(path), footer.num_rows)], (footer.metadata or {}).get(key)
+    return [Part(Path(path), footer.num_rows, footer_digest(Path(path)))], (footer.metadata or {}).get(key)
 
 
 def _footer(path: Path) -> Any:
@@ -234,6 +239,21 @@ def _check_part(part: Part) -> None:
             f"{str(part.path)!r} has {n_rows:,} rows and should have {part.n_rows:,}: it is of another "
             "valuation."
         )
+    if footer_digest(part.path) != part.digest:
+        raise ValueError(
+            f"{str(part.path)!r} is another part, of another valuation, or damaged: put back the file that "
+            "stood there, or delete it and run `value_files` again."
+        )
+
+
+def footer_digest(path: Path) -> str:
+    """Give the digest of a Parquet file's footer, which tells of its place and of every column."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        length = int.from_bytes(file.read(_TAIL)[:4], "little")
+        file.seek(max(0, size - _TAIL - length))
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 @contextmanager

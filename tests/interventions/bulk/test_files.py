@@ -92,7 +92,9 @@ def test_places_that_cannot_be_written_are_refused_before_a_row_is_read(folder, 
     refused("is not empty: name another `out`", folder, out=tmp_path / "full", **asked)
     refused("must be a directory, or end in .parquet", folder, out=tmp_path / "s.csv", **asked)
     refused("which is read as well", folder, out=folder, **asked)
-    refused("inside a directory that is read", folder, out=folder / "s", **asked)
+    refused("would read the next time", folder, out=folder / "s", **asked)
+    refused(r"\*' would read the next time", f"{folder}/*", out=folder / "s", **asked)
+    refused(r"\*' would read the next time", f"{folder}/*", out=folder / "s.parquet", **asked)
     refused("which is read as well", folder, out=values, values=values)
     refused("does not exist: create it first", folder, out=tmp_path / "no" / "s", **asked)
 
@@ -126,7 +128,7 @@ def test_a_bound_too_small_names_the_least_that_works(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "sentence"), [(errno.ENOSPC, "there is no space left"), (errno.EIO, "mend")]
+    ("code", "sentence"), [(errno.ENOSPC, r", .* are free\): make room"), (errno.EIO, r"\): put that right")]
 )
 def test_what_cannot_be_written_leaves_nothing(folder, tmp_path, monkeypatch, code, sentence):
     def fail(*_):
@@ -134,7 +136,9 @@ def test_what_cannot_be_written_leaves_nothing(folder, tmp_path, monkeypatch, co
 
     monkeypatch.setattr(_writing, "_write", fail)
     for name in ("w", "w.parquet"):
-        with pytest.raises(OSError, match=f"Rows cannot be written: .*{sentence}"):
+        with pytest.raises(
+            OSError, match=rf"^The rows cannot be written to '{tmp_path}/w.*parquet' \(it failed{sentence}"
+        ):
             fado.reweigh_files(folder, out=tmp_path / name, intervention=Reweigher(), **ASKED)
     assert not list(tmp_path.iterdir())
 

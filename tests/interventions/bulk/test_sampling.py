@@ -166,7 +166,8 @@ def test_one_group_keeps_all_rows_with_a_warning(tmp_path):
 def test_neither_memory_nor_a_killed_run_before_changes_a_byte(folder, values, tmp_path):
     asked = {"values": values, "target": "hired", "protected": ["sex", "age>=50"], "weight": "survey"}
     asked["intervention"] = SAMPLER(random_state=0)
-    (tmp_path / ".a.parquet.abcdefgh.part").write_bytes(b"left")
+    (tmp_path / ".a.parquet.0123abcd.part").mkdir()
+    (tmp_path / ".a.parquet.0123abcd.part" / "a.parquet").write_bytes(b"left")
     for name, memory in (("a", "120MB"), ("b", "4GB")):
         fado.sample_files(folder, out=tmp_path / f"{name}.parquet", memory=memory, **asked)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()

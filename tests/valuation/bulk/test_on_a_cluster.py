@@ -199,6 +199,24 @@ def test_a_run_that_was_ended_goes_on_from_the_files_it_wrote(dask_frame, tmp_pa
     assert Valuation.load(tmp_path / "v").shape == (3000, 2)
 
 
+@pytest.mark.parametrize("where", ["join_parts", "remove_run"])
+def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
+    dask_frame, tmp_path, monkeypatch, where
+):
+    from fado.valuation.bulk import _value_files
+
+    out, expected = tmp_path / "v.parquet", tmp_path / "expected.parquet"
+    fado.value_files(dask_frame, out=expected, **ASKED)
+    with monkeypatch.context() as patched:
+        patched.setattr(_value_files, where, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(dask_frame, out=out, **ASKED)
+    monkeypatch.setattr(type(dask_frame), "to_parquet", None)  # nor is it computed again
+    assert len(fado.value_files(dask_frame, out=out, **ASKED)) == 3000
+    assert out.read_bytes() == expected.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["expected.parquet", "v.parquet"]
+
+
 def test_bad_frames_get_a_sentence(dask_frame, tmp_path):
     with pytest.raises(ValueError, match="`target` names 'no', which is no column"):
         fado.value_files(dask_frame, out=tmp_path / "v", **ASKED | {"target": "no"})

@@ -17,9 +17,10 @@ import pytest
 
 import fado
 from fado import Valuation
-from fado.valuation import plan_files
-from fado.valuation.bulk import _score_parts, _value_files
-from fado.valuation.bulk._ledger import locked
+from fado.valuation import plan_files, summarise_files
+from fado.valuation._stored import DONE, footer_digest
+from fado.valuation.bulk import StoredValues, _ledger, _reading, _score_parts, _value_files
+from fado.valuation.bulk._ledger import held
 
 N = 2400
 SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
@@ -130,9 +131,113 @@ def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_tra
     assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
 
 
+def test_less_free_memory_than_when_a_run_began_is_no_reason_to_stop(data, tmp_path, monkeypatch):
+    """Without a bound, how many rows models learn from was settled by what was free when the run began."""
+    asked = {**SETTINGS, "train_rows": None, "memory": None}
+    expected = fado.value_files(data, out=tmp_path / "expected", **asked).values
+    with monkeypatch.context() as patched:
+        patched.setattr(_value_files, "scan", None)
+        with pytest.raises(TypeError):
+            fado.value_files(data, out=tmp_path / "v", **asked)
+    shutil.copytree(tmp_path / "v", tmp_path / "w")
+    monkeypatch.setattr(_reading, "free_memory", lambda: 1_300_000)  # a little too little
+    values = fado.value_files(data, out=tmp_path / "w", **asked).values
+    pd.testing.assert_frame_equal(values, expected, check_exact=True)
+    monkeypatch.setattr(_reading, "free_memory", lambda: 900_000)
+    with pytest.warns(UserWarning, match="begun with memory for 2,400 training rows, and what is free now"):
+        values = fado.value_files(data, out=tmp_path / "v", **asked).values
+    pd.testing.assert_frame_equal(values, expected, check_exact=True)
+
+
 def test_a_finished_run_is_not_repeated(data, whole, monkeypatch):
-    monkeypatch.setattr(_value_files, "_finish", None)
+    monkeypatch.setattr(_value_files, "load_models", None)
     assert len(fado.value_files(data, out=whole, **SETTINGS)) == N
+
+
+def test_a_part_that_was_deleted_after_all_was_done_is_made_again(data, whole, tmp_path, monkeypatch):
+    out = tmp_path / "v"
+    shutil.copytree(whole, out)
+    (out / "part-00002.parquet").unlink()
+    (out / "._done.json.0123abcd.part").write_bytes(b"left by a process that was killed")
+    monkeypatch.setattr(_value_files, "scan", None)  # neither read nor trained again
+    fado.value_files(data, out=out, **SETTINGS)
+    assert contents(out) == contents(whole)
+    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+def swap(out, one, other):
+    """Swap two files."""
+    (out / one).rename(out / "_aside")
+    (out / other).rename(out / one)
+    (out / "_aside").rename(out / other)
+
+
+def test_a_part_stands_in_its_own_place_only(data, whole, tmp_path):
+    """All parts have 600 rows: nothing but what they say of themselves tells them apart."""
+    out, other = tmp_path / "v", tmp_path / "other"
+    shutil.copytree(whole, out)
+    opened = Valuation.load(out)
+    swap(out, "part-00001.parquet", "part-00002.parquet")
+    for load in (Valuation.load, StoredValues, summarise_files):
+        with pytest.raises(
+            ValueError, match=r"part-00001\.parquet' is another part, of another valuation, or"
+        ):
+            load(out)
+    with pytest.raises(
+        ValueError, match=r"part-00001\.parquet' cannot be read: it is damaged, or of another"
+    ):
+        _ = opened["y"]  # which is read only now
+    fado.value_files(data, out=out, **SETTINGS)  # writes both anew
+    assert contents(out) == contents(whole)
+    fado.value_files(data, out=other, **{**SETTINGS, "random_state": 1})
+    shutil.copy(other / "part-00003.parquet", out)
+    with pytest.raises(ValueError, match=r"part-00003\.parquet' is another part, of another valuation"):
+        Valuation.load(out)
+
+
+def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole, tmp_path, monkeypatch):
+    out = tmp_path / "v"
+    with monkeypatch.context() as patched:
+        fail_after(patched, 3, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=out, **SETTINGS)
+    swap(out, "part-00000.parquet", "part-00001.parquet")
+    fado.value_files(data, out=out, **SETTINGS)
+    assert contents(out) == contents(whole)
+
+
+# What a run into a file removes in the end: four parts, then what tells of them.
+REMOVED = 4 + 4
+
+
+@pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])
+def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
+    data, tmp_path, monkeypatch, n_removed
+):
+    out = tmp_path / "v.parquet"
+    removed = []
+
+    def remove(path):
+        if len(removed) == n_removed:
+            if path.is_dir():
+                next(path.iterdir()).unlink()  # half of it is gone
+            raise KeyboardInterrupt
+        removed.append(path.name)
+        _remove(path)
+
+    _remove = _ledger._remove
+    with monkeypatch.context() as patched:
+        patched.setattr(_ledger, "_remove", remove)
+        if n_removed < REMOVED:
+            with pytest.raises(KeyboardInterrupt):
+                fado.value_files(data, out=out, **SETTINGS)
+        else:
+            fado.value_files(data, out=out, **SETTINGS)
+            assert len(removed) == REMOVED
+    before = out.read_bytes()
+    fado.value_files(data, out=out, **SETTINGS)
+    assert out.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
 
 
 def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
@@ -181,7 +286,8 @@ def test_files_that_changed_are_refused(data, tmp_path):
 def test_two_runs_do_not_write_into_one_directory(data, tmp_path):
     out = tmp_path / "v"
     out.mkdir()
-    with locked(out), pytest.raises(RuntimeError, match="Another run writes values into"):
+    sentence = rf"^The directory '{out}' is in use by process {os.getpid()} on host"
+    with held(out), pytest.raises(RuntimeError, match=sentence):
         fado.value_files(data, out=out, **SETTINGS)
 
 
@@ -204,7 +310,11 @@ def test_no_space_is_a_sentence_and_what_is_done_stays(data, whole, tmp_path, mo
             return plain(self, *arguments, **options)
 
         patched.setattr(pq.ParquetWriter, "write_table", write_table)
-        with pytest.raises(OSError, match=r"there is no space left for .*: make room and run again"):
+        sentence = (
+            r"^Values cannot be written to '.*v/part-00002\.parquet' \(No space left on device, .* are "
+            r"free\): make room and run again; what is done stays\.$"
+        )
+        with pytest.raises(OSError, match=sentence):
             fado.value_files(data, out=out, **SETTINGS)
     assert len(list(out.glob("part-*"))) == 2
     fado.value_files(data, out=out, **SETTINGS)
@@ -258,8 +368,10 @@ def test_an_input_is_not_replaced(data, tmp_path):
         fado.value_files(data / "0.parquet", out=data / "0.parquet", **SETTINGS)
     with pytest.raises(ValueError, match=sentence):
         fado.value_files(data / "0.parquet", out=data, **SETTINGS)
-    with pytest.raises(ValueError, match="inside a directory that is read: name a place beside it"):
-        fado.value_files(data, out=data / "values", **SETTINGS)
+    with pytest.raises(
+        ValueError, match=rf"values', which '{data}' would read the next time: name a place els"
+    ):
+        fado.value_files(str(data), out=data / "values", **SETTINGS)
     theirs = tmp_path / "part-00000.parquet"  # as others name their parts
     theirs.write_bytes((data / "0.parquet").read_bytes())
     with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is no part of values"):
@@ -298,6 +410,13 @@ def test_a_directory_that_was_tampered_with_is_refused(data, whole, tmp_path):
         Valuation.load(out)
     wrong = table.set_column(0, "y", [np.full(600, 7.0)])
     pq.write_table(wrong, out / "part-00001.parquet")
+    with pytest.raises(
+        ValueError, match=r"part-00001\.parquet' is another part, of another valuation, or damag"
+    ):
+        Valuation.load(out)
+    told = json.loads((out / "_done.json").read_text())
+    told["parts"][1]["digest"] = footer_digest(out / "part-00001.parquet")  # somebody made all of it fit
+    DONE.write(out, {name: told[name] for name in ("parts", "description")})
     with pytest.raises(ValueError, match=r"column 'y' holds 7\.0 in row 0"):
         _ = Valuation.load(out)["y"]
     (out / "part-00001.parquet").unlink()

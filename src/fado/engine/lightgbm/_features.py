@@ -83,9 +83,9 @@ class Features:
         """Give the positions of the table's columns that a variable's models may split on."""
         return [j for j in range(self.n_columns) if self.sees(variable, j)]
 
-    def has_levels(self, j: int) -> bool:
-        """Tell whether a column holds codes of levels."""
-        return j in levelled(self.columns)
+    def levelled(self) -> frozenset[int]:
+        """Give the positions of the columns that hold codes of levels."""
+        return frozenset(levelled(self.columns))
 
     def find(self, table: Table, variable: Variable) -> list[int | None]:
         """Find the columns in another table, refusing it if one that a variable's models see is not there."""

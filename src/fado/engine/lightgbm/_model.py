@@ -66,10 +66,11 @@ class LightGBMModel:
         self._features = features
         self._layout = layout
         most = parameters.get("max_cat_to_onehot", 4)
+        levelled = features.levelled()
         self._many_sided = frozenset(
             place
             for place, j in enumerate(layout)
-            if features.has_levels(j) and booster.train_set.feature_num_bin(place) > most
+            if j in levelled and booster.train_set.feature_num_bin(place) > most
         )
 
     def __getstate__(self) -> dict[str, Any]:

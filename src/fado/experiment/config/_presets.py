@@ -31,5 +31,5 @@ def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:
     text = preset_text(preset)
     if Path(path).exists():
         raise FileExistsError(f"{str(path)!r} exists already: name another file, or delete it first.")
-    with replacing(path) as temporary:
+    with replacing(path, "The configuration") as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -38,7 +38,7 @@ def write_report(results: Results, path: Path) -> None:
     if path.suffix.lower() != ".html":
         raise ValueError(f"A report must end in .html, got {str(path)!r}.")
     text = landscape_page(report_content(results))
-    with replacing(path) as temporary:
+    with replacing(path, "The report") as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

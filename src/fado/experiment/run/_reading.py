@@ -57,7 +57,8 @@ def read_data(config: Config) -> Data:
     others = table.drop_columns([about.target])
     protected = _protected(others, about.protected)
     positive, both = _positive(table, about)
-    features = table.drop_columns(sorted(set(unseen)))
+    hidden = set(unseen)
+    features = table.select([name for name in table.column_names if name not in hidden])
     if features.num_columns == 0:
         raise ValueError("No column is left for the models to see: drop fewer.")
     excluded = _matching(table.column_names, about.exclude, features.column_names)

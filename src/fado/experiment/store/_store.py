@@ -8,7 +8,7 @@ import os
 import stat
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from fado._files import replacing
+from fado._files import remove_unfinished, replacing, writing
+from fado._locks import Lock, claims_of
 from fado.experiment.config import config_from
 from fado.experiment.store._content import FORMAT, check_about, check_metrics, check_record
 from fado.experiment.store._differences import refuse_other
@@ -29,7 +30,6 @@ from fado.experiment.store._ledger import (
     Ledger,
     Record,
 )
-from fado.experiment.store._lock import RunLock, holder_of
 from fado.experiment.store._scores import read_scores, write_scores
 from fado.valuation import Valuation
 
@@ -86,7 +86,7 @@ class Store:
 
         Raises
         ------
-        StoreInUseError
+        InUseError
             If another runner works on it.
         ValueError
             If it belongs to another experiment, holds links, or says what no run writes.
@@ -99,12 +99,13 @@ class Store:
                 path.mkdir(parents=True, exist_ok=True)
                 _check_directory(path)
                 _check_links(path)
-                held.enter_context(RunLock(path / LOCK, holder))
+                held.enter_context(Lock(path / LOCK, f"The store {str(path)!r}", holder))
                 keeps = about["settings"].get("evaluation.keep_scores", False)
                 for folder in FOLDERS:
                     if folder != SCORES or keeps:
                         (path / folder).mkdir(exist_ok=True)
-                _remove_unfinished(path)
+                for folder in FOLDERS:
+                    remove_unfinished(path / folder)
                 ledger, rebuilt = _opened(path, about)
                 held.callback(ledger.close)
                 store = cls(path, ledger)
@@ -164,14 +165,25 @@ class Store:
         self.write([Record("values", key, DONE, checksum=checksum, seconds=seconds)])
 
     def load_values(self, key: str) -> Valuation:
-        """Read values that are done."""
-        return Valuation.load(self._file("values", key))
+        """Read values that are done, if their file is as it was written.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        path, record = self._file("values", key), self.get("values", key)
+        if record is None or _checksum_or_none(path) != record.checksum:
+            raise ValueError(
+                f"{str(path)!r} is missing, damaged, or holds other values: run the experiment again."
+            )
+        return Valuation.load(path)
 
     def save_fit(self, key: str, metrics: dict[str, float], seconds: float) -> Record:
         """Write a fit's file; the fit is done when the record that this returns is committed."""
         table = pa.table({"metric": list(metrics), "value": pa.array(metrics.values(), pa.float64())})
         sealed = json.dumps({"format": FORMAT, "key": key, "seal": _seal(key, metrics)})
-        with _explained(self.path), replacing(self._file("fit", key), tidy=False) as temporary:
+        with _explained(self.path), replacing(self._file("fit", key), "A fit", tidy=False) as temporary:
             pyarrow.parquet.write_table(
                 table.replace_schema_metadata({_SEALED_KEY: sealed.encode()}),
                 temporary,
@@ -209,7 +221,10 @@ class Store:
 
     def save_scores(self, key: str, scores: npt.NDArray[np.float64], n_validation: int) -> Record:
         """Write the scores of a fit; they are there when the record that this returns is committed."""
-        with _explained(self.path), replacing(self._file("scores", key), tidy=False) as temporary:
+        with (
+            _explained(self.path),
+            replacing(self._file("scores", key), "The scores of a fit", tidy=False) as temporary,
+        ):
             write_scores(temporary, key, scores, n_validation)
             checksum = _checksum(temporary)
         return Record("scores", key, DONE, checksum=checksum)
@@ -287,9 +302,10 @@ def _check_directory(path: Path) -> None:
     ours = {LEDGER, f"{LEDGER}-journal", LOCK, *FOLDERS}
     if (path / LEDGER).exists():
         return
-    foreign = [entry for entry in path.iterdir() if entry.name not in ours]
     lock = path / LOCK
-    if foreign or (lock.exists() and lock.stat().st_size and not holder_of(lock)):
+    ours |= {claim.name for claim in claims_of(lock)}
+    foreign = [entry for entry in path.iterdir() if entry.name not in ours]
+    if foreign or (lock.is_file() and lock.stat().st_size):
         raise ValueError(f"{str(path)!r} is neither empty nor a store: name a new directory.")
 
 
@@ -299,11 +315,16 @@ def _check_links(path: Path) -> None:
     Nor may there be pipes or devices, which are not to be read like files.
     """
     beside = [f"{LEDGER}{end}" for end in ("", "-journal", "-wal", "-shm")]
-    kinds = dict.fromkeys((path / name for name in (*beside, LOCK)), stat.S_ISREG)
+    kinds = dict.fromkeys([*(path / name for name in (*beside, LOCK)), *claims_of(path / LOCK)], stat.S_ISREG)
     for folder in FOLDERS:
         kinds[path / folder] = stat.S_ISDIR
         if (path / folder).is_dir() and not (path / folder).is_symlink():
-            kinds |= dict.fromkeys((Path(entry.path) for entry in os.scandir(path / folder)), stat.S_ISREG)
+            inside = [
+                Path(entry.path)
+                for entry in os.scandir(path / folder)
+                if not (entry.name.endswith(".part") and entry.is_dir(follow_symlinks=False))  # being written
+            ]
+            kinds |= dict.fromkeys(inside, stat.S_ISREG)
     for entry, right in kinds.items():
         try:
             mode = entry.lstat().st_mode
@@ -323,13 +344,6 @@ def _check_configuration(table: dict[str, Any]) -> None:
         raise ForeignLedgerError(f"its configuration is none ({error})") from None
 
 
-def _remove_unfinished(path: Path) -> None:
-    """Remove what runners that were killed left half-written."""
-    for folder in FOLDERS:
-        for part in (path / folder).glob(".*.part"):
-            part.unlink()
-
-
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
     """Say of a store that somebody else wrote what is wrong with it."""
@@ -341,23 +355,9 @@ def _told(path: Path) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explained(path: Path) -> AbstractContextManager[None]:
     """Say of a disk that is full or read-only what it means for the store."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, StoreWriteError):
-            raise
-        reason = error.strerror or str(error)
-        raise StoreWriteError(
-            f"The store {str(path)!r} cannot be written: {reason}. All that was done before is kept; run "
-            "again when this is mended."
-        ) from error
-
-
-class StoreWriteError(OSError):
-    """The store cannot be written; what it holds is whole."""
+    return writing(path, "The store", "; all that was done before is kept")
 
 
 def _warn(message: str) -> None:

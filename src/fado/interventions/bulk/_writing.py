@@ -9,10 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from fado._directories import replacing_directory
-from fado._files import replacing
+from fado._files import replacing, replacing_directory
 from fado.tabular import in_blocks
-from fado.valuation.bulk import part_name, writing
+from fado.valuation.bulk import part_name
 
 __all__ = ["row_group_rows", "write_rows"]
 
@@ -49,15 +48,14 @@ def write_rows(out: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None
     """
     rows = row_group_rows(len(schema.names))
     groups = in_blocks(tables, rows)
-    with writing(out, "Rows", ""):
-        if out.suffix.lower() == ".parquet":
-            with replacing(out) as temporary:
-                _write(temporary, groups, schema)
-            return
-        with replacing_directory(out) as folder:
-            for number, part in enumerate(_parts(groups, _ROWS_OF_A_PART // rows, schema)):
-                with replacing(folder / part_name(number), tidy=False) as temporary:
-                    _write(temporary, part, schema)
+    if out.suffix.lower() == ".parquet":
+        with replacing(out, "The rows") as temporary:
+            _write(temporary, groups, schema)
+        return
+    with replacing_directory(out, "The rows") as folder:
+        for number, part in enumerate(_parts(groups, _ROWS_OF_A_PART // rows, schema)):
+            with replacing(folder / part_name(number), "The rows", tidy=False) as temporary:
+                _write(temporary, part, schema)
 
 
 def _parts(

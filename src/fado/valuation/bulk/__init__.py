@@ -2,7 +2,7 @@
 
 from fado.valuation.bulk._checks import check_comparisons, check_rows
 from fado.valuation.bulk._classes import Classes, Combinations
-from fado.valuation.bulk._parts import part_name, writing
+from fado.valuation.bulk._parts import part_name
 from fado.valuation.bulk._plan import FilesPlan
 from fado.valuation.bulk._reading import BLOCK_ROWS, ReadingCosts, memory_bound, reading_costs
 from fado.valuation.bulk._request import Paths, check_out
@@ -34,5 +34,4 @@ __all__ = [
     "reading_costs",
     "summarise_files",
     "value_files",
-    "writing",
 ]

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fado._files import remove_unfinished, writing
+from fado._locks import Lock, claims_of
 from fado._manifests import Manifest
 from fado._messages import list_names
 from fado.tabular import Source
 from fado.valuation._plain import shorten
-from fado.valuation._stored import DONE, PLAN
+from fado.valuation._stored import DONE, PLAN, footer_digest
 from fado.valuation.bulk._folds import Folds
 from fado.valuation.bulk._frames import TABLES
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "LEARNT",
@@ -31,7 +28,9 @@ __all__ = [
     "compare",
     "folds_from",
     "folds_to_plain",
-    "locked",
+    "held",
+    "is_done",
+    "remove_run",
     "request_of",
     "settle",
 ]
@@ -105,7 +104,7 @@ def settle(directory: Path, request: Mapping[str, Any], frozen: Mapping[str, Any
 
 def _is_own(name: str, *, begun: bool) -> bool:
     """Tell what a run may have left; before there is a plan, parts are somebody else's."""
-    if name == _LOCK or name.startswith((".", TABLES)):
+    if name.startswith((".", TABLES, _LOCK)):
         return True
     return begun and (name in _OWN or name.startswith("part-"))
 
@@ -137,22 +136,54 @@ def compare(directory: Path, before: Mapping[str, Any], now: Mapping[str, Any]) 
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Keep a second run out of a directory; the lock ends with the process that holds it."""
-    handle = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RuntimeError(
-                    f"Another run writes values into {str(directory)!r}: wait for it, or stop it first."
-                ) from None
-            except OSError:  # a file system without locks
-                pass
-        yield
-    finally:
-        os.close(handle)
+def held(directory: Path) -> Iterator[None]:
+    """Make a run's directory if there is none, keep a second run out of it, and tidy it up.
+
+    What cannot be written is told in a sentence. A directory with nothing in it in the end is removed.
+    """
+    lock = directory / _LOCK
+    with writing(directory, "Values", "; what is done stays"):
+        directory.mkdir(exist_ok=True)
+        try:
+            with Lock(lock, f"The directory {str(directory)!r}"):
+                try:
+                    remove_unfinished(directory)
+                    yield
+                finally:
+                    if set(directory.iterdir()) <= {lock, *claims_of(lock)}:
+                        with suppress(PermissionError):  # Windows removes it when it is given back
+                            lock.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):
+                directory.rmdir()
+
+
+def is_done(directory: Path) -> bool:
+    """Tell whether a run has ended and all its parts stand there; a part that is another's is removed."""
+    if not (directory / DONE.name).is_file():
+        return False
+    entries = DONE.open(directory)["parts"]
+    paths = [directory / entry["file"] for entry in entries]
+    for path, entry in zip(paths, entries, strict=True):
+        if path.is_file() and footer_digest(path) != entry["digest"]:
+            path.unlink()
+    return all(path.is_file() for path in paths)
+
+
+def remove_run(directory: Path) -> None:
+    """Remove all that a run has kept; whenever this is ended, what is left can be gone on with."""
+    last = [DONE.name, LEARNT.name, MODELS, PLAN.name]
+    locks = [directory / _LOCK, *claims_of(directory / _LOCK)]
+    first = [path for path in directory.iterdir() if path.name not in last and path not in locks]
+    for path in [*sorted(first), *(directory / name for name in last)]:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def folds_to_plain(folds: Folds) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fado._files import replacing
-from fado._memory import format_memory
 from fado.valuation._saved import METADATA_KEY, About
 from fado.valuation.bulk._scoring import Scored
 from fado.valuation.bulk._summary import GroupSums
 
-__all__ = ["is_whole", "join_parts", "part_name", "read_sums", "write_part", "writing"]
+__all__ = ["is_whole", "join_parts", "part_name", "read_sums", "write_part"]
 
-_SUMS_KEY = b"fado.sums"
+_SUMS_KEY, _PLACE_KEY = b"fado.sums", b"fado.part"
 _ROWS_AT_A_TIME = 1 << 17  # of a row group
 
 
@@ -36,7 +33,7 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def write_part(path: Path, scored: Iterable[Scored], about: About, sums: GroupSums) -> None:
+def write_part(path: Path, scored: Iterable[Scored], about: About, sums: GroupSums, place: bytes) -> None:
     """Write the values of a part as they come; the file appears whole or not at all.
 
     Parameters
@@ -49,11 +46,13 @@ def write_part(path: Path, scored: Iterable[Scored], about: About, sums: GroupSu
         What the columns are.
     sums : GroupSums
         Empty; it is filled and written too.
+    place : bytes
+        Which part of which run it is.
     """
     names, schema = about.column_names(), _schema(about)
     pending: list[pa.Table] = []
     n_pending = 0
-    with _writer(path, about) as writer:
+    with _writer(path, about, tidy=False) as writer:
         for own in scored:
             sums.add(own)
             columns = [pa.array(own.fields[field][variable]) for field, variable in names]
@@ -66,22 +65,24 @@ def write_part(path: Path, scored: Iterable[Scored], about: About, sums: GroupSu
                 pending, n_pending = [rest], rest.num_rows
         if n_pending:
             writer.write_table(pa.concat_tables(pending), row_group_size=_ROWS_AT_A_TIME)
-        writer.add_key_value_metadata({_SUMS_KEY: json.dumps([sums.to_plain()]).encode()})
+        told = {_SUMS_KEY: json.dumps([sums.to_plain()]).encode(), _PLACE_KEY: place}
+        writer.add_key_value_metadata(told)
 
 
-def is_whole(path: Path, n_rows: int, about: About) -> bool:
-    """Tell whether a part of these values stands there, by its footer."""
+def is_whole(path: Path, n_rows: int, about: About, place: bytes) -> bool:
+    """Tell whether this part of these values stands there, by its footer."""
     try:
         found = pa.parquet.read_metadata(path)
     except (pa.ArrowException, OSError):
         return False
     told = found.metadata or {}
-    return bool(found.num_rows == n_rows and told.get(METADATA_KEY) == about.describe() and _SUMS_KEY in told)
+    fits = told.get(METADATA_KEY) == about.describe() and told.get(_PLACE_KEY) == place
+    return bool(found.num_rows == n_rows and fits and _SUMS_KEY in told)
 
 
 def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
     """Write the row groups of all parts into one file."""
-    with _writer(final, about) as writer:
+    with _writer(final, about, tidy=True) as writer:
         for path in paths:
             with pa.parquet.ParquetFile(path, page_checksum_verification=True) as part:
                 for group in range(part.num_row_groups):
@@ -91,46 +92,15 @@ def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
 
 
 @contextmanager
-def _writer(path: Path, about: About) -> Iterator[Any]:
+def _writer(path: Path, about: About, *, tidy: bool) -> Iterator[Any]:
     """Open a file of values, which appears whole or not at all."""
     with (
-        writing(path),
-        replacing(path) as temporary,
+        replacing(path, "Values", tidy=tidy) as temporary,
         pa.parquet.ParquetWriter(
             temporary, _schema(about), compression="zstd", write_page_checksum=True
         ) as writer,
     ):
         yield writer
-
-
-@contextmanager
-def writing(path: Path, what: str = "Values", left: str = "; what is done stays") -> Iterator[None]:
-    """Say why a file cannot be written.
-
-    Parameters
-    ----------
-    path : Path
-        The file, or its directory.
-    what : str
-        What it is to hold.
-    left : str
-        The end of the sentence: what becomes of what was written before.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:  # it has been said
-            raise
-        raise _cannot_write(path, error, what, left) from error
-
-
-def _cannot_write(path: Path, error: OSError, what: str, left: str) -> OSError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        free = shutil.disk_usage(path.parent).free
-        why = f"there is no space left for {str(path)!r} ({format_memory(free)} are free): make room"
-    else:
-        why = f"{str(path)!r} cannot be written ({error.strerror or error}): mend that"
-    return OSError(f"{what} cannot be written: {why} and run again{left}.")
 
 
 def _schema(about: About) -> pa.Schema:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fado._memory import format_memory, free_memory, parse_memory
 from fado.tabular import Source
 
-__all__ = ["BLOCK_ROWS", "LEAST_BLOCK_ROWS", "ReadingCosts", "memory_bound", "reading_costs"]
+__all__ = ["BLOCK_ROWS", "LEAST_BLOCK_ROWS", "SHARE_OF_FREE", "ReadingCosts", "memory_bound", "reading_costs"]
 
 BLOCK_ROWS = 1 << 15  # that are read at once
 LEAST_BLOCK_ROWS = 1 << 10
-_SHARE_OF_FREE = 0.75
+SHARE_OF_FREE = 0.75
 _IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
 
 
@@ -66,4 +66,4 @@ def memory_bound(memory: str | int | None) -> int:
     if memory is not None:
         return parse_memory(memory)
     free = free_memory()
-    return _IF_NOT_TOLD if free is None else round(_SHARE_OF_FREE * free)
+    return _IF_NOT_TOLD if free is None else round(SHARE_OF_FREE * free)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from fado._validation import check_count
 from fado._versions import library_versions
 from fado.execution import n_workers
-from fado.tabular import Source, open_source
+from fado.tabular import Source, open_source, reader_of
 from fado.valuation.bulk._folds import count_folds
 from fado.valuation.bulk._plan import FilesPlan, make_plan
 from fado.valuation.bulk._reading import memory_bound
@@ -151,12 +151,11 @@ def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = 
     others = [path.resolve() for path in beside]
     if out.resolve() in {*files, *others, *(path.parent for path in files)} or out.resolve().parent in others:
         raise ValueError(f"`out` is {str(out)!r}, which is read as well: name another.")
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    read = {Path(path).resolve() for path in given if Path(path).is_dir()}
-    if out.resolve().parent in read and not out.name.startswith(("_", ".")):
+    reader = reader_of(paths, out)
+    if reader is not None:
         raise ValueError(
-            f"`out` is {str(out)!r}, inside a directory that is read: name a place beside it, or a name that "
-            "begins with '_'."
+            f"`out` is {str(out)!r}, which {reader!r} would read the next time: name a place elsewhere, or a "
+            "name that begins with '_'."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -36,6 +37,8 @@ class Place:
         Where parts are written.
     block_rows : int
         How many rows are scored at once; it changes nothing.
+    run : str
+        The digest of the run's plan; every part carries it, and its own number.
     """
 
     source: Source
@@ -43,6 +46,7 @@ class Place:
     about: About
     directory: Path
     block_rows: int
+    run: str
 
     def path(self, part: SourcePart) -> Path:
         """Say where a part stands."""
@@ -57,10 +61,17 @@ class Place:
                     yield Block(first, table, str(part.file.path))
                     first += table.num_rows
 
+    def is_done(self, part: SourcePart) -> bool:
+        """Tell whether a part stands there."""
+        return is_whole(self.path(part), part.n_rows or 0, self.about, self._mark(part))
+
     def write(self, part: SourcePart, scored: Iterator[Scored]) -> None:
         """Write the values of a part, which come first of those that come."""
         sums = GroupSums([own.variable for own in self.scoring.kept])
-        write_part(self.path(part), _first(scored, part), self.about, sums)
+        write_part(self.path(part), _first(scored, part), self.about, sums, self._mark(part))
+
+    def _mark(self, part: SourcePart) -> bytes:
+        return json.dumps({"run": self.run, "number": part.number}).encode()
 
 
 def score_parts(
@@ -81,7 +92,7 @@ def score_parts(
     progress : bool
         Whether to show a progress bar.
     """
-    missing = [part for part in parts if not is_whole(place.path(part), part.n_rows or 0, place.about)]
+    missing = [part for part in parts if not place.is_done(part)]
     if not missing:
         return
     done = _here(place, missing, workers) if client is None else _elsewhere(place, missing, client)

@@ -45,7 +45,8 @@ class TablePass:
     """
 
     def __init__(self, source: Source, roles: Roles) -> None:
-        self.schema = pa.schema([field for field in source.schema if field.name in set(roles.needed)])
+        needed = set(roles.needed)
+        self.schema = pa.schema([field for field in source.schema if field.name in needed])
         self.n_rows = 0
         self._source = source
         self._roles = roles

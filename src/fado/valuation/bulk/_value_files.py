@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fado._files import remove_unfinished
+from fado._messages import warn_user
 from fado._validation import check_count
 from fado.tabular import TARGET, positive_code
 from fado.valuation._result import Valuation
 from fado.valuation._saved import About, read_lazily
 from fado.valuation._scale import CLOSENESS, ENTROPY
-from fado.valuation._stored import DONE, PLAN
+from fado.valuation._stored import DONE, PLAN, footer_digest, open_parts
 from fado.valuation.bulk._folds import Folds
 from fado.valuation.bulk._frames import clear_staged, is_dask_frame, schema_of, stage, token_of
 from fado.valuation.bulk._learning import Learner, learn
@@ -26,12 +27,15 @@ from fado.valuation.bulk._ledger import (
     compare,
     folds_from,
     folds_to_plain,
-    locked,
+    held,
+    is_done,
+    remove_run,
     request_of,
     settle,
 )
-from fado.valuation.bulk._parts import join_parts, read_sums, writing
+from fado.valuation.bulk._parts import join_parts, read_sums
 from fado.valuation.bulk._plan import FilesPlan
+from fado.valuation.bulk._reading import SHARE_OF_FREE
 from fado.valuation.bulk._request import (
     Asked,
     Paths,
@@ -158,49 +162,21 @@ def value_files(
     if not is_dask_frame(paths):
         work = read_request(paths, asked)
         check_out(final, work.source, paths)
-        with _kept(directory):
-            return _value(directory, final, work, None, client, progress=progress)
+        with held(directory):
+            _finish(directory, work, None, client, progress=progress)
+            _bring(directory, final)
+        return read_lazily(final)
     roles = asked.roles(schema_of(paths))
     check_place(final)
     stand_in = [{"path": f"dask DataFrame {token_of(paths)}", "size": 0, "modified": 0}]
-    with _kept(directory):
+    with held(directory):
         if (directory / PLAN.name).is_file():
             compare(directory, PLAN.open(directory)["request"], {**asked.decisive(roles), "files": stand_in})
-        if not (directory / DONE.name).is_file():
+        if not is_done(directory):
             work = read_request(stage(paths, directory, client), asked)
-            _value(directory, final, work, stand_in, client, progress=progress)
-            clear_staged(directory)
-    return read_lazily(final)
-
-
-@contextmanager
-def _kept(directory: Path) -> Iterator[None]:
-    """Make a run's directory, and hold it."""
-    with writing(directory):
-        directory.mkdir(exist_ok=True)
-    with locked(directory), writing(directory):
-        yield
-
-
-def _value(
-    directory: Path,
-    final: Path,
-    work: Request,
-    files: Sequence[Mapping[str, Any]] | None,
-    client: Any,
-    *,
-    progress: bool,
-) -> Valuation:
-    """Do what the directory lacks, and bring the values to where they are wanted."""
-    frozen = settle(directory, request_of(work.source, work.decisive(), files), work.frozen())
-    if not (directory / DONE.name).is_file():
-        _finish(directory, work, frozen, client, progress=progress)
-    if directory == final:
-        return read_lazily(final)
-    told = DONE.open(directory)
-    about = _about(load_models(directory / MODELS), LEARNT.open(directory))
-    join_parts([directory / entry["file"] for entry in told["parts"]], final, about)
-    shutil.rmtree(directory)
+            _finish(directory, work, stand_in, client, progress=progress)
+        clear_staged(directory)
+        _bring(directory, final)
     return read_lazily(final)
 
 
@@ -262,24 +238,29 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
         Per attribute, its groups, the largest first. Attributes with more than 100 groups are left out.
     """
     final = Path(path)
-    files = [final / entry["file"] for entry in DONE.open(final)["parts"]] if final.is_dir() else [final]
+    files = [part.path for part in open_parts(final)[0]] if final.is_dir() else [final]
     notes = read_lazily(final).provenance.variables
     classes = {name: note.classes or () for name, note in notes.items()}
     code = positive_code(classes[TARGET], positive) if classes[TARGET] else None
     return group_lines(classes, (own for file in files for own in read_sums(file)), code)
 
 
-def _finish(directory: Path, work: Request, frozen: dict[str, Any], client: Any, *, progress: bool) -> None:
+def _finish(
+    directory: Path,
+    work: Request,
+    files: Sequence[Mapping[str, Any]] | None,
+    client: Any,
+    *,
+    progress: bool,
+) -> None:
     """Do all that is not done yet."""
+    frozen = settle(directory, request_of(work.source, work.decisive(), files), work.frozen())
+    if is_done(directory):
+        return
     asked = work.asked
     if not (directory / LEARNT.name).is_file():
         most = int(frozen["most_train_rows"])
-        if most > work.plan.train_rows:
-            raise ValueError(
-                f"The values in {str(directory)!r} were begun with memory for {most:,} training rows, and "
-                f"`memory` is now for {work.plan.train_rows:,}: give as much as before, or name another "
-                "`out` to begin anew."
-            )
+        _check_room(directory, work, most)
         learner = Learner(
             work.roles,
             Folds(asked.seed, work.tiles, work.n_folds),
@@ -297,11 +278,45 @@ def _finish(directory: Path, work: Request, frozen: dict[str, Any], client: Any,
     source = work.source.with_rows_counted(told["file_rows"])
     parts = source.parts(int(frozen["part_rows"]))
     scoring = Scoring(work.roles, folds_from(told["folds"]), models.kept)
-    place = Place(source, scoring, about, directory, work.plan.block_rows)
+    place = Place(source, scoring, about, directory, work.plan.block_rows, PLAN.open(directory)["digest"])
     score_parts(place, parts, workers=work.plan.workers, client=client, progress=progress)
     (directory / SAMPLE).unlink(missing_ok=True)  # of a run that was ended while models learnt
-    entries = [{"file": place.path(part).name, "rows": part.n_rows} for part in parts]
+    remove_unfinished(directory)  # of workers that were killed
+    entries = [
+        {"file": path.name, "rows": part.n_rows, "digest": footer_digest(path)}
+        for path, part in ((place.path(part), part) for part in parts)
+    ]
     DONE.write(directory, {"parts": entries, "description": about.describe().decode()})
+
+
+def _check_room(directory: Path, work: Request, most: int) -> None:
+    """Refuse a bound that the sample of a run that was begun before does not fit into.
+
+    Without one, what is free now is no reason to give up: the sample was frozen, as it decides values.
+    """
+    fitting = work.plan.train_rows
+    if most <= fitting:
+        return
+    begun = f"The values in {str(directory)!r} were begun with memory for {most:,} training rows, and"
+    if work.asked.memory is not None:
+        raise ValueError(
+            f"{begun} `memory` is now for {fitting:,}: give as much as before, or name another `out` to "
+            "begin anew."
+        )
+    if SHARE_OF_FREE * most > fitting:
+        warn_user(
+            f"{begun} what is free now is for {fitting:,}: the run goes on with as many as before, and may "
+            "run out of memory."
+        )
+
+
+def _bring(directory: Path, final: Path) -> None:
+    """Bring values to where they are wanted."""
+    if directory == final:
+        return
+    about = _about(load_models(directory / MODELS), LEARNT.open(directory))
+    join_parts([part.path for part in open_parts(directory)[0]], final, about)
+    remove_run(directory)
 
 
 def _learn(directory: Path, work: Request, learner: Learner, most_train_rows: int) -> None:
@@ -324,6 +339,7 @@ def _learn(directory: Path, work: Request, learner: Learner, most_train_rows: in
         "folds": folds_to_plain(learner.folds),
         "target_pattern": found.target_pattern,
     }
+    shutil.rmtree(directory / MODELS, ignore_errors=True)  # of a run that was ended before they were noted
     models.save(directory / MODELS)
     LEARNT.write(directory, notes)
     pa.default_memory_pool().release_unused()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fado._directories import replacing_directory
+from fado._files import replacing_directory
 from fado._manifests import DamagedError, Manifest, digest_of, write_file
 from fado._plain import decode, encode, label_from, label_to
 from fado._version import __version__
@@ -39,9 +39,9 @@ def write(models: ValuationModels, directory: str | os.PathLike[str]) -> None:
     for number, own in enumerate(models.kept):
         told = [_tell(model, f"{number}-{place}", schemas, files) for place, model in enumerate(own.models)]
         variables.append({**_tell_variable(own), "models": told})
-    with replacing_directory(final) as temporary:
+    with replacing_directory(final, "The models") as temporary:
         for name, content in files.items():
-            write_file(temporary / name, content)
+            write_file(temporary / name, content, "A model")
         SAVED.write(
             temporary,
             {

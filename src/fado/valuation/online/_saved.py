@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from fado._directories import replacing_directory
+from fado._files import replacing_directory
 from fado._manifests import DamagedError, Manifest, digest_of, write_file
 from fado._plain import decode, encode, label_from, label_to, record_from, simplify
 from fado._validation import check_count, check_share
@@ -39,9 +39,9 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
     """Write an online valuator into a directory, whole or not at all."""
     final = SAVED.check_directory(Path(directory), lambda name: name in (ROWS, MODELS))
     files = {} if state.window is None else {ROWS: _rows_as_file(state.window)}
-    with replacing_directory(final) as temporary:
+    with replacing_directory(final, "The online valuator") as temporary:
         for name, content in files.items():
-            write_file(temporary / name, content)
+            write_file(temporary / name, content, "The online valuator")
         if state.models is not None:
             state.models.save(temporary / MODELS)
             files[MODELS] = (temporary / MODELS / _MODELS_MANIFEST).read_bytes()

@@ -296,7 +296,7 @@ def _places(valued: Table, judged: Table) -> list[int]:
                 f"The judged rows have no column {name!r}, which the valued rows have"
                 f"{closest_names(name, judged.names)}"
             )
-        if len(found) > 1 or names.count(name) > 1:
+        if len(found) > 1 or len(valued.positions(name)) > 1:
             raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
         places.append(found[0])
     return places

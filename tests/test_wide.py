@@ -1,0 +1,140 @@
+"""Tables of thousands of columns: what each column costs does not grow with the number of columns.
+
+Work is counted, not timed: how often a column's name is hashed or compared, how often all columns are gone
+through.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fado import OutOfBagEntropy
+from fado.engine._schema import Schema
+from fado.engine.lightgbm import _features
+from fado.exploration._conditions import binned_features
+from fado.exploration._search import ConditionTable
+from fado.tabular import Table, column_from, open_source
+from fado.tabular._joining import _places
+from fado.valuation.bulk._roles import read_roles
+from fado.valuation.bulk._table_pass import TablePass
+
+FEW, MANY = 50, 200
+
+
+class Counted(str):
+    """A column's name that counts how often it is hashed or compared."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __eq__(self, other):
+        Counted.looks += 1
+        return str.__eq__(self, other)
+
+    def __hash__(self):
+        Counted.looks += 1
+        return str.__hash__(self)
+
+
+def looks(work):
+    """How much more often names are looked at for four times as many columns."""
+    found = []
+    for n_columns in (FEW, MANY):
+        names = [Counted(f"c{j}") for j in range(n_columns)]
+        prepared = work(names)
+        Counted.looks = 0
+        prepared()
+        found.append(Counted.looks)
+    return found[1] / found[0]
+
+
+def table_of(names):
+    return Table(None, names, 1, [column_from(name, np.zeros(1)) for name in names], named=True)
+
+
+def schema_of(names):
+    return Schema(tuple(names), (None,) * len(names), named=True)
+
+
+def find_each(names):
+    table = table_of(names)
+    return lambda: [table.positions(name) for name in names]
+
+
+def find_in_another_order(names):
+    schema, other = schema_of(names), table_of(names[::-1])
+    return lambda: schema.find(other, list(range(len(names))))
+
+
+def join_in_another_order(names):
+    first, second = table_of(names), table_of(names[::-1])
+    return lambda: _places(first, second, "The second")
+
+
+@pytest.mark.parametrize("work", [find_each, find_in_another_order, join_in_another_order])
+def test_names_are_found_by_looking_at_each_a_few_times(work):
+    assert looks(work) <= MANY / FEW + 1
+
+
+def test_columns_of_files_are_chosen_by_looking_at_each_a_few_times(tmp_path):
+    def work(names):
+        plain = [str(name) for name in names]
+        folder = tmp_path / str(len(names))
+        folder.mkdir()
+        frame = pd.DataFrame(np.zeros((4, len(names))), columns=plain).assign(y=[0, 1, 0, 1], z=list("fmfm"))
+        frame.to_parquet(folder / "a.parquet")
+        source = open_source(folder)
+        (part,) = source.parts(10)
+        return lambda: next(source.blocks(part, names))
+
+    assert looks(work) <= MANY / FEW + 1
+
+
+def test_a_pass_over_files_asks_once_which_columns_are_needed(tmp_path, monkeypatch):
+    calls = []
+    frame = pd.DataFrame(np.zeros((4, FEW)), columns=[f"c{j}" for j in range(FEW)])
+    frame.assign(y=[0, 1, 0, 1], z=list("fmfm")).to_parquet(tmp_path / "a.parquet")
+    source = open_source(tmp_path)
+    roles = read_roles(source.schema, "y", "z")
+    needed = type(roles).needed.fget
+    monkeypatch.setattr(type(roles), "needed", property(lambda own: calls.append(1) or needed(own)))
+    assert len(TablePass(source, roles).schema.names) == FEW + 2
+    assert len(calls) == 1
+
+
+def test_a_model_goes_through_all_columns_as_often_as_one_of_few_columns(monkeypatch):
+    calls = []
+    plain = _features.levelled
+    monkeypatch.setattr(_features, "levelled", lambda columns: calls.append(1) or plain(columns))
+    rng = np.random.default_rng(0)
+    counts = []
+    for n_columns in (5, 20):
+        calls.clear()
+        frame = pd.DataFrame(rng.choice(list("abc"), (60, n_columns)))
+        OutOfBagEntropy(n_bags=5, random_state=0).fit(frame, np.arange(60) % 2)
+        counts.append(len(calls))
+    assert counts[0] == counts[1] <= 3 * 5
+
+
+def test_conditions_of_a_column_are_not_looked_for_among_all(monkeypatch):
+    rng = np.random.default_rng(0)
+    columns = binned_features([column_from(f"c{j}", rng.normal(size=100)) for j in range(6)], np.arange(100))
+    amounts = rng.normal(size=100)
+    table = ConditionTable(columns, {own.number: own.codes for own in columns}, amounts)
+    table._ends = None  # of all conditions: to compare them for every column would be quadratic
+    counts, sums = table._totals(None)
+    held = [one.holds(column.codes) for column in columns for one in column.conditions]
+    assert counts.tolist() == [rows.sum() for rows in held]
+    np.testing.assert_allclose(sums, [amounts[rows].sum() for rows in held], atol=1e-12)
+
+
+def test_a_block_of_a_wide_csv_file_has_rows_enough(tmp_path):
+    """A block of a megabyte would have 70, and what every column takes in every block be most of the work."""
+    line = ",".join(["0.1234"] * 2000)
+    (tmp_path / "a.csv").write_text("\n".join([",".join(f"c{j}" for j in range(2000)), *[line] * 300]) + "\n")
+    source = open_source(tmp_path)
+    (part,) = source.parts(10)
+    sizes = [block.num_rows for block in source.blocks(part)]
+    assert sum(sizes) == 300
+    assert len(sizes) <= 3
+    assert source.largest_unit.n_rows == pytest.approx(max(sizes), rel=0.1)
