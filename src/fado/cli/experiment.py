@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._options import Dask, Jobs
-from fado.cli._runs import dask_client, stopping
+from fado.cli._runs import stopping
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.experiment import Experiment, Results
@@ -79,11 +78,11 @@ def run(
     if dry_run:
         _print_plan(chosen, jobs)
         return
-    with stopping(store), ExitStack() as opened:
+    with stopping(store):
         results = chosen.run(
             store,
             n_jobs=jobs,
-            client=None if dask is None else opened.enter_context(dask_client(dask)),
+            client=dask,
             progress=True,
             retry_failed=retry_failed,
         )

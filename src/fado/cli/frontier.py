@@ -23,7 +23,7 @@ from fado.cli._options import (
     Target,
     Weight,
 )
-from fado.cli._runs import dask_client, stopping
+from fado.cli._runs import stopping
 from fado.cli._summary import print_table
 from fado.metrics import Budget
 from fado.models import LANDSCAPE, ChosenModel, check_directory
@@ -119,7 +119,7 @@ def frontier(
             store=store,
             random_state=seed,
             n_jobs=jobs,
-            client=None if dask is None else opened.enter_context(dask_client(dask)),
+            client=dask,
             progress=True,
         )
     model = found.closest(at_least, confidence)

@@ -120,8 +120,9 @@ def find_frontier(
         test.
     pos_label : label, optional
         The positive label; None is the larger of the two.
-    client : dask.distributed.Client, optional
-        A cluster to run the fits on. The store stays on this machine.
+    client : dask.distributed.Client, cluster or str, optional
+        A cluster to run the fits on: a client of it, the cluster object, or
+        its scheduler's address. The store stays on this machine.
     progress : bool, default=False
         Whether to show progress lines.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fado._validation import check_count
+from fado.execution import opened_client
 from fado.tabular import TARGET, positive_code
 from fado.valuation._result import Valuation
 from fado.valuation._saved import About, read_lazily
@@ -97,9 +98,9 @@ def value_files(
         The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
         of what is free. It affects values only by how many rows models can learn from, and only if
         `train_rows` is not given.
-    client : dask.distributed.Client, optional
-        The client of a cluster whose workers can read the files and write to `out`. They fit the models, and
-        score and write the parts.
+    client : dask.distributed.Client, cluster or str, optional
+        A cluster whose workers can read the files and write to `out`, by a client of it, the cluster object,
+        or its scheduler's address. They fit the models, and score and write the parts.
     train_rows : int, optional
         How many rows the models of a bag learn from. Without it, a learning curve on the first bag decides:
         the number is doubled until doubling raises the rank correlation of values by less than 0.005, or
@@ -152,7 +153,12 @@ def value_files(
     asked = Asked(
         target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs, seed
     )
-    final = Path(out)
+    with opened_client(client) as opened:
+        return _value_table(paths, Path(out), asked, opened, progress=progress)
+
+
+def _value_table(paths: Any, final: Path, asked: Asked, client: Any, *, progress: bool) -> Valuation:
+    """Value a table in files, or a dask DataFrame, which is first written to some."""
     directory = directory_of(final)
     if not is_dask_frame(paths):
         work = read_request(paths, asked)
