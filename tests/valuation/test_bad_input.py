@@ -82,8 +82,8 @@ def test_what_is_no_estimator_is_refused(estimators):
         ({"n_jobs": 10**10}, ValueError, "`n_jobs` must be at most 1,000, got 10000000000"),
         ({"n_jobs": 1.5}, TypeError, "`n_jobs` must be a whole number, got 1.5"),
         ({"random_state": 1.5}, ValueError, "`random_state` must be a whole number, a numpy generator or"),
-        ({"z_exclude": 5}, TypeError, "`z_exclude` must be a list of column names, or a mapping"),
-        ({"z_exclude": {"z": 5}}, TypeError, "`z_exclude` must be a list of column names, or a mapping"),
+        ({"z_exclude": 5}, TypeError, "`z_exclude` must be a list of column names, got 5"),
+        ({"z_exclude": {"z": 5}}, TypeError, "`z_exclude` must be a list of column names, got 5"),
     ],
 )
 def test_settings_beyond_reason_are_refused_at_once(parameters, error, message):

@@ -102,7 +102,7 @@ def frontier(
     check_confidence(confidence)
     decide = _budget(max_fpr, max_selection_rate, top_k, threshold)
     check_directory(out)
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or (), weight=weight)
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
     with ExitStack() as opened:
         if store is not None:
             opened.enter_context(stopping(store))

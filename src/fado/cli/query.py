@@ -100,7 +100,7 @@ def query(
         )
     group_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
-    inputs = read_inputs(labelled, target, protected, drop=drop or [])
+    inputs = read_inputs(labelled, target, protected, drop=drop)
     rows = read_table(pool)
     _check_columns(rows.column_names, inputs, cost)
     seen = [name for name in inputs.features.column_names if name in rows.column_names and name != cost]

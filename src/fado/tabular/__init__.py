@@ -17,7 +17,7 @@ from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, labels_of, positive_code
 from fado.tabular._open import open_table
 from fado.tabular._pattern_of_labels import LabelPattern
-from fado.tabular._patterns import columns_named, is_pattern, names_like
+from fado.tabular._patterns import as_names, columns_named, is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._rows import take_rows
@@ -54,6 +54,7 @@ __all__ = [
     "StrataCounter",
     "Table",
     "Variable",
+    "as_names",
     "attribute_columns",
     "check_compared",
     "check_learnable",

@@ -65,8 +65,8 @@ def value_files(
     train_rows: int | None = None,
     n_bags: int = 10,
     unseen_fraction: float = 0.2,
-    drop: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
     weight: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -109,9 +109,9 @@ def value_files(
         How many bags; a multiple of ``1 / unseen_fraction``.
     unseen_fraction : float, default=0.2
         The share of the rows that each bag leaves out; ``1 / unseen_fraction`` must be a whole number.
-    drop : sequence of str
+    drop : str or sequence of str, optional
         Columns, or patterns such as ``"id_*"``, that no model may see.
-    exclude : sequence of str
+    exclude : str or sequence of str, optional
         Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
     weight : str, optional
         The column that says how much each row counts in the fits; no model sees it.
@@ -218,8 +218,8 @@ def plan_files(
     train_rows: int | None = None,
     n_bags: int = 10,
     unseen_fraction: float = 0.2,
-    drop: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
     weight: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:
