@@ -306,6 +306,7 @@ def test_shares_of_a_budget():
     ("settings", "arguments", "error", "says"),
     [
         ({}, {"n": 0}, ValueError, "`n` must be at least 1, got 0"),
+        ({}, {"n": 10**12}, ValueError, "`n` must be at most 1,000,000,000, got 1000000000000"),
         ({}, {"n": 1.5}, TypeError, "`n` must be a whole number, got 1.5"),
         ({}, {}, ValueError, "Say how many rows to choose by `n`, or what they may cost by `budget`"),
         ({}, {"n": 1, "budget": 1}, ValueError, "Say how many rows to choose by `n`"),

@@ -223,6 +223,20 @@ def test_number_of_workers():
         n_workers(0)
 
 
+@pytest.mark.parametrize(
+    ("n_jobs", "error", "sentence"),
+    [
+        (10**12, ValueError, "^`n_jobs` must be at most 1,000, got 1000000000000.$"),
+        (-(10**12), ValueError, "^`n_jobs` must be at least -1,000, got -1000000000000.$"),
+        ("3", TypeError, "^`n_jobs` must be a whole number, got '3'.$"),
+        (2.0, TypeError, "^`n_jobs` must be a whole number, got 2.0.$"),
+    ],
+)
+def test_what_is_no_number_of_workers_is_refused(n_jobs, error, sentence):
+    with pytest.raises(error, match=sentence):
+        n_workers(n_jobs)
+
+
 # --- Dask alone
 
 

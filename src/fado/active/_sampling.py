@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
 _FEWEST = 20  # labels: the default models tell nothing apart by fewer
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**9
 
 
 class UtilitySampling(SingleAnnotatorPoolQueryStrategy):

@@ -26,7 +26,7 @@ from fado.valuation import OutOfBagEntropy
 
 __all__ = ["query"]
 
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**9
 _WORDS = ("equal", "pool")  # that stand for shares of all groups
 
 

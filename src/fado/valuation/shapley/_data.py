@@ -29,7 +29,6 @@ __all__ = ["DataShapley"]
 
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9
-_MOST_WORKERS = 1_000
 
 
 @register_valuator(ALGORITHM)
@@ -257,8 +256,7 @@ class DataShapley(BaseValuator):
             raise ValueError(f"`tolerance` must be above 0, got {self.tolerance}.")
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits, 1, _MOST_ASKED)
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
+        n_workers(self.n_jobs)
         if self.estimator is not None:
             check_estimator(self.estimator)
         return semivalue
