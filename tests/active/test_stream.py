@@ -204,8 +204,10 @@ def test_a_budget_of_all_rows_may_be_a_whole_number():
     ("candidates", "indices", "error", "says"),
     [
         (FirstColumn, [], TypeError, "`candidates` must be a table of rows"),
-        (np.ones((3, 1)), "all", IndexError, "`queried_indices` must be positions"),
-        (np.ones((3, 1)), [3], IndexError, "`queried_indices` must be from 0 to 2, got 3"),
+        (np.ones((3, 1)), "all", IndexError, "`queried_indices`: must be positions"),
+        (np.ones((3, 1)), [True], IndexError, "a mask must have one entry for each of the 3 rows, got 1"),
+        (np.ones((3, 1)), [-1], IndexError, "`queried_indices`: there is no row -1"),
+        (np.ones((3, 1)), [3], IndexError, "`queried_indices`: there is no row 3; rows are 0 to 2"),
     ],
 )
 def test_bad_updates_are_told_in_a_sentence(candidates, indices, error, says):

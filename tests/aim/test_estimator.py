@@ -11,7 +11,7 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -210,6 +210,20 @@ def test_same_seed_same_model_whatever_the_workers(applicants, others):
     pd.testing.assert_frame_equal(one.path_, two.path_)
 
 
+def test_folds_may_come_from_a_splitter_or_be_positions_or_masks():
+    few = draw_applicants(1500, seed=4)
+    persons = np.arange(1500) // 3
+    expected = list(KFold(3).split(few.X))
+    as_masks = [(np.isin(np.arange(1500), train), np.isin(np.arange(1500), own)) for train, own in expected]
+    by_splitter, *same = (
+        aimed(few, cv=cv, max_fits=2, at_least=0.3) for cv in (KFold(3), expected, as_masks, iter(expected))
+    )
+    for other in same:
+        pd.testing.assert_frame_equal(other.path_, by_splitter.path_)
+    grouped = aimed(few, cv=StratifiedGroupKFold(3), max_fits=2, at_least=0.3, fit={"groups": persons})
+    assert grouped.path_["tpr"][0] != by_splitter.path_["tpr"][0]
+
+
 def test_tables_of_all_kinds(applicants, others):
     pandas = aimed(applicants)
     polars = AimedEstimator(TREES, random_state=0).fit(
@@ -287,6 +301,11 @@ BAD = [
     ({"max_fits": 0}, "`max_fits` must be at least 1"),
     ({"validation_fraction": 1.0}, "`validation_fraction` must be in"),
     ({"cv": 1}, "`cv` must be at least 2"),
+    ({"cv": "3"}, "`cv` must be a number of folds, a splitter of scikit-learn, or pairs"),
+    ({"cv": KFold}, r"`cv` must be a splitter, got the class KFold: write `KFold\(\)`"),
+    ({"cv": [([0, 1], [-1])]}, "Fold 0 of `cv`, validation rows: there is no row -1"),
+    ({"cv": [([0, 1], [7000])]}, "Fold 0 of `cv`, validation rows: there is no row 7000"),
+    ({"cv": [([True], [False])]}, "Fold 0 of `cv`, training rows: a mask must have one entry for each of"),
     ({"floor": 2.0, "utility": LinearUtility(0.9)}, "`floor` must be in"),
     ({"floor": -1}, "`floor` must be in"),
     ({"budget": ("top_k", 0)}, "top_k"),

@@ -13,7 +13,7 @@ from skactiveml.stream.budgetmanager import BalancedIncrementalQuantileFilter
 from skactiveml.utils import call_func, check_budget_manager, check_random_state
 
 from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
-from fado.tabular import Table, note_features
+from fado.tabular import Table, note_features, read_rows
 
 __all__ = ["UtilityStream"]
 
@@ -187,10 +187,7 @@ def _read_budget(budget: Any, name: str = "budget") -> float | None:
 
 
 def _read_positions(queried_indices: Any, n_rows: int) -> npt.NDArray[np.int64]:
-    positions = np.asarray(queried_indices)
-    if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iu"):
-        raise IndexError(f"`queried_indices` must be positions of candidates, got {queried_indices!r}.")
-    positions = positions.astype(np.int64)
-    if len(positions) and not 0 <= positions.min() <= positions.max() < n_rows:
-        raise IndexError(f"`queried_indices` must be from 0 to {n_rows - 1}, got {positions.max()}.")
-    return positions
+    try:
+        return read_rows(queried_indices, n_rows, "`queried_indices`")
+    except (TypeError, ValueError) as error:
+        raise IndexError(str(error)) from None  # as scikit-activeml's strategies do

@@ -14,7 +14,7 @@ from fado._messages import warn_user
 from fado._validation import check_choice, check_count, check_share
 from fado.aim._aiming import Aim
 from fado.aim._facts import tell_facts
-from fado.aim._settings import check_confidence, check_line, check_within, read_folds, two_classes
+from fado.aim._settings import check_confidence, check_folds, check_line, check_within, two_classes
 from fado.aim._training import check_estimator_fits
 from fado.engine import detach
 from fado.execution import n_workers
@@ -73,9 +73,11 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The lowest that this factor can be, in [0, 1]. It has no effect without `utility`.
     validation_fraction : float, default=0.25
         The share of rows that is held out to judge by, in (0, 1). It has no effect with `judge` or `cv`.
-    cv : int or iterable of (train, test) positions, optional
+    cv : int, splitter or iterable of (train, validation), optional
         Instead of holding out rows, judge every row by a model that was trained on the other folds. Useful
-        where rows are few. An int is the number of folds, at least 2.
+        where rows are few. An int is the number of folds, at least 2; a splitter is one of scikit-learn's,
+        such as ``KFold(3)``; pairs hold positions of rows, or masks over all of them. No row may be
+        validated twice.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table, among the rows to learn from or among
         those to judge by, are left out of the ratio, and their rows keep their weight. 0 compares all.
@@ -273,7 +275,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             confidence=check_confidence(self.confidence),
             max_fits=check_count("max_fits", self.max_fits, 1, MOST_FITS),
             validation_fraction=check_within("validation_fraction", self.validation_fraction, 0, 1),
-            cv=read_folds(self.cv),
+            cv=check_folds(self.cv),
             min_group_size=self.min_group_size,
             seed=seed_from(self.random_state),
             workers=n_workers(self.n_jobs),
