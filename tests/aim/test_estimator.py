@@ -328,7 +328,8 @@ def test_estimators_that_cannot_be_aimed(applicants):
         (make_pipeline(OneHotEncoder(), KNeighborsClassifier()), "KNeighborsClassifier.fit takes no"),
         (LinearSVC(), "LinearSVC has no `predict_proba`"),
         (LinearRegression(), "must be a classifier"),
-        ("trees", "must be a classifier"),
+        (LinearRegression, r"got the class LinearRegression: write `LinearRegression\(\)`"),
+        ("trees", "must be a scikit-learn classifier, got 'trees'"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             aimed(applicants, estimator)

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -176,7 +177,13 @@ def test_unnamed_attributes_fit_a_valuation_of_one():
         ({"parts": [["a"]]}, TypeError, r"`parts\[0\]`: must be positions of rows, or a mask"),
         ({"parts": np.zeros(800, bool)}, TypeError, r"`parts` must be a list .*, got one of them alone"),
         ({"parts": 5}, TypeError, r"`parts` must be a list of masks or of positions of rows, got 5"),
-        ({"estimator": RidgeClassifier()}, TypeError, "a classifier with `predict_proba`"),
+        ({"estimator": RidgeClassifier()}, ValueError, "RidgeClassifier has no `predict_proba`"),
+        (
+            {"estimator": LGBMClassifier},
+            TypeError,
+            r"got the class LGBMClassifier: write `LGBMClassifier\(\)`",
+        ),
+        ({"estimator": "trees"}, TypeError, "`estimator` must be a scikit-learn classifier, got 'trees'"),
         ({"n_repeats": 0}, ValueError, "`n_repeats` must be at least 1"),
         ({"fairness": "parity"}, ValueError, "`fairness` must be"),
     ],

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fado._progress import tracked
+from fado._validation import check_instance
 from fado._versions import library_versions
 from fado.engine import default_estimators
 from fado.execution import n_workers
@@ -158,11 +159,8 @@ def _estimators(given: Any, n_columns: int) -> list[Any]:
     if not estimators:
         raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")
     for estimator in estimators:
-        if (
-            isinstance(estimator, type)
-            or not hasattr(estimator, "fit")
-            or not hasattr(estimator, "get_params")
-        ):
+        check_instance("estimators", estimator)
+        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
             raise TypeError(f"`estimators` must be unfitted scikit-learn estimators, got {estimator!r}.")
     return estimators
 
