@@ -114,7 +114,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         groups' shares; it may be a little below) to 1 (for sure). None if the line was reached, or fewer
         than two groups are compared.
     classes_ : ndarray
-        The two labels; the second is the positive one.
+        The two labels in ascending order, as scikit-learn needs them.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -141,6 +141,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (2, 2)
     """
 
+    _estimator_type = "classifier"  # for tools that look for no tags
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True, "judge": True}
     reached_: bool
     why_: str
@@ -246,7 +247,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         learnt = {
             "scorer_": detach(aimed.model),
             "_learnt_sparse": problem.table.is_sparse,
-            "classes_": np.asarray([labels.classes[1 - positive], labels.classes[positive]]),
+            "classes_": np.asarray(labels.classes),
+            "_positive": positive,
             "reached_": path.reached,
             "why_": "" if path.reached else path.why_missed(aimed.judged, aimed.told),
             "threshold_": path.metrics[path.best]["threshold"],
@@ -324,12 +326,20 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
             table = Table.from_input(csr_matrix(np.asarray(X, dtype=np.float64)))
         scores = self.scorer_.score(table)
-        return np.column_stack([1.0 - scores, scores])
+        if self.scorer_.schema is not None:
+            self.scorer_.schema.warn_of_lost_names(table)
+        return np.column_stack([1.0 - scores, scores] if self._positive else [scores, 1.0 - scores])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Give how far rows' probabilities are from `threshold_`, above 0 on the side of ``classes_[1]``."""
+        above = self.predict_proba(X)[:, self._positive] - self.threshold_
+        return above if self._positive else -above
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Give the positive label to rows whose probability is at least `threshold_`, else the other."""
         check_is_fitted(self)
-        return self.classes_[(self.predict_proba(X)[:, 1] >= self.threshold_).astype(int)]
+        is_positive = self.predict_proba(X)[:, self._positive] >= self.threshold_
+        return self.classes_[np.where(is_positive, self._positive, 1 - self._positive)]
 
     def to_model(self) -> ChosenModel:
         """Give the fitted model with its threshold and its card, to be saved.
@@ -342,7 +352,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return ChosenModel(
             self.scorer_,
-            classes=tuple(self.classes_.tolist()),
+            classes=(self.classes_.tolist()[1 - self._positive], self.classes_.tolist()[self._positive]),
             threshold=self.threshold_,
             metrics=self.metrics_,
             facts=self._facts,

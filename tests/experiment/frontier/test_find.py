@@ -299,7 +299,8 @@ def test_labels_come_back(y, pos_label, labels):
     columns = [name for name in plain.frame if name.startswith(("validation_", "test_"))]
     pd.testing.assert_frame_equal(found.frame[columns], plain.frame[columns], check_exact=True)
     model = found.closest()
-    assert model.classes_.tolist() == labels
+    assert list(model.labels) == labels
+    assert model.classes_.tolist() == sorted(labels)
     assert type(model.classes_.tolist()[1]) is type(labels[1])
     decided = model.predict(APPLICANTS.X)
     assert set(decided) == set(labels)
