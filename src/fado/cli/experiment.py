@@ -74,7 +74,7 @@ def run(
     ] = False,
 ) -> None:
     """Run an experiment, or resume it where it was stopped."""
-    chosen = Experiment.from_toml(config)
+    chosen = _read(config, store)
     if dry_run:
         _print_plan(chosen, jobs)
         return
@@ -115,6 +115,28 @@ def report(
     check_output(out, [], (".html",))
     Results.load(store).report(out)
     print(f"Written to {out}")
+
+
+def _read(config: Path, store: Path) -> Experiment:
+    """Read a configuration; if it cannot be read, say what the store says that it was made with."""
+    try:
+        return Experiment.from_toml(config)
+    except ValueError as error:
+        lacking = _lacking(store)
+        if not lacking:
+            raise
+        raise ValueError(
+            f"{error} The store {str(store)!r} was made with {'; '.join(lacking)}, not registered here: "
+            "install the package that registers it."
+        ) from error
+
+
+def _lacking(store: Path) -> list[str]:
+    """Name what a store was made with and is not registered here; nothing if it cannot be read."""
+    try:
+        return Results.of_store(store).lacking
+    except (OSError, ValueError):
+        return []
 
 
 def print_winners(results: Results, at_least: float = 0.8) -> None:
