@@ -11,6 +11,7 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -222,6 +223,36 @@ def test_folds_may_come_from_a_splitter_or_be_positions_or_masks():
         pd.testing.assert_frame_equal(other.path_, by_splitter.path_)
     grouped = aimed(few, cv=StratifiedGroupKFold(3), max_fits=2, at_least=0.3, fit={"groups": persons})
     assert grouped.path_["tpr"][0] != by_splitter.path_["tpr"][0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "fit", "message"),
+    [
+        ({"cv": 3}, {"judge": True}, "^`cv` has no effect with `judge`, whose rows decide alone"),
+        ({}, {"valuation": True}, "^`valuation` has no effect without a `utility`"),
+    ],
+)
+def test_what_has_no_effect_is_told(settings, fit, message):
+    few = draw_applicants(600, seed=5)
+    values = Valuation.from_values({"y": np.linspace(0, 1, 600), "z": np.linspace(1, 0, 600)})
+    known = {"judge": (few.X, few.y, few.sex), "valuation": values}
+    with pytest.warns(UserWarning, match=message):
+        aimed(few, at_least=0.01, max_fits=1, fit={name: known[name] for name in fit}, **settings)
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_scorers_are_right_whichever_label_is_positive(pos_label):
+    few = draw_applicants(1500, seed=4)
+    model = aimed(few, LogisticRegression(), fit=None, pos_label=pos_label, at_least=0.01, max_fits=1)
+    assert model.classes_.tolist() == [0, 1]
+    probability = model.predict_proba(few.X)
+    expected = roc_auc_score(few.y, probability[:, 1])
+    assert expected > 0.7
+    for own in (model, model.to_model()):
+        assert get_scorer("roc_auc")(own, few.X, few.y) == pytest.approx(expected)
+        np.testing.assert_array_equal(own.predict_proba(few.X), probability)
+        positive = own.predict(few.X) == pos_label
+        np.testing.assert_array_equal(positive, probability[:, pos_label] >= model.threshold_)
 
 
 def test_tables_of_all_kinds(applicants, others):

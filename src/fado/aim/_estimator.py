@@ -241,6 +241,10 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels = two_classes(problem)
         warn_of_missing(problem.protected)
         set_apart = None if judge is None else read_judge(judge)
+        if set_apart is not None and self.cv is not None:
+            warn_user("`cv` has no effect with `judge`, whose rows decide alone: leave one of them out.")
+        if valuation is not None and self.utility is None:
+            warn_user("`valuation` has no effect without a `utility`: set one, or leave it out.")
         factor = self._utility_factor(problem, valuation, X, y, sensitive_features, sample_weight, groups)
         aimed = aim.run(self.estimator, problem, set_apart, factor)
         path, positive = aimed.path, labels.positive or 0

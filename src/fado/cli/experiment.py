@@ -102,6 +102,7 @@ def status(store: Store) -> None:
     counts = results.frame.groupby(["intervention", "status"], sort=False).size().unstack(fill_value=0)
     print(results)
     _print_left_out(results)
+    _print_notes(results)
     print_table("", ["intervention", *counts.columns], [[name, *row] for name, row in counts.iterrows()])
 
 
@@ -147,6 +148,7 @@ def print_winners(results: Results, at_least: float = 0.8) -> None:
     if results.positive:
         print(f"Positive is {results.positive}.")
     _print_left_out(results)
+    _print_notes(results)
     for metric in SHOWN_RATIOS:
         _print_ratio(results, metric, at_least)
 
@@ -193,6 +195,11 @@ def _print_left_out(results: Results) -> None:
     ]
     more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
     print(f"Too small to count in ratios: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+
+
+def _print_notes(results: Results) -> None:
+    for note in results.notes:
+        print(note)
 
 
 def _rows_of(group: dict[str, Any]) -> dict[str, int]:

@@ -281,6 +281,11 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
                 f"{subject} cannot be compared: no rows are made there, and they count in no rate."
                 f"{alone} `min_group_size=0` compares them too."
             )
+        elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
+            warn_user(
+                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "row: no row is made."
+            )
         if plan.unmatched and self.strength > 0:
             told = list_names([names[group] for group in plan.unmatched])
             warn_user(

@@ -16,6 +16,7 @@ from fado.experiment.results._comparing import areas_of, mark_comparable
 from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
 from fado.experiment.results._mlflow import log_runs
+from fado.experiment.results._notes import left_out_groups, notes_of
 from fado.experiment.results._optuna import add_trials
 from fado.experiment.results._remeasure import Asked, kept_scores, remeasured_frame
 from fado.experiment.results._report import RULE, points_table, write_report
@@ -137,12 +138,12 @@ class Results:
 
         It has ``group``, ``attribute`` (None if attributes are combined), and its rows by the name of a part.
         """
-        found: dict[tuple[Any, str], dict[str, Any]] = {}
-        for entry in self.summary:
-            if entry.get("left_out"):
-                about = {"group": entry["group"], "attribute": entry["attribute"]}
-                found.setdefault((entry["attribute"], entry["group"]), about)[entry["part"]] = entry["rows"]
-        return list(found.values())
+        return left_out_groups(self.summary)
+
+    @property
+    def notes(self) -> list[str]:
+        """What no row tells, in sentences: which models are not aimed at a line, as they reach it already."""
+        return notes_of(self)
 
     def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:
         """Give the models that no other beats in both the true-positive rate and a ratio.
