@@ -345,3 +345,11 @@ def test_a_store_imports_nothing_that_it_names(table, tmp_path, monkeypatch):
 
 def test_the_time_of_other_estimators_is_estimated(table):
     assert 0 < Experiment(few(table, **LOGISTIC)).estimated_seconds(n_jobs=1) < 60
+
+
+def test_parameters_that_give_an_estimator_its_probabilities_are_looked_at(table):
+    losses = ["log_loss", "modified_huber"]
+    config = config_from(
+        few(table, count=4, estimator="sklearn.linear_model.SGDClassifier", space={"loss": losses})
+    )
+    assert config.models.space["loss"].choices == tuple(losses)
