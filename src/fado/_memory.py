@@ -7,8 +7,9 @@ import sys
 from numbers import Integral
 from pathlib import Path
 
-__all__ = ["format_memory", "free_memory", "parse_memory", "peak_resident"]
+__all__ = ["check_room_for", "format_memory", "free_memory", "parse_memory", "peak_resident"]
 
+_LARGEST_TOLD = 10**18  # bytes
 _LEAST = 10**6  # fewer bytes are a slip: the unit was forgotten
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -63,6 +64,25 @@ def format_memory(n_bytes: float) -> str:
     unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= _UNITS[unit]), "B")
     number = n_bytes / _UNITS[unit]
     return f"{number:.1f} {unit}" if number < 10 and unit != "B" else f"{number:.0f} {unit}"
+
+
+def check_room_for(what: str, n_bytes: int) -> None:
+    """Refuse what no free memory has room for, before it is begun.
+
+    Parameters
+    ----------
+    what : str
+        What is asked for, as the beginning of a sentence.
+    n_bytes : int
+        The least that it takes.
+    """
+    free = free_memory()
+    if free is not None and n_bytes > free:
+        needed = format_memory(min(n_bytes, _LARGEST_TOLD))
+        raise ValueError(
+            f"{what} would take at least {needed} of memory, and {format_memory(free)} are free: ask for "
+            "fewer."
+        )
 
 
 def free_memory(root: Path = Path("/")) -> int | None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["check_choice", "check_count", "check_share"]
+__all__ = [
+    "check_choice",
+    "check_classifier",
+    "check_count",
+    "check_instance",
+    "check_probabilities",
+    "check_share",
+]
 
 
 def check_share(name: str, value: Any) -> float:
@@ -50,3 +57,40 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Refuse a setting that is none of a few words."""
     if value not in choices:
         raise ValueError(f"`{name}` must be {' or '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_instance(name: str, given: Any) -> None:
+    """Refuse a class where an object of it is needed.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> check_instance("estimator", LogisticRegression)
+    Traceback (most recent call last):
+        ...
+    TypeError: `estimator` must be an object, got the class LogisticRegression: write `LogisticRegression()`.
+    """
+    if isinstance(given, type):
+        own = given.__name__
+        raise TypeError(f"`{name}` must be an object, got the class {own}: write `{own}()`.")
+
+
+def check_classifier(name: str, estimator: Any) -> None:
+    """Refuse what is no unfitted classifier that gives probabilities."""
+    from fado._compat import is_classifier
+
+    check_instance(name, estimator)
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise TypeError(f"`{name}` must be a scikit-learn classifier, got {estimator!r}.")
+    if not is_classifier(estimator):
+        raise TypeError(f"`{name}` must be a classifier, got {estimator!r}.")
+    check_probabilities(name, estimator)
+
+
+def check_probabilities(name: str, estimator: Any) -> None:
+    """Refuse a classifier that gives no probabilities, such as scikit-learn's SVC as it is by default."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"`{name}` must give probabilities, and {type(estimator).__name__} has no `predict_proba`: use "
+            "another classifier, or wrap it in `sklearn.calibration.CalibratedClassifierCV`."
+        )

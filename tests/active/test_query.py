@@ -306,6 +306,7 @@ def test_shares_of_a_budget():
     ("settings", "arguments", "error", "says"),
     [
         ({}, {"n": 0}, ValueError, "`n` must be at least 1, got 0"),
+        ({}, {"n": 10**12}, ValueError, "`n` must be at most 1,000,000,000, got 1000000000000"),
         ({}, {"n": 1.5}, TypeError, "`n` must be a whole number, got 1.5"),
         ({}, {}, ValueError, "Say how many rows to choose by `n`, or what they may cost by `budget`"),
         ({}, {"n": 1, "budget": 1}, ValueError, "Say how many rows to choose by `n`"),
@@ -319,7 +320,7 @@ def test_shares_of_a_budget():
         ({}, {"n": 1, "cost": list("abcdef")}, ValueError, "`cost` must hold numbers, got text"),
         ({"diversity": 2}, {"n": 1}, ValueError, r"`diversity` must be in \[0, 1\], got 2"),
         ({"utility": 0.5}, {"n": 1}, TypeError, "`utility` must be a utility like LinearUtility"),
-        ({"utility": LinearUtility}, {"n": 1}, TypeError, "`utility` must be a utility like LinearUtility"),
+        ({"utility": LinearUtility}, {"n": 1}, TypeError, "got the class LinearUtility: write"),
         ({"utility": lambda valuation: np.ones(3)}, {"n": 1}, ValueError, r"shape \(3,\) for 6 rows"),
         ({"group_shares": {"m": 0.5}}, {"n": 2}, ValueError, "nothing tells the pool's"),
         ({"group_shares": "half"}, {"n": 2}, TypeError, "or be 'equal' or 'pool', got 'half'"),

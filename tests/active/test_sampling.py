@@ -75,6 +75,8 @@ def test_candidates_as_rows_of_x_or_as_rows_of_their_own():
     few, of_few = strategy.query(X, Y, candidates=[200, 170, 200], batch_size=2, return_utilities=True)
     assert sorted(few) == [170, 200]
     assert np.flatnonzero(~np.isnan(of_few[0])).tolist() == [170, 200]
+    mask = np.isin(np.arange(N), [170, 200])
+    assert strategy.query(X, Y, candidates=mask, batch_size=2).tolist() == few.tolist()
     assert strategy.query(X, Y, candidates=[3]).tolist() == [3]  # labelled rows may be asked for again
 
 
@@ -163,9 +165,15 @@ def test_a_batch_larger_than_the_pool_is_the_pool():
         ({}, {"return_utilities": "yes"}, TypeError, "`return_utilities` must be True or False"),
         ({}, {"candidates": np.nan}, ValueError, "`candidates` must be rows of X"),
         ({}, {"candidates": UtilitySampling}, TypeError, "`candidates` must be rows of X"),
-        ({}, {"candidates": [N]}, ValueError, "names row 300, and X has rows 0 to 299"),
-        ({}, {"candidates": [-1]}, ValueError, "names row -1"),
-        ({}, {"candidates": [0.5]}, TypeError, "`candidates` must be whole numbers"),
+        ({}, {"candidates": [N]}, ValueError, "`candidates`: there is no row 300; rows are 0 to 299"),
+        ({}, {"candidates": [-1]}, ValueError, "there is no row -1"),
+        (
+            {},
+            {"candidates": [True, False]},
+            ValueError,
+            "a mask must have one entry for each of the 300 rows, got",
+        ),
+        ({}, {"candidates": [0.5]}, TypeError, "`candidates`: must be positions of rows"),
         ({}, {"candidates": []}, ValueError, "There is no candidate"),
         ({}, {"y": TRUTH}, ValueError, "There is no candidate: every row has a label"),
         ({}, {"y": TRUTH[1:]}, ValueError, "`y` has 299 entries and X has 300 rows"),

@@ -158,10 +158,29 @@ def test_lazy_tables():
 @pytest.mark.parametrize(
     ("settings", "arguments", "error", "says"),
     [
-        ({"budget": 0.0}, {}, ValueError, "budget"),
-        ({"budget": 1.1}, {}, ValueError, "budget"),
-        ({"budget": "0.1"}, {}, TypeError, "budget"),
-        ({"budget_manager": 0.5}, {}, TypeError, "budget_manager"),
+        (
+            {"budget": 2},
+            {},
+            ValueError,
+            r"^`budget` must be the share of rows .* in \(0, 1\], got 2\.$",
+        ),
+        ({"budget": 0}, {}, ValueError, "^`budget` must be the share .*, got 0"),
+        ({"budget": np.nan}, {}, ValueError, "^`budget` must be the share .*, got nan"),
+        ({"budget": True}, {}, TypeError, "^`budget` must be the share .*, got True"),
+        ({"budget": "0.1"}, {}, TypeError, "^`budget` must be the share .*, got '0.1'"),
+        ({"budget_manager": 0.5}, {}, TypeError, "^`budget_manager` must be a budget manager of .*, got 0.5"),
+        (
+            {"budget_manager": BalancedIncrementalQuantileFilter},
+            {},
+            TypeError,
+            "^`budget_manager` must be a budget manager of scikit-activeml or None, got <class",
+        ),
+        (
+            {"budget_manager": BalancedIncrementalQuantileFilter(budget=7)},
+            {},
+            ValueError,
+            r"^`budget_manager\.budget` must be the share of rows to label, in \(0, 1\], got 7",
+        ),
         ({"random_state": "state"}, {}, ValueError, "state"),
         ({"valuator": None}, {}, TypeError, "`valuator` must have a method `value`"),
         ({"utility": "linear"}, {}, TypeError, "`utility` must be a utility"),
@@ -176,12 +195,19 @@ def test_bad_input_is_told_in_a_sentence(settings, arguments, error, says):
         stream.query(**{"candidates": np.ones((3, 1))} | arguments)
 
 
+def test_a_budget_of_all_rows_may_be_a_whole_number():
+    rows = UtilityStream(FirstColumn(), budget=1).query(np.arange(5.0)[:, None])
+    np.testing.assert_array_equal(rows, range(5))
+
+
 @pytest.mark.parametrize(
     ("candidates", "indices", "error", "says"),
     [
         (FirstColumn, [], TypeError, "`candidates` must be a table of rows"),
-        (np.ones((3, 1)), "all", IndexError, "`queried_indices` must be positions"),
-        (np.ones((3, 1)), [3], IndexError, "`queried_indices` must be from 0 to 2, got 3"),
+        (np.ones((3, 1)), "all", IndexError, "`queried_indices`: must be positions"),
+        (np.ones((3, 1)), [True], IndexError, "a mask must have one entry for each of the 3 rows, got 1"),
+        (np.ones((3, 1)), [-1], IndexError, "`queried_indices`: there is no row -1"),
+        (np.ones((3, 1)), [3], IndexError, "`queried_indices`: there is no row 3; rows are 0 to 2"),
     ],
 )
 def test_bad_updates_are_told_in_a_sentence(candidates, indices, error, says):

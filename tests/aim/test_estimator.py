@@ -11,7 +11,8 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedGroupKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -217,6 +218,50 @@ def test_same_seed_same_model_whatever_the_workers(applicants, others):
     pd.testing.assert_frame_equal(one.path_, two.path_)
 
 
+def test_folds_may_come_from_a_splitter_or_be_positions_or_masks():
+    few = draw_applicants(1500, seed=4)
+    persons = np.arange(1500) // 3
+    expected = list(KFold(3).split(few.X))
+    as_masks = [(np.isin(np.arange(1500), train), np.isin(np.arange(1500), own)) for train, own in expected]
+    by_splitter, *same = (
+        aimed(few, cv=cv, max_fits=2, at_least=0.3) for cv in (KFold(3), expected, as_masks, iter(expected))
+    )
+    for other in same:
+        pd.testing.assert_frame_equal(other.path_, by_splitter.path_)
+    grouped = aimed(few, cv=StratifiedGroupKFold(3), max_fits=2, at_least=0.3, fit={"groups": persons})
+    assert grouped.path_["tpr"][0] != by_splitter.path_["tpr"][0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "fit", "message"),
+    [
+        ({"cv": 3}, {"judge": True}, "^`cv` has no effect with `judge`, whose rows decide alone"),
+        ({}, {"valuation": True}, "^`valuation` has no effect without a `utility`"),
+    ],
+)
+def test_what_has_no_effect_is_told(settings, fit, message):
+    few = draw_applicants(600, seed=5)
+    values = Valuation.from_values({"y": np.linspace(0, 1, 600), "z": np.linspace(1, 0, 600)})
+    known = {"judge": (few.X, few.y, few.sex), "valuation": values}
+    with pytest.warns(UserWarning, match=message):
+        aimed(few, at_least=0.01, max_fits=1, fit={name: known[name] for name in fit}, **settings)
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_scorers_are_right_whichever_label_is_positive(pos_label):
+    few = draw_applicants(1500, seed=4)
+    model = aimed(few, LogisticRegression(), fit=None, pos_label=pos_label, at_least=0.01, max_fits=1)
+    assert model.classes_.tolist() == [0, 1]
+    probability = model.predict_proba(few.X)
+    expected = roc_auc_score(few.y, probability[:, 1])
+    assert expected > 0.7
+    for own in (model, model.to_model()):
+        assert get_scorer("roc_auc")(own, few.X, few.y) == pytest.approx(expected)
+        np.testing.assert_array_equal(own.predict_proba(few.X), probability)
+        positive = own.predict(few.X) == pos_label
+        np.testing.assert_array_equal(positive, probability[:, pos_label] >= model.threshold_)
+
+
 def test_tables_of_all_kinds(applicants, others):
     pandas = aimed(applicants)
     polars = AimedEstimator(TREES, random_state=0).fit(
@@ -294,6 +339,11 @@ BAD = [
     ({"max_fits": 0}, "`max_fits` must be at least 1"),
     ({"validation_fraction": 1.0}, "`validation_fraction` must be in"),
     ({"cv": 1}, "`cv` must be at least 2"),
+    ({"cv": "3"}, "`cv` must be a number of folds, a splitter of scikit-learn, or pairs"),
+    ({"cv": KFold}, r"`cv` must be a splitter, got the class KFold: write `KFold\(\)`"),
+    ({"cv": [([0, 1], [-1])]}, "Fold 0 of `cv`, validation rows: there is no row -1"),
+    ({"cv": [([0, 1], [7000])]}, "Fold 0 of `cv`, validation rows: there is no row 7000"),
+    ({"cv": [([True], [False])]}, "Fold 0 of `cv`, training rows: a mask must have one entry for each of"),
     ({"floor": 2.0, "utility": LinearUtility(0.9)}, "`floor` must be in"),
     ({"floor": -1}, "`floor` must be in"),
     ({"budget": ("top_k", 0)}, "top_k"),
@@ -316,7 +366,8 @@ def test_estimators_that_cannot_be_aimed(applicants):
         (make_pipeline(OneHotEncoder(), KNeighborsClassifier()), "KNeighborsClassifier.fit takes no"),
         (LinearSVC(), "LinearSVC has no `predict_proba`"),
         (LinearRegression(), "must be a classifier"),
-        ("trees", "must be a classifier"),
+        (LinearRegression, r"got the class LinearRegression: write `LinearRegression\(\)`"),
+        ("trees", "must be a scikit-learn classifier, got 'trees'"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             aimed(applicants, estimator)

@@ -130,7 +130,7 @@ def test_expressions_positive_labels_and_weights(folder):
     assert done.exit_code == 0, done.output
     model = load_model(folder / "model")
     assert model.facts_.protected == ("age>=50",)
-    assert model.classes_.tolist() == ["yes", "no"]
+    assert list(model.labels) == ["yes", "no"]
     assert "weight" not in model.feature_names_in_
     assert "Among them is 'age', of which a protected attribute is made." in model.card()
 

@@ -12,7 +12,9 @@ from fado import Valuation
 from fado.cli._app import build_app
 from fado.experiment import Results
 from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
+from fado.interventions._registry import _ENTRIES
 from fado.utility import BaseUtility, register_utility
+from fado.utility._registry import _CLASSES
 
 N = 200
 
@@ -184,6 +186,17 @@ def test_an_experiment_with_both(plugged, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "best rows" in text
     assert "least" in text
+    for registry, name in ((_CLASSES, "least"), (_ENTRIES, "best_rows")):
+        del registry[name]
+    told = "the utility 'least' (module 'tests.cli.test_plugging_in'); the intervention 'best_rows' (module"
+    status = run("experiment", "status", store)
+    assert status.exit_code == 0
+    assert f"warning: The store '{store}' was made with {told}" in status.stderr
+    assert re.search(r"best rows +8\b", status.stdout)
+    again = run("experiment", "run", config, "--store", store)
+    assert again.exit_code == 2
+    assert re.search(r"`interventions.* The store '.*' was made with the utility 'least'", again.stderr)
+    assert "install the package that registers it." in again.stderr
 
 
 def commands(command, path=()):

@@ -250,6 +250,11 @@ def test_numpys_integers_are_numbers_of_rows():
         ({"n_samples": 0}, "`n_samples` must be a positive integer, got 0."),
         ({"n_samples": 10.0}, "`n_samples` must be a positive integer, got 10.0."),
         ({"n_samples": True}, "`n_samples` must be a positive integer, got True."),
+        (
+            {"n_samples": 10**12},
+            "`n_samples=1000000000000` would take at least 2.* TB .*: ask for fewer.",
+        ),
+        ({"n_samples": 10**400}, "`n_samples=10+` would take at least 1000000 TB of memory.*"),
         ({"variant": "VI"}, "`variant` must be one of 'base', 'I', 'II', 'III', 'IV', 'V', got 'VI'."),
         ({"variant": ["base"]}, r"`variant` must be one of .*, got \['base'\]."),
         (

@@ -180,8 +180,8 @@ def test_rows_of_one_label_leave_a_scorer_that_is_certain(engine, label):
 
 def test_an_estimators_own_error_is_a_sentence():
     scorer = detach(fit(NUMBERS, LogisticRegression(), SklearnEngine)[0])
-    with pytest.raises(ValueError, match="LogisticRegression cannot score these rows: Input X contains NaN"):
-        scorer.score(Table.from_input(np.full((1, 4), np.nan)))
+    with pytest.raises(ValueError, match="LogisticRegression cannot score these rows: Input X contains inf"):
+        scorer.score(Table.from_input(np.full((1, 4), np.inf)))
 
 
 CODES = ((NUMBERS[:, 0] > 0.5).astype(np.int32) + FRAME["flag"]).to_numpy(dtype=np.int32)

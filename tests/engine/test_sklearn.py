@@ -180,6 +180,49 @@ class Fails(LogisticRegression):
         raise FloatingPointError("it diverged")
 
 
+WITH_GAPS = pd.DataFrame({"colour": COLOUR, "size": X[:, 0], "age": X[:, 1], "debt": X[:, 2]})
+WITH_GAPS.loc[[1, 2], "debt"] = np.nan
+WITH_GAPS.loc[5, "colour"] = None  # whose indicators are all 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "features", "sentence"),
+    [
+        (
+            LogisticRegression(),
+            WITH_GAPS,
+            r"^LogisticRegression takes no missing values \(NaN\), and column 'debt' has some: use "
+            r"HistGradientBoostingClassifier or LGBMClassifier, which take them, or put an imputer before it,"
+            r" as in `make_pipeline\(SimpleImputer\(\), LogisticRegression\(\)\)`\.$",
+        ),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            WITH_GAPS[["size", "debt"]].assign(size=lambda own: own["size"].where(own["size"] < 1)),
+            "^LogisticRegression takes no .* columns 'size', 'debt' have some: .* add a SimpleImputer to the",
+        ),
+        (LogisticRegression(), WITH_GAPS[["age", "debt"]].to_numpy(), "column 'x1' has some"),
+        (LogisticRegression(), scipy.sparse.csr_matrix(WITH_GAPS[["age", "debt"]]), "column 'x1' has some"),
+    ],
+    ids=["numbers", "frame", "array", "sparse"],
+)
+def test_missing_values_that_an_estimator_does_not_take_are_told_with_their_column(
+    estimator, features, sentence
+):
+    with pytest.raises(ValueError, match=sentence):
+        fit(estimator, features)
+
+
+def test_missing_values_of_rows_that_are_scored_are_told_too():
+    model = SklearnEngine(Table.from_input(WITH_GAPS)).fit(
+        Task(LogisticRegression(), learn(Y), np.arange(10, N, dtype=np.int32), 0)
+    )
+    for scorer in (model, model.detach()):
+        with pytest.raises(
+            ValueError, match=r"^LogisticRegression takes no missing values .* column 'debt' has"
+        ):
+            scorer.score(Table.from_input(WITH_GAPS))
+
+
 def test_errors_are_raised_as_they_are():
     with pytest.raises(FloatingPointError, match=r"^it diverged$"):
         fit(Fails(), X)

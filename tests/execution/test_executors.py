@@ -8,7 +8,14 @@ from contextlib import closing, contextmanager
 import numpy as np
 import pytest
 
-from fado.execution import JoblibExecutor, LostTask, ThreadExecutor, n_workers
+from fado.execution import (
+    JoblibExecutor,
+    LostTask,
+    ThreadExecutor,
+    cluster_executor,
+    n_workers,
+    on_cluster,
+)
 
 # distributed's own clean-up leaves sockets to the collector now and then
 pytestmark = pytest.mark.filterwarnings(
@@ -216,6 +223,20 @@ def test_number_of_workers():
         n_workers(0)
 
 
+@pytest.mark.parametrize(
+    ("n_jobs", "error", "sentence"),
+    [
+        (10**12, ValueError, "^`n_jobs` must be at most 1,000, got 1000000000000.$"),
+        (-(10**12), ValueError, "^`n_jobs` must be at least -1,000, got -1000000000000.$"),
+        ("3", TypeError, "^`n_jobs` must be a whole number, got '3'.$"),
+        (2.0, TypeError, "^`n_jobs` must be a whole number, got 2.0.$"),
+    ],
+)
+def test_what_is_no_number_of_workers_is_refused(n_jobs, error, sentence):
+    with pytest.raises(error, match=sentence):
+        n_workers(n_jobs)
+
+
 # --- Dask alone
 
 
@@ -363,3 +384,61 @@ def test_workers_of_one_process_may_go_one_by_one():
     delivery.teardown(None)
     assert "run" not in _delivered
     assert stop.is_set()
+
+
+# --- what a cluster may be given by
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
+    ) as cluster:
+        yield cluster
+
+
+def on_which_workers():
+    """Run a task where `on_cluster` says; give the addresses of the workers that ran it."""
+    from distributed import get_worker
+
+    return list(cluster_executor().run(lambda *_: get_worker().address, [0]))
+
+
+@pytest.mark.parametrize("given", ["client", "cluster", "address"])
+def test_a_cluster_is_given_by_a_client_a_cluster_or_an_address(cluster, given):
+    from distributed import Client
+
+    workers = [own.address for own in cluster.workers.values()]
+    with Client(cluster, set_as_default=False) as client:
+        known = {"client": client, "cluster": cluster, "address": cluster.scheduler_address}
+        with on_cluster(known[given]):
+            assert on_which_workers() == workers
+        assert cluster_executor() is None
+        assert client.status == "running"  # what was handed over is not closed
+    assert set(cluster.scheduler.clients) <= {"fire-and-forget"}  # what was opened here is
+
+
+def test_a_closed_client_gets_a_sentence(cluster):
+    from distributed import Client
+
+    client = Client(cluster, set_as_default=False)
+    client.close()
+    with pytest.raises(ValueError, match=r"^The Dask client is closed: connect again, with `Client\(addr"):
+        on_cluster(client).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("client", "error", "sentence"),
+    [
+        ("tcp://127.0.0.1:1", ValueError, "^There is no Dask scheduler at 'tcp://127.0.0.1:1': "),
+        ("nowhere", ValueError, "^There is no Dask scheduler at 'nowhere': "),
+        (7, TypeError, "^`client` must be a `dask.distributed.Client`, a cluster or the address .*, got 7"),
+    ],
+)
+def test_what_is_no_cluster_gets_a_sentence(client, error, sentence, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("fado.execution._cluster._SECONDS", 0.2)
+    with pytest.raises(error, match=sentence):
+        on_cluster(client).__enter__()
+    assert cluster_executor() is None

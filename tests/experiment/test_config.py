@@ -177,6 +177,16 @@ def test_a_seed_beyond_what_samplers_take_is_refused(table):
         Experiment(table)
 
 
+def test_none_is_a_list_that_was_not_given(table):
+    expected = config_from(copy.deepcopy(table))
+    table["data"] |= {"drop": None, "exclude": None}
+    table["valuation"]["algorithms"] = None
+    assert config_from(table).flat() == expected.flat()
+    table["data"]["protected"] = None
+    with pytest.raises(ValueError, match=r"`data\.protected` must be"):
+        config_from(table)
+
+
 def test_an_excluded_column_that_is_dropped_is_named(table):
     table["data"] |= {"drop": ["income"], "exclude": ["income"]}
     with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model sees"):

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.aim.conftest import draw_applicants
+from typer.testing import CliRunner
 
+from fado.cli._app import build_app
 from fado.cli._methods import _methods
 from fado.experiment import Results
 from fado.experiment.config import config_from
@@ -55,6 +57,29 @@ def dialled(tmp_path_factory):
     config, store = config_of(), tmp_path_factory.mktemp("dials") / "store"
     run_experiment(config, store, n_jobs=2, data=data_of(config), isolated=False)
     return store, Results.load(store)
+
+
+def test_models_that_reach_the_line_untouched_are_noted(tmp_path):
+    aimed = {"targets": [0.05, 0.1], "ratios": ["fpr_ratio", "tpr_ratio"]}
+    config, store = config_of(interventions={"rps": False, "rw": False, "aimed": aimed}), tmp_path / "store"
+    run_experiment(config, store, n_jobs=1, data=data_of(config), isolated=False)
+    results = Results.load(store)
+    assert results.interventions == ["none"]
+    assert (results.frame["validation_fpr_ratio"] >= 0.1).all()
+    assert results.notes == [
+        f"aimed: 2 of 2 models without an intervention reach a {ratio} of 0.1 on validation rows as they "
+        "are, and are not aimed at it."
+        for ratio in ("fpr_ratio", "tpr_ratio")
+    ]
+    results.report(tmp_path / "report.html")
+    assert results.notes[0] in (tmp_path / "report.html").read_text()
+    printed = CliRunner().invoke(build_app(), ["experiment", "status", str(store)]).stdout
+    assert results.notes[0] in printed.splitlines()
+
+
+def test_models_that_are_aimed_are_not_noted(dialled):
+    _, results = dialled
+    assert [note for note in results.notes if note.startswith("aimed:")] == []
 
 
 def of(results, name, ratio="fpr_ratio"):

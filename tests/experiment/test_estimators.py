@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 
 from fado.experiment import Experiment, Results
 from fado.experiment.config import config_from, estimator_versions, make_estimator
@@ -151,7 +152,22 @@ def test_only_public_classes_of_four_libraries_are_looked_for(table, monkeypatch
         ({"estimator": "sklearn.linear_model.Logistic"}, "there is no such class"),
         ({"estimator": "sklearn.base.BaseEstimator"}, "must be an estimator"),
         ({"estimator": "sklearn.linear_model.LinearRegression"}, "must be a classifier that gives"),
-        ({"estimator": "sklearn.svm.LinearSVC"}, "must be a classifier that gives probabilities"),
+        (
+            {"estimator": "sklearn.svm.LinearSVC"},
+            "`models.estimator` must give probabilities, and LinearSVC has no",
+        ),
+        (
+            {"estimator": "sklearn.svm.SVC"},
+            "`models.estimator` must give probabilities, and SVC has no `predict_p",
+        ),
+        (
+            {"estimator": "sklearn.linear_model.SGDClassifier", "space": {"loss": ["log_loss", "hinge"]}},
+            "`models.estimator` must give probabilities, and SGDClassifier has no `predict_proba`",
+        ),
+        (
+            {"estimator": "sklearn.svm.SVC", "pipeline": ["sklearn.preprocessing.StandardScaler"]},
+            "`models.estimator` must give probabilities, and Pipeline has no",
+        ),
         ({"estimator": "sklearn.ensemble.VotingClassifier"}, "cannot be made by its name alone"),
         ({"estimator": 3}, "`models.estimator` must be a text, got 3"),
         ({"pipeline": ["lightgbm.LGBMClassifier"]}, r"`models.pipeline\[0\]` must be a transformer of"),
@@ -276,7 +292,12 @@ def test_an_object_of_lightgbm_keeps_the_shared_bins(table, undisturbed):
 @pytest.mark.parametrize(
     ("given", "error", "match"),
     [
-        ({"estimator": LogisticRegression}, TypeError, "`estimator` must be a scikit-learn estimator"),
+        ({"estimator": LogisticRegression}, TypeError, "got the class LogisticRegression: write"),
+        (
+            {"estimator": SVC()},
+            ValueError,
+            "^`estimator` must give probabilities, and SVC has no `predict_proba`",
+        ),
         ({"estimator": StandardScaler()}, TypeError, "`estimator` must be a classifier"),
         ({"estimator": LogisticRegression(), "space": {"c": [1]}}, ValueError, "did you mean 'C'"),
         ({"estimator": LogisticRegression(), "space": {"C": [object()]}}, ValueError, "must be a number"),
@@ -324,3 +345,11 @@ def test_a_store_imports_nothing_that_it_names(table, tmp_path, monkeypatch):
 
 def test_the_time_of_other_estimators_is_estimated(table):
     assert 0 < Experiment(few(table, **LOGISTIC)).estimated_seconds(n_jobs=1) < 60
+
+
+def test_parameters_that_give_an_estimator_its_probabilities_are_looked_at(table):
+    losses = ["log_loss", "modified_huber"]
+    config = config_from(
+        few(table, count=4, estimator="sklearn.linear_model.SGDClassifier", space={"loss": losses})
+    )
+    assert config.models.space["loss"].choices == tuple(losses)

@@ -67,6 +67,12 @@ def refused(store, match):
         ("format", "true", "its `format` is no number"),
         ("fingerprint", "-1", "its `fingerprint` is not"),
         ("positive", "[]", "its `positive` is no text"),
+        ("plugins", "{}", "its `plugins` are not what a run writes"),
+        (
+            "plugins",
+            '[{"kind": "valuator", "name": 3, "module": "", "package": ""}]',
+            "its `plugins` are not",
+        ),
         ("summary", '[{"part": "train", "group": "a", "rows": 1e308, "positives": 0}]', "its `summary` is"),
         ("summary", '[{"part": "train", "group": "a", "rows": 3, "positives": 4}]', "its `summary` is"),
         ("configuration", "{}", "its configuration is none"),

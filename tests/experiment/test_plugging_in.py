@@ -16,8 +16,14 @@ from fado.interventions import (
     register_intervention,
 )
 from fado.utility import BaseUtility, register_utility
+from fado.valuation import BaseValuator, Valuation, register_valuator
 
-REGISTRIES = (("fado.interventions._registry", "_ENTRIES"), ("fado.utility._registry", "_CLASSES"))
+REGISTRIES = (
+    ("fado.interventions._registry", "_ENTRIES"),
+    ("fado.utility._registry", "_CLASSES"),
+    ("fado.valuation._registry", "_CLASSES"),
+)
+HERE = r" \(module 'tests\.experiment\.test_plugging_in'\)"
 
 
 @pytest.fixture
@@ -85,8 +91,11 @@ def test_a_store_shows_what_is_not_installed_any_more(registries, plugged, tmp_p
     plug_in()
     before = Experiment(copy.deepcopy(plugged)).run(tmp_path / "store", n_jobs=1)
     before.report(tmp_path / "before.html")
+    assert before.lacking == []
     registries()
-    results = Results.load(tmp_path / "store")
+    told = f"made with the utility 'least'{HERE}; the intervention 'every_second'{HERE}, not registered here"
+    with pytest.warns(UserWarning, match=told):
+        results = Results.load(tmp_path / "store")
     assert results.interventions == ["none", "RW", "UAR", "every second"]
     assert results.frame.equals(before.frame)
     results.report(tmp_path / "after.html")
@@ -94,6 +103,35 @@ def test_a_store_shows_what_is_not_installed_any_more(registries, plugged, tmp_p
     del plugged["interventions"]["uar"]
     with pytest.raises(ValueError, match=r"`interventions.every_second` is not a key of the configuration"):
         Experiment(plugged)
+
+
+def test_a_store_shows_the_values_of_a_valuator_that_is_not_here(registries, table, tmp_path):
+    @register_valuator("rarity")
+    class Rarity(BaseValuator):
+        def __init__(self, random_state=None):
+            self.random_state = random_state
+
+        def _value(self, problem, judge, seed):
+            cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
+            rarity = 1 - np.bincount(cells)[cells] / problem.n_rows
+            return Valuation.from_values({own.name: rarity for own in problem.variables})
+
+    table["valuation"]["algorithms"] = ["rarity"]
+    table["interventions"] = {"rps": False, "rw": False, "uar": {"alphas": [0.5]}}
+    before = Experiment(copy.deepcopy(table)).run(tmp_path / "store", n_jobs=1)
+    assert (before.frame["status"] == "done").all()
+    registries()
+    with pytest.warns(UserWarning, match=f"was made with the valuator 'rarity'{HERE}, not registered here"):
+        results = Results.load(tmp_path / "store")
+    assert results.frame.equals(before.frame)
+    results.report(tmp_path / "report.html")
+    assert "rarity" in (tmp_path / "report.html").read_text()
+    with pytest.raises(
+        ValueError, match=f"made with the valuator 'rarity'{HERE}, not registered here: import"
+    ):
+        results.fit_best("fpr_ratio", 0.01)
+    with pytest.raises(ValueError, match=r"`valuation\.algorithms\[0\]` must be 'oob' or .*, got 'rarity'"):
+        Experiment(table).run(tmp_path / "store")
 
 
 def test_an_intervention_that_is_not_asked_for_leaves_a_store_as_it_was(registries, table, tmp_path):

@@ -93,6 +93,30 @@ def test_a_study_with_other_objectives_is_refused(results, tmp_path):
         results.to_optuna(storage, "mine", metric="tpr_ratio")
 
 
+@pytest.mark.parametrize("directions", [["maximize"], ["minimize", "maximize"]], ids="-".join)
+def test_a_study_that_maximises_something_else_is_refused(results, tmp_path, directions):
+    storage = f"sqlite:///{tmp_path / 'trials.db'}"
+    study = optuna.create_study(storage=storage, study_name="mine", directions=directions)
+    told = f"has {len(directions)} objective\\(s\\) \\({' and '.join(directions)}\\)"
+    with pytest.raises(
+        ValueError,
+        match=f"^The study 'mine' {told}, and these trials have two .*: give another `study_name`\\.$",
+    ):
+        results.to_optuna(storage, "mine")
+    assert study.trials == []
+    assert study.metric_names is None
+
+
+def test_what_is_no_storage_gets_a_sentence(results, tmp_path):
+    (tmp_path / "text.db").write_text("no database" * 1000)
+    with pytest.raises(ValueError, match=r"^`storage` '.*text\.db' cannot be opened: .*not a database"):
+        results.to_optuna(tmp_path / "text.db")
+    with pytest.raises(ValueError, match=r"^`storage` '.*x\.db' cannot be opened: .*unable to open"):
+        results.to_optuna(tmp_path / "nowhere" / "x.db")
+    with pytest.raises(TypeError, match=r"^`storage` must be a file, .* got Study\.$"):
+        results.to_optuna(optuna.create_study(direction="maximize"))
+
+
 def test_the_dashboard_opens_it(results, tmp_path):
     from optuna_dashboard import wsgi
 

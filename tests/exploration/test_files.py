@@ -104,6 +104,13 @@ def test_a_table_that_is_sampled_whole_is_explored_as_in_memory(data, values, tm
     assert repr(found) == "Exploration of 2,400 rows by sex, age>=50"
 
 
+@pytest.mark.parametrize("drop", [None, ["id"]])
+def test_nothing_is_dropped_if_drop_is_none(data, values, drop):
+    found = explore_files(data, values=values, sample_rows=300, **ASKED | {"drop": drop}).to_dict()
+    columns = [own["name"] for own in found["attributes"][0]["columns"]["columns"]]
+    assert ("id" in columns) is (drop is None)
+
+
 def test_a_sample_is_explored_as_its_rows_are(values, seen):
     rows = sample_of(600)
     expected = in_memory(FRAME.iloc[rows], valuation=Valuation.load(values).take(rows)).to_dict()

@@ -320,6 +320,11 @@ def test_missing_attributes_are_a_group():
         ({"strength": 1.5}, {}, r"`strength` must be in \[0, 1\], got 1.5"),
         ({"method": "smote"}, {}, "`method` must be 'trees' or 'repeat', got 'smote'"),
         ({"sampling_strategy": "auto"}, {}, "`sampling_strategy` must be a dict of labels"),
+        (
+            {"sampling_strategy": {1: 10**12}},
+            {},
+            r"`sampling_strategy\[1\]` must be at most 1,000,000,000",
+        ),
         ({"min_group_size": -1}, {}, "`min_group_size` must be at least 0"),
         ({"pos_label": 7}, {}, "`pos_label` must be one of the labels 0 and 1, got 7"),
         ({"n_jobs": 0}, {}, "`n_jobs` must not be 0"),
@@ -340,6 +345,28 @@ def test_missing_attributes_are_a_group():
 def test_bad_input(settings, arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         sampled(**{"X": X, "y": Y, "z": SEX, "valuation": VALUATION} | arguments | settings)
+
+
+@pytest.mark.parametrize("method", ["trees", "repeat"])
+def test_more_rows_than_memory_has_room_for_are_refused_before_anything_is_valued(method, monkeypatch):
+    monkeypatch.setattr("fado._memory.free_memory", lambda: 10**9)
+    asked = {"sampling_strategy": {1: 10**7 + int((Y == 1).sum())}, "valuator": "not asked", "method": method}
+    # 32 bytes and 24 for each of four columns
+    with pytest.raises(ValueError, match=r"^To make 10,000,000 rows of 4 columns would take .* 1\.3 GB"):
+        sampled(valuation=None, **asked)
+    asked["sampling_strategy"] = {1: 10**8 + int((Y == 1).sum())}
+    with pytest.raises(ValueError, match=r"^To make 100,000,000 rows would take at least 3\.2 GB of memory"):
+        sampled(valuation=None, **asked)
+
+
+def test_a_sampler_that_makes_no_row_says_so():
+    y = np.tile([1, 0, 0, 0], N // 4)
+    with pytest.warns(
+        UserWarning, match=r"^The groups' positive rates are equal, or too near .*: no row is made"
+    ):
+        sampler, _, y2 = sampled(y=y, z=np.repeat(["f", "m"], N // 2))
+    assert len(y2) == N
+    assert not sampler.synthetic_.any()
 
 
 def test_utilities_of_any_kind():

@@ -98,6 +98,29 @@ def test_estimators_that_take_no_weights_are_refused(estimator):
         model.fit(X, Y, sensitive_features=SEX)
 
 
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            (LogisticRegression, Reweigher()),
+            "^`estimator` must be an object, got the class LogisticRegression",
+        ),
+        ((LogisticRegression(), Reweigher), r"^`reweigher` must be an object, got .* write `Reweigher\(\)`"),
+    ],
+)
+def test_classes_are_no_parts(parts, message):
+    with pytest.raises(TypeError, match=message):
+        ReweighedEstimator(*parts).fit(X, Y, sensitive_features=SEX)
+
+
+def test_missing_values_that_the_estimator_does_not_take_are_told_with_their_column():
+    gap = X.assign(b=X["b"].where(X["b"] < 1))
+    with pytest.raises(
+        ValueError, match=r"^LogisticRegression takes no missing values .* column 'b' has some"
+    ):
+        ReweighedEstimator(LogisticRegression(), Reweigher()).fit(gap, Y, sensitive_features=SEX)
+
+
 def test_both_parts_are_cloned():
     estimator, reweigher = LogisticRegression(), Reweigher()
     ReweighedEstimator(estimator, reweigher).fit(X, Y, sensitive_features=SEX)

@@ -443,6 +443,7 @@ def tables(draw):
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
+@pytest.mark.filterwarnings("ignore:The groups. positive rates are equal:UserWarning")
 @settings(max_examples=25, deadline=None)
 @given(table=tables(), random=st.randoms(use_true_random=False))
 def test_permuted_rows_keep_the_same_rows(table, random):
@@ -453,6 +454,7 @@ def test_permuted_rows_keep_the_same_rows(table, random):
     assert sorted(order[kept(y[order].tolist(), z[order], utility[order])]) == rows
 
 
+@pytest.mark.filterwarnings("ignore:The groups. positive rates are equal:UserWarning")
 @pytest.mark.parametrize("kind", ["UAPS", "RPS"])
 @settings(max_examples=100, deadline=None)
 @given(table=tables(), seed=st.integers(0, 10), strength=st.sampled_from([0.0, 0.3, 0.5, 1.0]))

@@ -337,6 +337,7 @@ def assert_equal_rates(w, y, z):
     np.testing.assert_allclose(rates, rates[0], rtol=0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The groups have equal shares:UserWarning")
 @settings(max_examples=50, deadline=None)
 @given(tables())
 def test_the_reweigher_makes_weighted_rates_equal(table):
@@ -355,6 +356,7 @@ def test_a_full_correction_makes_weighted_rates_equal(table, floor, normalize):
     assert_equal_rates(w, y, z)
 
 
+@pytest.mark.filterwarnings("ignore:The groups have equal shares:UserWarning")
 @settings(max_examples=50, deadline=None)
 @given(tables())
 def test_the_family_holds_rw_and_uar(table):

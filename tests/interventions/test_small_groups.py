@@ -409,3 +409,37 @@ def test_an_intervention_without_it_is_made_all_the_same():
 
     made = Entry("as it was", "as_it_was", AsItWas).make(random_state=0, min_group_size=7)
     assert isinstance(made, AsItWas)
+
+
+# --- what was asked for and changes nothing says so
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    ("cells", "strength"), [({"f": (10, 30), "m": (20, 60)}, 1.0), ({"f": (10, 30), "m": (10, 33)}, 0.1)]
+)
+def test_a_sampler_that_drops_nothing_says_so(sampler, cells, strength):
+    y, z = table(**cells)
+    values = Valuation.from_values({"y": np.linspace(0, 1, len(y)), "z": np.linspace(1, 0, len(y))})
+    given = {} if sampler is RandomPrevalenceSampler else {"valuation": values}
+    with pytest.warns(
+        UserWarning, match=r"^The groups' positive rates are equal, or too near .*: every row is kept"
+    ):
+        fitted = sampler(strength=strength, random_state=0).fit(y[:, None], y, sensitive_features=z, **given)
+    assert len(fitted.sample_indices_) == len(y)
+
+
+def test_a_sampler_of_strength_0_says_nothing():
+    y, z = table(f=(10, 30), m=(20, 60))
+    with heard() as said:
+        RandomPrevalenceSampler(strength=0).fit(y[:, None], y, sensitive_features=z)
+    assert said == []
+
+
+def test_a_reweigher_that_weighs_all_rows_alike_says_so():
+    y, z = table(f=(10, 30), m=(20, 60))
+    with pytest.warns(
+        UserWarning, match="^The groups have equal shares of each label already: every row weighs"
+    ):
+        weights = Reweigher().fit(y[:, None], y, sensitive_features=z).sample_weight_
+    np.testing.assert_allclose(weights, 1)

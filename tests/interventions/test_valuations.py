@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from fado import (
@@ -101,6 +102,22 @@ def test_values_made_on_the_way_fit_however_attributes_are_named():
     for asked in (SEX, {"sex": SEX}, pd.DataFrame({0: SEX, 1: OLD}), np.array([SEX, OLD], dtype=object).T):
         sampler = UtilityAwarePrevalenceSampler(valuator=InBagEntropy(n_jobs=1), random_state=0)
         assert len(sampler.fit(X, Y, sensitive_features=asked).sample_indices_) < N
+
+
+@pytest.mark.parametrize("user", USERS, ids=str)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"utility": LinearUtility}, r"^`utility` must be an object, got the class LinearUtility: write"),
+        ({"utility": 0.5}, r"^`utility` must be a utility like LinearUtility\(alpha=0.5\)"),
+        ({"valuator": InBagEntropy}, r"^`valuator` must be an object, got the class InBagEntropy: write"),
+        ({"valuator": "inbag"}, r"^`valuator` must be a valuator like OutOfBagEntropy\(\), got 'inbag'"),
+    ],
+)
+def test_classes_and_texts_are_refused_before_rows_are_valued(user, settings, message, monkeypatch):
+    monkeypatch.setattr("fado.interventions._utilities.OutOfBagEntropy", None)
+    with pytest.raises(TypeError, match=message):
+        fit(clone(user).set_params(**settings), SEX, None)
 
 
 @pytest.mark.parametrize("user", USERS, ids=str)

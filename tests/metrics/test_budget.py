@@ -108,6 +108,7 @@ def test_budgets_are_read():
         (("top_k", 0), ValueError, "of a budget of kind 'top_k' must be a whole number of at least 1, got 0"),
         (("top_k", 2.5), ValueError, "must be a whole number of at least 1, got 2.5"),
         (("top_k", float("inf")), ValueError, "must be a whole number of at least 1, got inf"),
+        (("top_k", 10**12), ValueError, "must be at most 1,000,000,000, got 1000000000000"),
         (("top_k", True), TypeError, "of kind 'top_k' must be a number, got True"),
         (("selection_rate", 2), ValueError, r"'selection_rate' must be a share in \(0, 1\), got 2"),
         (("selection_rate", "2 %"), TypeError, "of kind 'selection_rate' must be a number, got '2 %'"),

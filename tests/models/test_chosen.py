@@ -4,8 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import PartialDependenceDisplay, partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.metrics import get_scorer, log_loss, roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils.validation import check_is_fitted
 from tests.models.made import LATE, SEX, N, X, chosen, facts_of, fitted
 
 from fado.engine import detach
@@ -64,9 +69,75 @@ def test_scikit_learns_metrics_take_it_for_a_classifier():
     expected = roc_auc_score(LATE, MODEL.score_rows(X))
     assert get_scorer("roc_auc")(MODEL, X, LABELS) == pytest.approx(expected)
     assert get_scorer("accuracy")(MODEL, X, LABELS) == np.mean(MODEL.predict(X) == LABELS)
-    assert not hasattr(MODEL, "fit")
-    with pytest.raises(TypeError, match="get_params"):
-        clone(MODEL)
+    assert get_scorer("neg_log_loss")(MODEL, X, LABELS) == -log_loss(LATE, MODEL.score_rows(X))
+    assert MODEL.score(X, LABELS) == np.mean(MODEL.predict(X) == LABELS)
+    assert MODEL._estimator_type == "classifier"
+    check_is_fitted(MODEL)
+
+
+@pytest.mark.parametrize(("positive", "other"), [(0, 1), (1, 0), ("bad", "good"), (False, True)])
+def test_metrics_of_scikit_learn_are_right_whichever_label_is_positive(positive, other):
+    model = chosen(classes=(other, positive))
+    y = np.where(LATE, positive, other)
+    assert model.classes_.tolist() == sorted([positive, other])
+    place = model.classes_.tolist().index(positive)
+    np.testing.assert_array_equal(model.predict_proba(X)[:, place], model.score_rows(X))
+    assert get_scorer("roc_auc")(model, X, y) == pytest.approx(roc_auc_score(LATE, model.score_rows(X)))
+    assert get_scorer("neg_log_loss")(model, X, y) == pytest.approx(-log_loss(LATE, model.score_rows(X)))
+    decided = model.classes_[(model.decision_function(X) > 0).astype(int)]
+    near = model.decision_function(X) == 0  # a score at the threshold is decided positive
+    np.testing.assert_array_equal(np.where(near, positive, decided), model.predict(X))
+
+
+def test_tools_of_inspection_take_it():
+    found = permutation_importance(MODEL, X, LABELS, n_repeats=2, random_state=0)
+    shuffled = X.assign(debts=X["debts"].sample(frac=1, random_state=1).to_numpy())
+    assert found.importances_mean.argmax() == 0  # debts and flag tell most
+    assert MODEL.score(shuffled, LABELS) < MODEL.score(X, LABELS)
+    both = [X.assign(flag=own) for own in (False, True)]
+    expected = [MODEL.score_rows(own).mean() for own in both]
+    average = partial_dependence(MODEL, X, ["flag"], categorical_features=["flag"])["average"][0]
+    np.testing.assert_allclose(average, expected)
+
+
+def test_displays_take_it():
+    pytest.importorskip("matplotlib").use("Agg")
+    plotted = CalibrationDisplay.from_estimator(MODEL, X, LABELS, pos_label="yes", n_bins=2)
+    high = MODEL.score_rows(X) > 0.5
+    np.testing.assert_allclose(plotted.prob_true, [LATE[~high].mean(), LATE[high].mean()])
+    shown = PartialDependenceDisplay.from_estimator(MODEL, X, ["flag"], categorical_features=["flag"])
+    assert len(shown.pd_results[0]["average"][0]) == 2
+
+
+def test_it_is_not_fitted_again_and_can_be_frozen():
+    with pytest.raises(
+        TypeError, match=r"^A ChosenModel is fitted .* `sklearn\.frozen\.FrozenEstimator\(model\)`"
+    ):
+        cross_val_predict(MODEL, X, LABELS)
+    assert clone(MODEL) is MODEL
+    frozen = FrozenEstimator(MODEL)
+    np.testing.assert_array_equal(cross_val_predict(frozen, X, LABELS, cv=2), MODEL.predict(X))
+    calibrated = CalibratedClassifierCV(frozen).fit(X, LABELS).predict_proba(X)
+    assert roc_auc_score(LATE, calibrated[:, 1]) == pytest.approx(roc_auc_score(LATE, MODEL.score_rows(X)))
+
+
+def test_an_array_that_lost_the_names_of_its_columns_is_read_in_order_with_a_warning():
+    numbers = X[["debts", "flag"]].fillna(0).astype(float)
+    model = chosen(fitted(numbers, LogisticRegression())[0])
+    with pytest.warns(
+        UserWarning, match="^X has no column names, .* taken in this order, 'debts', 'flag'. Pass"
+    ):
+        found = model.predict_proba(numbers.to_numpy())
+    np.testing.assert_array_equal(found, model.predict_proba(numbers))
+    with pytest.raises(ValueError, match="must have the 2 columns that the model learnt from, got 1"):
+        model.predict(numbers.to_numpy()[:, :1])
+
+
+def test_check_and_predict_decide_alike():
+    decided = MODEL.predict(X) == "yes"
+    metrics = MODEL.check(X, LABELS, SEX).metrics
+    assert metrics["tpr"] == decided[LATE].mean()
+    assert metrics["fpr"] == decided[~LATE].mean()
 
 
 def test_a_model_of_an_array_has_no_names():

@@ -127,7 +127,7 @@ def test_an_intervention_without_a_look_is_refused(table):
 
 def content_of(table):
     return {
-        "rule": 0.8, "models": "4", "statuses": ["3 done", "1 failed"], "chosen_on": "test",
+        "rule": 0.8, "models": "4", "statuses": ["3 done", "1 failed"], "notes": [], "chosen_on": "test",
         "looks": [look | {"needs_group": False, "statuses": ["1 failed"]} for look in LOOKS],
         "marks": EVIL, "titles": ["First", EVIL], "points": table,
         "attributes": [EVIL],

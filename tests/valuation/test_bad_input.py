@@ -68,7 +68,21 @@ def test_value_errors(arguments, message):
         fit(**arguments)
 
 
-@pytest.mark.parametrize("estimators", [LogisticRegression, "forest", [LGBMClassifier(), 3]])
+def test_a_class_is_no_estimator():
+    with pytest.raises(
+        TypeError,
+        match=r"^`estimators` must be an object, got the class LogisticRegression: write `LogisticReg",
+    ):
+        fit(estimators=[LGBMClassifier(), LogisticRegression])
+
+
+def test_an_estimator_that_takes_no_missing_values_is_told_with_the_column():
+    gap = X.assign(gap=[np.nan] + [0.0] * (len(X) - 1))
+    with pytest.raises(ValueError, match=r"^LogisticRegression takes no missing .* column 'gap' has some"):
+        fit(X=gap, estimators=LogisticRegression())
+
+
+@pytest.mark.parametrize("estimators", ["forest", [LGBMClassifier(), 3]])
 def test_what_is_no_estimator_is_refused(estimators):
     with pytest.raises(TypeError, match="must be unfitted scikit-learn estimators"):
         fit(estimators=estimators)
@@ -82,8 +96,8 @@ def test_what_is_no_estimator_is_refused(estimators):
         ({"n_jobs": 10**10}, ValueError, "`n_jobs` must be at most 1,000, got 10000000000"),
         ({"n_jobs": 1.5}, TypeError, "`n_jobs` must be a whole number, got 1.5"),
         ({"random_state": 1.5}, ValueError, "`random_state` must be a whole number, a numpy generator or"),
-        ({"z_exclude": 5}, TypeError, "`z_exclude` must be a list of column names, or a mapping"),
-        ({"z_exclude": {"z": 5}}, TypeError, "`z_exclude` must be a list of column names, or a mapping"),
+        ({"z_exclude": 5}, TypeError, "`z_exclude` must be a list of column names, got 5"),
+        ({"z_exclude": {"z": 5}}, TypeError, "`z_exclude` must be a list of column names, got 5"),
     ],
 )
 def test_settings_beyond_reason_are_refused_at_once(parameters, error, message):

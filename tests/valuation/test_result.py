@@ -166,7 +166,9 @@ def test_repr_is_readable_and_html_is_escaped(valuation):
     assert "<b>sex</b>" not in html
 
 
-@pytest.mark.parametrize("rows", [[3, 0, 3], np.array([5]), slice(10, 20), np.arange(60) % 7 == 0], ids=str)
+@pytest.mark.parametrize(
+    "rows", [[3, 0, 3], np.array([5]), [-1, 0], slice(10, 20), np.arange(60) % 7 == 0], ids=str
+)
 def test_rows_of_a_valuation(valuation, rows):
     part = valuation[rows]
     assert part.shape == (len(np.arange(60)[rows]), 3)
@@ -178,8 +180,14 @@ def test_rows_of_a_valuation(valuation, rows):
 
 
 def test_rows_that_there_are_not(valuation):
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match=r"^`rows`: there is no row 60; rows are 0 to 59\.$"):
         valuation[[60]]
+    with pytest.raises(
+        IndexError, match=r"^`rows`: a mask must have one entry for each of the 60 rows, got 2"
+    ):
+        valuation[[True, False]]
+    with pytest.raises(IndexError, match=r"^`rows`: must be positions of rows, or a mask over all of them"):
+        valuation[[0.5]]
     with pytest.raises(KeyError, match=r"no variable 'sex'; it has \['y', 'age'"):
         valuation["sex"]
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -172,10 +173,19 @@ def test_unnamed_attributes_fit_a_valuation_of_one():
         ),
         ({"parts": [np.zeros(800, bool)]}, ValueError, "removes 0 of 800 rows"),
         ({"parts": [np.ones(800, bool)]}, ValueError, "removes 800 of 800 rows"),
-        ({"parts": [np.ones(3, bool)]}, ValueError, "must mark every one of the 800 rows"),
-        ({"parts": [[900]]}, ValueError, "rows that the table does not have"),
-        ({"parts": [["a"]]}, TypeError, "must be a mask or positions"),
-        ({"estimator": RidgeClassifier()}, TypeError, "a classifier with `predict_proba`"),
+        ({"parts": [np.ones(3, bool)]}, ValueError, r"`parts\[0\]`: a mask must .* the 800 rows, got 3"),
+        ({"parts": [[900]]}, ValueError, r"`parts\[0\]`: there is no row 900; rows are 0 to 799"),
+        ({"parts": [[3], [-1]]}, ValueError, r"`parts\[1\]`: there is no row -1"),
+        ({"parts": [["a"]]}, TypeError, r"`parts\[0\]`: must be positions of rows, or a mask"),
+        ({"parts": np.zeros(800, bool)}, TypeError, r"`parts` must be a list .*, got one of them alone"),
+        ({"parts": 5}, TypeError, r"`parts` must be a list of masks or of positions of rows, got 5"),
+        ({"estimator": RidgeClassifier()}, ValueError, "RidgeClassifier has no `predict_proba`"),
+        (
+            {"estimator": LGBMClassifier},
+            TypeError,
+            r"got the class LGBMClassifier: write `LGBMClassifier\(\)`",
+        ),
+        ({"estimator": "trees"}, TypeError, "`estimator` must be a scikit-learn classifier, got 'trees'"),
         ({"n_repeats": 0}, ValueError, "`n_repeats` must be at least 1"),
         ({"fairness": "parity"}, ValueError, "`fairness` must be"),
     ],

@@ -16,7 +16,7 @@ __all__ = ["batch_size", "read_costs", "score_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**9
 
 
 def read_costs(cost: Any, n_rows: int) -> FloatArray | None:

@@ -21,7 +21,7 @@ from sklearn.utils import column_or_1d
 from fado._messages import warn_user
 from fado._validation import check_count
 from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
-from fado.tabular import Problem, Table, note_features, read_problem, take_rows
+from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
 
 __all__ = ["UtilitySampling"]
@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
 _FEWEST = 20  # labels: the default models tell nothing apart by fewer
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**9
 
 
 class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
@@ -178,15 +178,7 @@ def _read_candidates(
     elif _n_dimensions(candidates) != 1:
         return None, read_pool(candidates, "candidates")
     else:
-        given = np.asarray(candidates)
-        if len(given) and given.dtype.kind not in "iu":
-            raise TypeError(f"`candidates` must be whole numbers, the rows of X, got {given.dtype}.")
-        rows = np.unique(given.astype(np.int64))
-        if len(rows) and not 0 <= rows[0] <= rows[-1] < table.n_rows:
-            raise ValueError(
-                f"`candidates` names row {rows[-1] if rows[0] >= 0 else rows[0]}, and X has rows 0 to "
-                f"{table.n_rows - 1}."
-            )
+        rows = np.unique(read_rows(candidates, table.n_rows, "`candidates`"))
     if not len(rows):
         raise ValueError("There is no candidate: every row has a label, or `candidates` is empty.")
     return rows, table

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from skactiveml.base import BudgetManager, SingleAnnotatorStreamQueryStrategy
 from skactiveml.stream.budgetmanager import BalancedIncrementalQuantileFilter
-from skactiveml.utils import call_func, check_budget_manager, check_random_state, check_type
+from skactiveml.utils import call_func, check_budget_manager, check_random_state
 
 from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
-from fado.tabular import Table, note_features
+from fado.tabular import Table, note_features, read_rows
 
 __all__ = ["UtilityStream"]
 
@@ -152,8 +153,15 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         """Give the budget manager, at first a copy of the one that was set."""
         if hasattr(self, "budget_manager_"):
             return self.budget_manager_
-        check_type(self.budget_manager, "budget_manager", BudgetManager, type(None))
-        return check_budget_manager(self.budget, self.budget_manager, BalancedIncrementalQuantileFilter)
+        manager = self.budget_manager
+        if manager is not None and not isinstance(manager, BudgetManager):
+            raise TypeError(
+                f"`budget_manager` must be a budget manager of scikit-activeml or None, got {manager!r}."
+            )
+        budget = _read_budget(self.budget)
+        if manager is not None:
+            _read_budget(manager.budget, "budget_manager.budget")
+        return check_budget_manager(budget, manager, BalancedIncrementalQuantileFilter)
 
     def _utilities(self, table: Table) -> FloatArray:
         """Give the rows' utilities; where there are none, numbers that `query` and `update` draw alike."""
@@ -167,11 +175,19 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         return np.where(np.isnan(utilities), generator.random_sample(table.n_rows), utilities)
 
 
+def _read_budget(budget: Any, name: str = "budget") -> float | None:
+    """Give the share of rows that may be labelled, as the float that scikit-activeml asks for."""
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, Real):
+        raise TypeError(f"`{name}` must be the share of rows to label, in (0, 1], got {budget!r}.")
+    if not 0 < float(budget) <= 1:
+        raise ValueError(f"`{name}` must be the share of rows to label, in (0, 1], got {budget}.")
+    return float(budget)
+
+
 def _read_positions(queried_indices: Any, n_rows: int) -> npt.NDArray[np.int64]:
-    positions = np.asarray(queried_indices)
-    if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iu"):
-        raise IndexError(f"`queried_indices` must be positions of candidates, got {queried_indices!r}.")
-    positions = positions.astype(np.int64)
-    if len(positions) and not 0 <= positions.min() <= positions.max() < n_rows:
-        raise IndexError(f"`queried_indices` must be from 0 to {n_rows - 1}, got {positions.max()}.")
-    return positions
+    try:
+        return read_rows(queried_indices, n_rows, "`queried_indices`")
+    except (TypeError, ValueError) as error:
+        raise IndexError(str(error)) from None  # as scikit-activeml's strategies do

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._validation import check_instance
 from fado.tabular import Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
@@ -61,7 +62,8 @@ def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> 
     >>> pool_utilities(valuation, None)
     array([1.  , 0.25])
     """
-    if utility is not None and (isinstance(utility, type) or not callable(utility)):
+    check_instance("utility", utility)
+    if utility is not None and not callable(utility):
         raise TypeError(
             "`utility` must be a utility like LinearUtility(alpha=0.75), or another function of a valuation, "
             f"got {utility!r}."

@@ -16,7 +16,7 @@ from fado.aim._search import Search
 from fado.aim._training import Split, Trainer
 from fado.engine import Model
 from fado.metrics import Budget
-from fado.tabular import Labels, Problem, deal_rows
+from fado.tabular import Labels, Problem, deal_rows, read_folds
 
 __all__ = ["Aim", "Aimed"]
 
@@ -68,7 +68,7 @@ class Aim:
         Most steps.
     validation_fraction : float
         Of the rows, to judge by.
-    cv : int, list of pairs of row positions, or None
+    cv : int, splitter, iterable of pairs of rows, or None
         Into how many folds all rows are dealt to judge by instead, or the folds.
     min_group_size : int
         Which groups are small.
@@ -84,7 +84,7 @@ class Aim:
     confidence: float | None
     max_fits: int
     validation_fraction: float
-    cv: int | list[tuple[Any, Any]] | None
+    cv: Any
     min_group_size: int
     seed: int
     workers: int
@@ -136,13 +136,14 @@ class Aim:
         everyone = np.arange(problem.n_rows, dtype=np.int32)
         if judge is not None:
             return [Split(everyone, judge.table)], np.arange(judge.n_rows)
-        if isinstance(self.cv, list):
-            pairs = [tuple(np.asarray(part, dtype=np.int32) for part in pair) for pair in self.cv]
-        else:
+        if self.cv is None or isinstance(self.cv, int):
             pairs = [(np.setdiff1d(everyone, part), part) for part in self._held_out(problem)]
+        else:
+            folds = read_folds(self.cv, problem.n_rows, problem.labels.codes, problem.blocks)
+            pairs = [(train.astype(np.int32), validation.astype(np.int32)) for train, validation in folds]
         for learnt, judged in pairs:
             _check_labels(learnt, judged, problem.labels)
-        splits = [Split(np.sort(learnt), judged) for learnt, judged in pairs]
+        splits = [Split(learnt, judged) for learnt, judged in pairs]
         return splits, np.concatenate([judged for _, judged in pairs])
 
     def _held_out(self, problem: Problem) -> list[npt.NDArray[np.int32]]:

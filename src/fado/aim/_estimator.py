@@ -14,7 +14,7 @@ from fado._messages import warn_user
 from fado._validation import check_choice, check_count, check_share
 from fado.aim._aiming import Aim
 from fado.aim._facts import tell_facts
-from fado.aim._settings import check_confidence, check_line, check_within, read_folds, two_classes
+from fado.aim._settings import check_confidence, check_folds, check_line, check_within, two_classes
 from fado.aim._training import check_estimator_fits
 from fado.engine import detach
 from fado.execution import n_workers
@@ -73,9 +73,11 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The lowest that this factor can be, in [0, 1]. It has no effect without `utility`.
     validation_fraction : float, default=0.25
         The share of rows that is held out to judge by, in (0, 1). It has no effect with `judge` or `cv`.
-    cv : int or iterable of (train, test) positions, optional
+    cv : int, splitter or iterable of (train, validation), optional
         Instead of holding out rows, judge every row by a model that was trained on the other folds. Useful
-        where rows are few. An int is the number of folds, at least 2.
+        where rows are few. An int is the number of folds, at least 2; a splitter is one of scikit-learn's,
+        such as ``KFold(3)``; pairs hold positions of rows, or masks over all of them. No row may be
+        validated twice.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table, among the rows to learn from or among
         those to judge by, are left out of the ratio, and their rows keep their weight. 0 compares all.
@@ -112,7 +114,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         groups' shares; it may be a little below) to 1 (for sure). None if the line was reached, or fewer
         than two groups are compared.
     classes_ : ndarray
-        The two labels; the second is the positive one.
+        The two labels in ascending order, as scikit-learn needs them.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -139,6 +141,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (2, 2)
     """
 
+    _estimator_type = "classifier"  # for tools that look for no tags
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True, "judge": True}
     reached_: bool
     why_: str
@@ -240,13 +243,18 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels = two_classes(problem)
         warn_of_missing(problem.protected)
         set_apart = None if judge is None else read_judge(judge)
+        if set_apart is not None and self.cv is not None:
+            warn_user("`cv` has no effect with `judge`, whose rows decide alone: leave one of them out.")
+        if valuation is not None and self.utility is None:
+            warn_user("`valuation` has no effect without a `utility`: set one, or leave it out.")
         factor = self._utility_factor(problem, valuation, X, y, sensitive_features, sample_weight, groups)
         aimed = aim.run(self.estimator, problem, set_apart, factor)
         path, positive = aimed.path, labels.positive or 0
         learnt = {
             "scorer_": detach(aimed.model),
             "_learnt_sparse": problem.table.is_sparse,
-            "classes_": np.asarray([labels.classes[1 - positive], labels.classes[positive]]),
+            "classes_": np.asarray(labels.classes),
+            "_positive": positive,
             "reached_": path.reached,
             "why_": "" if path.reached else path.why_missed(aimed.judged, aimed.told),
             "threshold_": path.metrics[path.best]["threshold"],
@@ -275,7 +283,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             confidence=check_confidence(self.confidence),
             max_fits=check_count("max_fits", self.max_fits, 1, MOST_FITS),
             validation_fraction=check_within("validation_fraction", self.validation_fraction, 0, 1),
-            cv=read_folds(self.cv),
+            cv=check_folds(self.cv),
             min_group_size=self.min_group_size,
             seed=seed_from(self.random_state),
             workers=n_workers(self.n_jobs),
@@ -324,12 +332,20 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
             table = Table.from_input(csr_matrix(np.asarray(X, dtype=np.float64)))
         scores = self.scorer_.score(table)
-        return np.column_stack([1.0 - scores, scores])
+        if self.scorer_.schema is not None:
+            self.scorer_.schema.warn_of_lost_names(table)
+        return np.column_stack([1.0 - scores, scores] if self._positive else [scores, 1.0 - scores])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Give how far rows' probabilities are from `threshold_`, above 0 on the side of ``classes_[1]``."""
+        above = self.predict_proba(X)[:, self._positive] - self.threshold_
+        return above if self._positive else -above
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Give the positive label to rows whose probability is at least `threshold_`, else the other."""
         check_is_fitted(self)
-        return self.classes_[(self.predict_proba(X)[:, 1] >= self.threshold_).astype(int)]
+        is_positive = self.predict_proba(X)[:, self._positive] >= self.threshold_
+        return self.classes_[np.where(is_positive, self._positive, 1 - self._positive)]
 
     def to_model(self) -> ChosenModel:
         """Give the fitted model with its threshold and its card, to be saved.
@@ -342,7 +358,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return ChosenModel(
             self.scorer_,
-            classes=tuple(self.classes_.tolist()),
+            classes=(self.classes_.tolist()[1 - self._positive], self.classes_.tolist()[self._positive]),
             threshold=self.threshold_,
             metrics=self.metrics_,
             facts=self._facts,

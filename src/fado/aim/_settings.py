@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -10,7 +9,7 @@ from fado._messages import COMPARE_TARGET
 from fado._validation import check_count
 from fado.tabular import Labels, Problem
 
-__all__ = ["check_confidence", "check_line", "check_within", "read_folds", "two_classes"]
+__all__ = ["check_confidence", "check_folds", "check_line", "check_within", "two_classes"]
 
 MOST_FOLDS = 1_000
 
@@ -66,18 +65,9 @@ def check_confidence(confidence: Any) -> float | None:
     return None if confidence is None else check_within("confidence", confidence, 0.5, 1)
 
 
-def read_folds(cv: Any) -> int | list[tuple[Any, Any]] | None:
-    """Give the number of folds, or the folds themselves as pairs of row positions; None if there are none."""
-    if cv is None:
-        return None
-    if isinstance(cv, Iterable) and not isinstance(cv, str):
-        pairs = [tuple(pair) for pair in cv]
-        if not pairs or any(len(pair) != 2 for pair in pairs):
-            raise ValueError(
-                "`cv` must be a number of folds, or pairs of the rows to learn from and to judge by."
-            )
-        return [(learnt, judged) for learnt, judged in pairs]
-    return check_count("cv", cv, 2, MOST_FOLDS)
+def check_folds(cv: Any) -> Any:
+    """Check a number of folds; whatever else says which they are is read with the rows."""
+    return check_count("cv", cv, 2, MOST_FOLDS) if isinstance(cv, Real) else cv
 
 
 def two_classes(problem: Problem) -> Labels:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._validation import check_classifier
 from fado.engine import Model, Task, engine_class
 from fado.execution import ThreadExecutor
 from fado.tabular import Table, Variable
@@ -121,15 +122,11 @@ def _of_positive(scores: FloatArray) -> FloatArray:
 
 
 def check_estimator_fits(estimator: Any) -> None:
-    """Refuse an estimator that takes no weights or gives no probabilities."""
+    """Refuse an estimator that gives no probabilities or takes no weights."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
-    from fado._compat import is_classifier
-
-    name = type(estimator).__name__
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params") and is_classifier(estimator)):
-        raise TypeError(f"`estimator` must be a classifier, got {estimator!r}.")
+    check_classifier("estimator", estimator)
     last = estimator
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]
@@ -137,9 +134,4 @@ def check_estimator_fits(estimator: Any) -> None:
         raise ValueError(
             f"{type(last).__name__}.fit takes no `sample_weight`, by which a model is aimed: use another "
             "estimator."
-        )
-    if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"{name} has no `predict_proba`, by which rows are ranked: use another classifier, or wrap it in "
-            "`sklearn.calibration.CalibratedClassifierCV`."
         )

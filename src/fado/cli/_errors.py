@@ -39,6 +39,7 @@ _OPTIONS = {
     "fairness": "--ratio",
     "performance": "--performance",
     "n_jobs": "--jobs",
+    "client": "--dask",
     "random_state": "--seed",
     "min_group_size": "--min-group-size",
     "data.min_group_size": "--min-group-size",

@@ -129,7 +129,7 @@ def read_inputs(
     protected: Sequence[str],
     *,
     positive: str | None = None,
-    drop: Sequence[str] = (),
+    drop: Sequence[str] | None = None,
     weight: str | None = None,
     groups: str | None = None,
 ) -> Inputs:
@@ -143,7 +143,7 @@ def read_inputs(
     for option, name in beside.items():
         _check_not_target(option, [name], target)
     others = table.drop_columns([target])
-    _check_not_target("--drop", drop, target)
+    _check_not_target("--drop", drop or (), target)
     unseen = {*columns_named(others.column_names, drop, "--drop"), *beside.values()}
     attributes, sources = {}, {}
     for expression in protected:

@@ -1,4 +1,4 @@
-"""Runs that are kept in a store: on a cluster, and stopped so that they can go on."""
+"""Runs that are kept in a store, stopped so that they can go on."""
 
 from __future__ import annotations
 
@@ -10,19 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["dask_client", "stopping"]
-
-
-def dask_client(address: str) -> Any:
-    """Connect to a Dask cluster."""
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise ValueError("`--dask` needs Dask: install it with `pip install 'fado-ml[dask]'`.") from None
-    try:
-        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise ValueError(f"There is no Dask scheduler at {address!r}: {error}") from error
+__all__ = ["stopping"]
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import typer
 
 from fado._messages import list_names
-from fado.cli._runs import dask_client
 from fado.cli._summary import print_settings, print_table
 from fado.tabular import TARGET, label_named
 from fado.valuation import Valuation, plan_files, summarise_files, value_files
@@ -104,9 +102,7 @@ def value_by_files(
     print(plan_files(data, **asked, **planned), flush=True)
     if dry_run:
         return
-    with ExitStack() as opened:
-        client = None if dask is None else opened.enter_context(dask_client(dask))
-        valuation = value_files(data, out=out, client=client, progress=True, **asked, **settings)
+    valuation = value_files(data, out=out, client=dask, progress=True, **asked, **settings)
     _print_groups(valuation, out, positive)
     _print_learning(valuation)
     told = valuation.metadata

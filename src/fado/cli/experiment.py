@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._options import Dask, Jobs
-from fado.cli._runs import dask_client, stopping
+from fado.cli._runs import stopping
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.experiment import Experiment, Results
@@ -75,15 +74,15 @@ def run(
     ] = False,
 ) -> None:
     """Run an experiment, or resume it where it was stopped."""
-    chosen = Experiment.from_toml(config)
+    chosen = _read(config, store)
     if dry_run:
         _print_plan(chosen, jobs)
         return
-    with stopping(store), ExitStack() as opened:
+    with stopping(store):
         results = chosen.run(
             store,
             n_jobs=jobs,
-            client=None if dask is None else opened.enter_context(dask_client(dask)),
+            client=dask,
             progress=True,
             retry_failed=retry_failed,
         )
@@ -103,6 +102,7 @@ def status(store: Store) -> None:
     counts = results.frame.groupby(["intervention", "status"], sort=False).size().unstack(fill_value=0)
     print(results)
     _print_left_out(results)
+    _print_notes(results)
     print_table("", ["intervention", *counts.columns], [[name, *row] for name, row in counts.iterrows()])
 
 
@@ -118,6 +118,28 @@ def report(
     print(f"Written to {out}")
 
 
+def _read(config: Path, store: Path) -> Experiment:
+    """Read a configuration; if it cannot be read, say what the store says that it was made with."""
+    try:
+        return Experiment.from_toml(config)
+    except ValueError as error:
+        lacking = _lacking(store)
+        if not lacking:
+            raise
+        raise ValueError(
+            f"{error} The store {str(store)!r} was made with {'; '.join(lacking)}, not registered here: "
+            "install the package that registers it."
+        ) from error
+
+
+def _lacking(store: Path) -> list[str]:
+    """Name what a store was made with and is not registered here; nothing if it cannot be read."""
+    try:
+        return Results.of_store(store).lacking
+    except (OSError, ValueError):
+        return []
+
+
 def print_winners(results: Results, at_least: float = 0.8) -> None:
     """Print what counts as positive, and for every ratio each intervention's best model that keeps it.
 
@@ -126,6 +148,7 @@ def print_winners(results: Results, at_least: float = 0.8) -> None:
     if results.positive:
         print(f"Positive is {results.positive}.")
     _print_left_out(results)
+    _print_notes(results)
     for metric in SHOWN_RATIOS:
         _print_ratio(results, metric, at_least)
 
@@ -172,6 +195,11 @@ def _print_left_out(results: Results) -> None:
     ]
     more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
     print(f"Too small to count in ratios: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+
+
+def _print_notes(results: Results) -> None:
+    for note in results.notes:
+        print(note)
 
 
 def _rows_of(group: dict[str, Any]) -> dict[str, int]:

@@ -86,7 +86,7 @@ def explore(
     asked_for = names_several(data) or memory is not None or sample_rows is not None
     for_memory_alone = retrain or pool is not None or values.suffix.lower() == ".csv"
     if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
-        named = {"target": target, "protected": protected, "drop": drop or [], "weight": weight}
+        named = {"target": target, "protected": protected, "drop": drop, "weight": weight}
         found = explore_by_files(
             data,
             values,
@@ -96,7 +96,7 @@ def explore(
             useless={"--retrain": retrain, "--pool": pool, "--pool-values": pool_values},
         )
     else:
-        inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
+        inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
         found = explored(
             inputs.features,
             inputs.target.to_pandas().rename(target),

@@ -23,7 +23,7 @@ from fado.cli._options import (
     Target,
     Weight,
 )
-from fado.cli._runs import dask_client, stopping
+from fado.cli._runs import stopping
 from fado.cli._summary import print_table
 from fado.cli._tables import check_apart
 from fado.metrics import Budget
@@ -105,7 +105,7 @@ def frontier(
     if store is not None:
         check_apart(out, store, "`--store`")
     check_directory(out)
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or (), weight=weight)
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
     with ExitStack() as opened:
         if store is not None:
             opened.enter_context(stopping(store))
@@ -122,7 +122,7 @@ def frontier(
             store=store,
             random_state=seed,
             n_jobs=jobs,
-            client=None if dask is None else opened.enter_context(dask_client(dask)),
+            client=dask,
             progress=True,
         )
     model = found.closest(at_least, confidence)

@@ -99,7 +99,7 @@ def generate(
         if report.suffix.lower() != ".json":
             raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
         check_output(report, [data], [".json"])
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop or [], weight=weight)
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
     if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:
         raise ValueError(
             f"`--report` needs a positive label, and {inputs.name!r} has {len(inputs.labels.classes)} "

@@ -26,7 +26,7 @@ from fado.valuation import OutOfBagEntropy
 
 __all__ = ["query"]
 
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**9
 _WORDS = ("equal", "pool")  # that stand for shares of all groups
 
 
@@ -100,7 +100,7 @@ def query(
         )
     group_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
-    inputs = read_inputs(labelled, target, protected, drop=drop or [])
+    inputs = read_inputs(labelled, target, protected, drop=drop)
     rows = read_table(pool)
     _check_columns(rows.column_names, inputs, cost)
     there = set(rows.column_names) - {cost}

@@ -165,8 +165,8 @@ def value(
             dry_run=dry_run,
             dask=dask,
             settings={
-                "drop": drop or [],
-                "exclude": exclude or [],
+                "drop": drop,
+                "exclude": exclude,
                 "weight": weight,
                 "n_bags": bags or 10,
                 "random_state": seed or 0,
@@ -195,7 +195,7 @@ def value(
             _check_keeps_models(name)
             check_room_for_models(models, out)
         inputs = read_inputs(
-            data, target, protected, positive=positive, drop=drop or [], weight=weight, groups=groups
+            data, target, protected, positive=positive, drop=drop, weight=weight, groups=groups
         )
         valuator = make_valuator(
             name,

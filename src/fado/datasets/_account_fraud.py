@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fado._memory import check_room_for
 from fado.datasets._applicants import draw_applications, draw_separating_columns
 from fado.datasets._columns import CATEGORIES, COLUMNS, EXTRA_COLUMNS, NUMBERS
 from fado.datasets._variants import FIRST_LATE_MONTH, VARIANTS, Variant, cell_shares
@@ -103,6 +104,7 @@ def make_account_fraud(
     """
     if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
         raise ValueError(f"`n_samples` must be a positive integer, got {n_samples!r}.")
+    check_room_for(f"`n_samples={n_samples}`", 8 * len(COLUMNS) * int(n_samples))
     if not isinstance(variant, str) or variant not in VARIANTS:
         raise ValueError(f"`variant` must be one of {', '.join(map(repr, VARIANTS))}, got {variant!r}.")
     entropy = _entropy(random_state)

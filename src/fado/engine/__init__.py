@@ -2,6 +2,7 @@
 
 from fado.engine._base import Engine, Model, Scorer, Task, Watch
 from fado.engine._choice import engine_class
+from fado.engine._missing import MissingValuesError, explain_missing_in_table
 from fado.engine._schema import Schema
 from fado.engine._scorer import detach, scorer_from
 from fado.engine._sklearn import SklearnEngine
@@ -13,6 +14,7 @@ __all__ = [
     "LeafReader",
     "LightGBMEngine",
     "LightGBMModel",
+    "MissingValuesError",
     "Model",
     "Schema",
     "Scorer",
@@ -23,5 +25,6 @@ __all__ = [
     "default_estimators",
     "detach",
     "engine_class",
+    "explain_missing_in_table",
     "scorer_from",
 ]

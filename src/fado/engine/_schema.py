@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fado._messages import closest_names
+from fado._messages import closest_names, list_names, warn_user
 from fado.tabular import Column, Table
 
 __all__ = ["Schema"]
@@ -104,6 +104,15 @@ class Schema:
                 raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
             places.append(found[0] if found else None)
         return places
+
+    def warn_of_lost_names(self, table: Table) -> None:
+        """Say that columns are taken by position where a table has lost the names that models learnt by."""
+        if self.named and not table.is_named:
+            order = list_names([repr(name) for name in self.names])
+            warn_user(
+                "X has no column names, and the model learnt from named columns: they are taken in this "
+                f"order, {order}. Pass a table with these names to be sure."
+            )
 
     def column(self, table: Table, j: int, place: int | None) -> Column:
         """Give column `j` from where it stands in another table, in this one's levels.

@@ -10,6 +10,7 @@ import numpy as np
 
 from fado.engine._base import FloatArray, LabelArray
 from fado.engine._layout import Form, Plan
+from fado.engine._missing import explain_missing
 from fado.engine._schema import Schema
 from fado.engine._skops import read_estimator, write_estimator
 from fado.engine._target import check_labels
@@ -95,6 +96,9 @@ class SklearnScorer:
                 scores = predict_rows(self.estimator, features, self.n_classes)
             return scores[:, 1] if self.n_classes == 2 else scores
         except Exception as error:
+            explained = explain_missing(error, self.estimator, self.plan, features)
+            if explained is not None:
+                raise explained from error
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
 

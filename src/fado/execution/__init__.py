@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from fado.execution._base import Executor, LostTask, n_workers
-from fado.execution._cluster import cluster_executor, on_cluster
+from fado.execution._cluster import cluster_executor, on_cluster, opened_client
 from fado.execution._joblib import JoblibExecutor
 from fado.execution._threads import ThreadExecutor
 
@@ -19,6 +19,7 @@ __all__ = [
     "cluster_executor",
     "n_workers",
     "on_cluster",
+    "opened_client",
 ]
 
 

@@ -11,7 +11,11 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from fado._validation import check_count
+
 __all__ = ["Executor", "Function", "LostTask", "Result", "Task", "n_workers"]
+
+_MOST_WORKERS = 1_000
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -79,9 +83,18 @@ def n_workers(n_jobs: int | None) -> int:
 
     None and -1 mean every core that this process may use, -2 all but one, and so on; 0 raises a ValueError.
     Inside a joblib worker that is already one of many, None means one.
+
+    Examples
+    --------
+    >>> n_workers(10**12)
+    Traceback (most recent call last):
+        ...
+    ValueError: `n_jobs` must be at most 1,000, got 1000000000000.
     """
     from joblib import effective_n_jobs
 
+    if n_jobs is not None:
+        check_count("n_jobs", n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
     if n_jobs == 0:
         raise ValueError("`n_jobs` must not be 0: use 1 for one worker, -1 or None for all cores.")
     return int(effective_n_jobs(-1 if n_jobs is None else n_jobs))

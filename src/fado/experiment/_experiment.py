@@ -159,8 +159,9 @@ class Experiment:
             experiment, which is resumed.
         n_jobs : int, optional
             How many fits run side by side; None uses every core. It changes no result.
-        client : dask.distributed.Client, optional
-            A cluster to run the fits on, also those that value rows. The store stays on this machine.
+        client : dask.distributed.Client, cluster or str, optional
+            A cluster to run the fits on, also those that value rows: a client of it, the cluster object, or
+            its scheduler's address. The store stays on this machine.
         progress : bool, default=False
             Whether to show a progress line.
         retry_failed : bool, default=False

@@ -42,7 +42,7 @@ def explore_files(
     protected: str | Sequence[str],
     sample_rows: int = 200_000,
     memory: str | int | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] | None = None,
     weight: str | None = None,
     pos_label: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
@@ -74,7 +74,7 @@ def explore_files(
     memory : str or int, optional
         The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
         of what is free.
-    drop : sequence of str
+    drop : str or sequence of str, optional
         Columns, or patterns such as ``"id_*"``, that are not shown.
     weight : str, optional
         The column that says how much each row counted in the models. Effects are multiplied by it.

@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-_MOST_ROWS = 10**12
+_MOST_ROWS = 10**9
 
 
 @dataclass(frozen=True, eq=False)

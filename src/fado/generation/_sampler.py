@@ -13,6 +13,7 @@ from imblearn.utils import check_target_type
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from fado._memory import check_room_for
 from fado._messages import list_names, warn_user
 from fado._validation import check_choice, check_share
 from fado.generation._cells import Cells, Plan, counts_asked_for, fill_labels, fill_positives
@@ -38,6 +39,7 @@ __all__ = ["METHODS", "UtilityAwareOverSampler"]
 FloatArray = npt.NDArray[np.float64]
 
 METHODS = ("trees", "repeat")
+_BYTES_OF_A_ROW, _BYTES_OF_AN_ENTRY = 32, 24  # at least: who its parents are, and what it holds
 
 
 class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
@@ -254,12 +256,15 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         compared = ~small_groups(groups.sizes, self.min_group_size)
         cells = Cells.of(labels, groups, compared, sample_weight)
         if self.sampling_strategy is not None:
-            return cells, counts_asked_for(cells, self.sampling_strategy)
-        if compared.sum() < 2:
-            return cells, Plan(np.zeros_like(cells.rows))
-        if labels.positive is None:
-            return cells, fill_labels(cells, self.strength)
-        return cells, fill_positives(cells, labels.positive, self.strength)
+            plan = counts_asked_for(cells, self.sampling_strategy)
+        elif compared.sum() < 2:
+            plan = Plan(np.zeros_like(cells.rows))
+        elif labels.positive is None:
+            plan = fill_labels(cells, self.strength)
+        else:
+            plan = fill_positives(cells, labels.positive, self.strength)
+        check_room_for(f"To make {plan.made.sum():,} rows", _BYTES_OF_A_ROW * int(plan.made.sum()))
+        return cells, plan
 
     def _warn(self, cells: Cells, plan: Plan) -> None:
         """Say what a user would not expect."""
@@ -275,6 +280,11 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             warn_user(
                 f"{subject} cannot be compared: no rows are made there, and they count in no rate."
                 f"{alone} `min_group_size=0` compares them too."
+            )
+        elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
+            warn_user(
+                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "row: no row is made."
             )
         if plan.unmatched and self.strength > 0:
             told = list_names([names[group] for group in plan.unmatched])
@@ -314,6 +324,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         self, problem: Problem, valuation: Any, given: dict[str, Any]
     ) -> tuple[Any, FloatArray | None]:
         _, plan = self._plan(problem.labels, problem.groups, problem.sample_weight)
+        needed = int(plan.made.sum()) * (_BYTES_OF_A_ROW + _BYTES_OF_AN_ENTRY * problem.table.n_columns)
+        check_room_for(f"To make {plan.made.sum():,} rows of {problem.table.n_columns} columns", needed)
         if plan.made.any() and self.method == "trees":
             check_dense(problem.table)  # before rows are valued, which takes time
         elif valuation is None and not plan.made.any():

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from fado.interventions._training_set import TrainingSet
-from fado.interventions._utilities import row_utilities, value_rows
+from fado.interventions._utilities import checked_utility, row_utilities, value_rows
 from fado.tabular import Groups, Labels, Problem, note_features, read_problem, warn_of_missing, weights_of
 
 __all__ = ["BaseIntervention"]
@@ -189,6 +189,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         self, problem: Problem, valuation: Any, given: dict[str, Any]
     ) -> tuple[Any, FloatArray | None]:
         """Give values, passed in or made on the way, and every row's utility; None where no row needs any."""
+        checked_utility(self.utility)  # before rows are valued, which takes time
         if valuation is None:
             valuation = value_rows(self.valuator, problem, given, getattr(self, "random_state", None))
         return valuation, row_utilities(self.utility, valuation, problem)

@@ -12,7 +12,7 @@ from fado._messages import list_names, warn_user
 from fado.interventions._small import warn_of_small
 from fado.tabular import small_groups
 
-__all__ = ["compared_groups", "warn_of_weightless_cells"]
+__all__ = ["compared_groups", "warn_of_equal_weights", "warn_of_weightless_cells"]
 
 Counts = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -80,3 +80,9 @@ def _marked(cells: Bools, names: Sequence[str], classes: Sequence[Any]) -> Itera
     for label, marked in zip(classes, cells.T, strict=True):
         if marked.any():
             yield repr(label), list_names([names[group] for group in np.flatnonzero(marked).tolist()])
+
+
+def warn_of_equal_weights(weights: npt.NDArray[np.float64]) -> None:
+    """Say that no row weighs more than another, as groups have the same share of each label."""
+    if np.ptp(weights) <= 1e-9:
+        warn_user("The groups have equal shares of each label already: every row weighs the same.")

@@ -20,6 +20,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fado._compat import get_tags
+from fado._validation import check_instance
+from fado.engine import explain_missing_in_table
 from fado.tabular import labels_of, target_column, weights_of
 
 __all__ = ["ReweighedEstimator"]
@@ -120,6 +122,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
             If the estimator's `fit` takes no `sample_weight`, or the product of the weights is zero in every
             row or too large for a float.
         """
+        check_instance("estimator", self.estimator)
+        check_instance("reweigher", self.reweigher)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"{type(self.estimator).__name__}.fit takes no `sample_weight`, so that it cannot be "
@@ -133,7 +137,13 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         reweigher = clone(self.reweigher).fit(X, y, **told)
         weights = _product(reweigher.sample_weight_, sample_weight)
         learnt = _labels_to_learn(reweigher, y)
-        estimator = clone(self.estimator).fit(X, learnt, sample_weight=weights, **fit_params)
+        try:
+            estimator = clone(self.estimator).fit(X, learnt, sample_weight=weights, **fit_params)
+        except Exception as error:
+            explained = explain_missing_in_table(error, self.estimator, X)
+            if explained is None:
+                raise
+            raise explained from error
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 

@@ -67,6 +67,11 @@ def warn_of_rates(
         alone="every row is kept",
     )
     if rates.compared.sum() > 1:
+        if not rates.shrinking.any() and (rates.positives[rates.compared] > 0).all():
+            warn_user(
+                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "row: every row is kept."
+            )
         _warn_of_extremes(names, rates, weighted=weighted)
         if min_group_size > 0:
             _warn_of_thin_lead(names, sizes, rates, weighted=weighted)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fado._messages import warn_user
 from fado._validation import check_choice, check_share
 from fado.interventions._base import BaseIntervention
-from fado.interventions._cell_checks import compared_groups, warn_of_weightless_cells
+from fado.interventions._cell_checks import compared_groups, warn_of_equal_weights, warn_of_weightless_cells
 from fado.interventions._span import Span
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._utilities import row_utilities, value_rows
@@ -111,6 +111,8 @@ class Reweigher(_BaseReweigher):
         rows, labels, groups = self._compared(labels, groups)
         if len(rows):
             weights[rows] = kamiran_calders(groups.codes, labels.codes, _among(rows, sample_weight))
+            if len(groups) > 1:
+                warn_of_equal_weights(weights)
         return TrainingSet(np.arange(len(weights)), weights)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from fado._validation import check_instance
 from fado.tabular import Problem
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
@@ -41,6 +42,9 @@ def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_st
     ValueError
         If `given` has a `sample_weight` or `groups` that the valuator's `fit` does not take.
     """
+    check_instance("valuator", valuator)
+    if valuator is not None and not hasattr(valuator, "fit"):
+        raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
     valuator = OutOfBagEntropy() if valuator is None else clone(valuator, safe=False)
     parameters = valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
     if random_state is not None and parameters.get("random_state", 0) is None:
@@ -103,6 +107,7 @@ def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
 def checked_utility(utility: Any) -> Any:
     """Give the utility, `LinearUtility` if none is chosen; refuse what is none."""
     utility = LinearUtility() if utility is None else utility
+    check_instance("utility", utility)
     if not callable(utility):
         raise TypeError(
             f"`utility` must be a utility like LinearUtility(alpha=0.5), or another function of a valuation, "

@@ -35,8 +35,9 @@ class ChosenModel:
     """A fitted model, the threshold at which it decides, and the facts about how it was chosen.
 
     `Frontier.best`, `Results.fit_best`, `AimedEstimator.to_model` and `fado.load_model` return it. It
-    predicts as scikit-learn's classifiers do, and scikit-learn's scorers take it. It cannot be fitted or
-    cloned.
+    predicts as scikit-learn's classifiers do, and scikit-learn's scorers, displays and tools of inspection
+    take it. It cannot be fitted again: where a tool fits what it is given, wrap the model in scikit-learn's
+    `FrozenEstimator`.
 
     Parameters
     ----------
@@ -55,8 +56,10 @@ class ChosenModel:
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
+    labels : tuple
         The negative label and the positive one, always in this order.
+    classes_ : ndarray of shape (2,)
+        The two labels in ascending order, as scikit-learn needs them.
     threshold_ : float
         Rows that score at least this are predicted positive.
     metrics_ : dict of str to float
@@ -93,6 +96,8 @@ class ChosenModel:
     array([[0.5, 0.5]])
     """
 
+    _estimator_type = "classifier"  # for tools that look for no tags
+
     def __init__(
         self,
         scorer: Scorer,
@@ -125,6 +130,12 @@ class ChosenModel:
     def _repr_html_(self) -> str:
         return page_in_frame(card_page(self._content()), height=500)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> ChosenModel:
+        return self  # it does not change
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
@@ -136,9 +147,15 @@ class ChosenModel:
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """The negative and the positive label."""
-        alike = type(self.labels[0]) is type(self.labels[1])
-        return np.array(self.labels, dtype=None if alike else object)
+        """The two labels in ascending order; labels that have none stay negative, positive."""
+        return _as_array(self.labels if self._positive else self.labels[::-1])
+
+    @property
+    def _positive(self) -> int:
+        """The place of the positive label in `classes_`."""
+        negative, positive = self.labels
+        alike = isinstance(positive, str) is isinstance(negative, str)
+        return 0 if alike and positive < negative else 1
 
     @property
     def reached_(self) -> bool:
@@ -174,13 +191,46 @@ class ChosenModel:
         return self._score(Table.from_input(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give every row's probabilities of the negative and of the positive label, in this order."""
+        """Give every row's probabilities of the two labels, in the order of `classes_`."""
         scores = self.score_rows(X)
-        return np.column_stack([1.0 - scores, scores])
+        both = (1.0 - scores, scores) if self._positive else (scores, 1.0 - scores)
+        return np.column_stack(both)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Give the positive label to every row that scores at least `threshold_`, else the negative one."""
         return self.decide(self.score_rows(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Give how far every row's score is from `threshold_`, above 0 on the side of ``classes_[1]``."""
+        above = self.score_rows(X) - self.threshold_
+        return above if self._positive else -above
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Give the accuracy of `predict`: the share of rows, by weight if there are weights, that it tells.
+
+        Parameters
+        ----------
+        X : table or array
+            The features.
+        y : array-like of shape (n_rows,)
+            The true labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def fit(self, X: Any = None, y: Any = None, **_: Any) -> ChosenModel:
+        """Raise a TypeError: the model is fitted, and stays what was chosen."""
+        raise TypeError(
+            "A ChosenModel is fitted and cannot be fitted again: where a tool fits what it is given, pass "
+            "`sklearn.frozen.FrozenEstimator(model)`."
+        )
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
         """Give the label that every score leads to at `threshold_`.
@@ -194,7 +244,7 @@ class ChosenModel:
         -------
         ndarray of shape (n_rows,)
         """
-        return self.classes_[(scores >= self.threshold_).astype(np.intp)]
+        return _as_array(self.labels)[(scores >= self.threshold_).astype(np.intp)]
 
     def check(
         self,
@@ -304,6 +354,8 @@ class ChosenModel:
         if table.n_rows == 0:
             raise ValueError("`X` has no rows (n_samples = 0): give at least one.")
         scores = self.scorer.score(table)
+        if self.scorer.schema is not None:
+            self.scorer.schema.warn_of_lost_names(table)
         finite = np.isfinite(scores)
         if not finite.all():
             row = int(np.argmin(finite))
@@ -312,3 +364,8 @@ class ChosenModel:
 
     def _content(self) -> dict[str, Any]:
         return card_content(self.facts_, self.labels, self.threshold_, self.scorer.schema)
+
+
+def _as_array(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
+    """Give two labels as an array that keeps their types."""
+    return np.array(labels, dtype=None if type(labels[0]) is type(labels[1]) else object)

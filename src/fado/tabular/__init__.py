@@ -26,10 +26,10 @@ from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, labels_of, positive_code
 from fado.tabular._open import open_table
 from fado.tabular._pattern_of_labels import LabelPattern
-from fado.tabular._patterns import columns_named, is_pattern, names_like
+from fado.tabular._patterns import as_names, columns_named, is_pattern, names_like
 from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
-from fado.tabular._rows import take_rows
+from fado.tabular._rows import read_folds, read_rows, take_rows
 from fado.tabular._shelf import ShelvedTable, on_shelf
 from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
 from fado.tabular._smallest import SmallestRows
@@ -64,6 +64,7 @@ __all__ = [
     "StrataCounter",
     "Table",
     "Variable",
+    "as_names",
     "attribute_columns",
     "check_compared",
     "check_learnable",
@@ -94,7 +95,9 @@ __all__ = [
     "positive_code",
     "protected_columns",
     "protected_from",
+    "read_folds",
     "read_problem",
+    "read_rows",
     "read_table",
     "reader_of",
     "row_hash",

@@ -3,7 +3,7 @@
 from fado.valuation._alignment import check_alignment
 from fado.valuation._base import BaseValuator, read_judge, seed_from
 from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
-from fado.valuation._registry import make_valuator, register_valuator, valuator_names
+from fado.valuation._registry import make_valuator, register_valuator, valuator_class, valuator_names
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._saved import read_lazily
@@ -51,6 +51,7 @@ __all__ = [
     "retraining_check",
     "seed_from",
     "summarise_files",
+    "valuator_class",
     "valuator_names",
     "value_files",
 ]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from fado._registry import ClassRegistry
 
-__all__ = ["make_valuator", "register_valuator", "valuator_names"]
+__all__ = ["make_valuator", "register_valuator", "valuator_class", "valuator_names"]
 
 Class = TypeVar("Class", bound=type)
 
@@ -31,6 +31,11 @@ def valuator_names() -> tuple[str, ...]:
     return _CLASSES.names()
 
 
+def valuator_class(name: str) -> Any:
+    """Give the class of a valuator by its name; a ValueError lists the names if there is none."""
+    return _CLASSES.find(name, "The algorithm")
+
+
 def make_valuator(name: str, **settings: Any) -> Any:
     """Make a valuator by its name, with those of the settings that it takes; others are ignored.
 
@@ -49,6 +54,6 @@ def make_valuator(name: str, **settings: Any) -> Any:
     >>> make_valuator("inbag", n_bags=5, random_state=0)
     InBagEntropy(random_state=0)
     """
-    kind = _CLASSES.find(name, "The algorithm")
+    kind = valuator_class(name)
     taken = inspect.signature(kind).parameters
     return kind(**{own: value for own, value in settings.items() if own in taken})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.engine import LightGBMEngine, Task
-from fado.tabular import Problem
+from fado.tabular import Problem, read_rows
 
 __all__ = ["KINDS", "draw_parts", "read_parts"]
 
@@ -64,21 +64,13 @@ def draw_parts(
 
 def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
     """Read the parts that a user asks for: masks over the rows, or positions."""
+    is_one = hasattr(parts, "dtype") and np.ndim(parts) == 1 and np.asarray(parts).dtype.kind in "biu"
+    if is_one or isinstance(parts, str) or not isinstance(parts, Iterable):
+        told = "one of them alone: write `[part]`" if is_one else f"{parts!r}"
+        raise TypeError(f"`parts` must be a list of masks or of positions of rows, got {told}.")
     found = []
     for number, part in enumerate(parts):
-        given = np.asarray(part)
-        if given.dtype == np.bool_:
-            if given.shape != (n_rows,):
-                raise ValueError(
-                    f"`parts[{number}]` must mark every one of the {n_rows} rows, got shape {given.shape}."
-                )
-            rows = np.flatnonzero(given)
-        else:
-            if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-                raise TypeError(f"`parts[{number}]` must be a mask or positions of rows, got {part!r}.")
-            rows = np.unique(given)
-            if len(rows) and (rows[0] < 0 or rows[-1] >= n_rows):
-                raise ValueError(f"`parts[{number}]` names rows that the table does not have.")
+        rows = np.unique(read_rows(part, n_rows, f"`parts[{number}]`"))
         if not 0 < len(rows) < n_rows:
             raise ValueError(
                 f"`parts[{number}]` removes {len(rows)} of {n_rows} rows: name some, and not all."

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._versions import library_versions
-from fado.tabular import Column, attribute_columns, one_column
+from fado.tabular import Column, attribute_columns, one_column, read_rows
 from fado.valuation._fields import FIELDS
 from fado.valuation._probabilities import normalised_entropy
 from fado.valuation._provenance import Provenance, VariableNote
@@ -431,12 +431,16 @@ def _shown(text: str) -> str:
 
 
 def _places(rows: Any, n_rows: int) -> npt.NDArray[np.int64]:
-    """Give rows by their places; where these are given, none is made for every row there is."""
-    are_places = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) > 0
-    if are_places and rows.min() >= 0 and rows.max() < n_rows:
-        places: npt.NDArray[np.int64] = rows.astype(np.int64, copy=False)
-        return places
-    return np.atleast_1d(np.arange(n_rows)[rows])
+    """Give rows by their positions, negative ones counted from the end as Python does."""
+    if isinstance(rows, slice):
+        return np.arange(n_rows)[rows]
+    given = np.atleast_1d(np.asarray(rows))
+    if given.dtype.kind == "i":
+        given = np.where(given < 0, given + n_rows, given)
+    try:
+        return read_rows(given, n_rows, "`rows`")
+    except (TypeError, ValueError) as error:
+        raise IndexError(str(error)) from None  # as Python's own sequences do
 
 
 def _mean(values: FloatArray) -> float:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._compat import is_classifier
 from fado._messages import warn_user
 from fado._progress import tracked
-from fado._validation import check_count
+from fado._validation import check_classifier, check_count
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem
@@ -334,8 +333,7 @@ class _Retrained:
         max_fpr: float,
         seed: int,
     ) -> None:
-        if not is_classifier(estimator) or not hasattr(estimator, "predict_proba"):
-            raise TypeError(f"`estimator` must be a classifier with `predict_proba`, got {estimator!r}.")
+        check_classifier("estimator", estimator)
         self._metrics = performance, fairness, max_fpr
         self._engine_class = engine_class(estimator, problem.table)
         self._place = _Place(self._engine_class(problem.table), problem, estimator, judged, seed)

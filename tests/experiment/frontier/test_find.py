@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from tests.aim.conftest import draw_applicants
 from tests.experiment.frontier.conftest import APPLICANTS, N, search
 
@@ -214,7 +215,14 @@ def test_rows_that_cannot_judge_are_refused(judge, match):
         ({"decide": 0.1}, "`decide` must be None, a Budget or a pair"),
         ({"max_fpr": 2}, "`max_fpr` must be in"),
         ({"space": {"trees": 3}}, "`models.space.trees` is not a parameter"),
-        ({"estimator": LogisticRegression}, "must be a scikit-learn estimator"),
+        (
+            {"estimator": LogisticRegression},
+            r"got the class LogisticRegression: write `LogisticRegression\(\)`",
+        ),
+        (
+            {"estimator": LinearSVC(), "space": {}},
+            "^`estimator` must give probabilities, and LinearSVC has no",
+        ),
         ({"sex": None}, "`sensitive_features` is missing"),
         ({"sex": np.zeros(N)}, "no two groups"),
         ({"X": csr_matrix(NUMBERS)}, "A sparse matrix cannot be split"),
@@ -228,6 +236,14 @@ def test_bad_input_gets_a_sentence_and_leaves_nothing(asked, match, tmp_path, mo
     monkeypatch.setattr(_find, "mkdtemp", lambda prefix: str(tmp_path / prefix))
     with pytest.raises((ValueError, TypeError), match=match):
         search(**asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_in_which_no_model_can_be_trained_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gaps = np.where(np.arange(N)[:, None] % 7 == 0, np.nan, NUMBERS)
+    with pytest.raises(ValueError, match=r"^No model could be trained: GaussianNB takes no missing values"):
+        search(X=gaps, estimator=GaussianNB(), space={}, budget=2)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -283,7 +299,8 @@ def test_labels_come_back(y, pos_label, labels):
     columns = [name for name in plain.frame if name.startswith(("validation_", "test_"))]
     pd.testing.assert_frame_equal(found.frame[columns], plain.frame[columns], check_exact=True)
     model = found.closest()
-    assert model.classes_.tolist() == labels
+    assert list(model.labels) == labels
+    assert model.classes_.tolist() == sorted(labels)
     assert type(model.classes_.tolist()[1]) is type(labels[1])
     decided = model.predict(APPLICANTS.X)
     assert set(decided) == set(labels)

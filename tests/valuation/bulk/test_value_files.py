@@ -286,3 +286,17 @@ def test_the_plan_is_told(data):
     assert "4,000 in 4 files" in said
     assert "1,000 per bag (as asked for), 5 bags, 3 variables" in said
     assert "a learning curve decides" in str(plan_files(data, memory="500MB", **SETTINGS))
+
+
+@pytest.mark.parametrize("drop", [None, (), "id", ["id"], np.array(["id"])], ids=repr)
+def test_columns_are_named_by_a_list_a_text_or_none(tmp_path, drop):
+    data = write_parts(tmp_path / "d", FRAME[:400], n_files=1)
+    asked = {"drop": drop, "exclude": None, "train_rows": 100}
+    seen = value(data, tmp_path / "v", **asked).metadata["split_gains"]["columns"]
+    assert ("id" in seen) is (drop is None or len(drop) == 0)
+
+
+@pytest.mark.parametrize("name", ["drop", "exclude", "protected"])
+def test_what_names_no_columns_gets_a_sentence(data, name):
+    with pytest.raises(TypeError, match=f"^`{name}` must be a list of column names, got 7.$"):
+        plan_files(data, **SETTINGS | {name: 7})

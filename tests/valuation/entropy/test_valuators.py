@@ -139,6 +139,9 @@ def test_columns_named_by_hand_are_left_out_without_a_warning():
     single = OutOfBagEntropy(random_state=0, z_exclude={"old": ["age"]})
     single.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
     assert single.excluded_columns_ == {"old": ["age"], "coin": []}
+    none = OutOfBagEntropy(random_state=0, z_exclude={"old": "age", "coin": None})
+    none.fit(X, X["x"] > 0, sensitive_features={"old": z, "coin": RNG.integers(0, 2, N)})
+    assert none.excluded_columns_ == {"old": ["age"], "coin": []}
 
 
 def test_the_target_among_the_features_is_named():

@@ -289,8 +289,12 @@ def test_a_run_goes_on_while_no_row_has_contributed():
         ({"max_fpr": 2}, ValueError, r"`max_fpr` must be in \(0, 1\), got 2"),
         ({"performance": "auc"}, ValueError, "`performance` must be"),
         ({"estimator": RidgeClassifier()}, ValueError, "RidgeClassifier has no `predict_proba`"),
-        ({"estimator": LinearRegression()}, ValueError, "must be a classifier, got LinearRegression"),
-        ({"estimator": LogisticRegression}, TypeError, "must be an unfitted scikit-learn classifier"),
+        ({"estimator": LinearRegression()}, TypeError, "must be a classifier, got LinearRegression"),
+        (
+            {"estimator": LogisticRegression},
+            TypeError,
+            r"got the class LogisticRegression: write `LogisticRegression\(\)`",
+        ),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):

@@ -11,6 +11,7 @@ from fado.experiment.config._estimators import (
 from fado.experiment.config._given import Given
 from fado.experiment.config._interventions import rename_former
 from fado.experiment.config._metrics import apply_metric, metric_functions, metric_names, register_metric
+from fado.experiment.config._plugins import PLUGIN_FIELDS, lacking_plugins, plugins_used
 from fado.experiment.config._presets import PRESETS, preset_text, write_preset
 from fado.experiment.config._settings import (
     CROSSED,
@@ -33,6 +34,7 @@ __all__ = [
     "EACH",
     "GIVEN",
     "LIGHTGBM",
+    "PLUGIN_FIELDS",
     "PRESETS",
     "Config",
     "DataConfig",
@@ -50,9 +52,11 @@ __all__ = [
     "estimator_versions",
     "former_settings",
     "is_object",
+    "lacking_plugins",
     "make_estimator",
     "metric_functions",
     "metric_names",
+    "plugins_used",
     "preset_text",
     "ratio_name",
     "read_config",

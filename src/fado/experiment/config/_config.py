@@ -90,8 +90,8 @@ def config_from(
     directory : pathlib.Path, optional
         What a relative path of the data is relative to.
     stored : bool
-        Whether it comes from a store, where it was checked before: the interventions and metrics that it
-        asks for may belong to packages that are not installed any more, and nothing that it names is
+        Whether it comes from a store, where it was checked before: the valuators, interventions and metrics
+        that it asks for may belong to packages that are not installed any more, and nothing that it names is
         imported.
     given : Given, optional
         What is handed over in Python beside it.
@@ -104,7 +104,7 @@ def config_from(
         seed=top.whole("seed", 0, at_most=MOST_SEEDS),
         data=data,
         split=_split(top.section("split"), given=data.given),
-        valuation=_valuation(top.section("valuation") if "valuation" in top else Section({})),
+        valuation=_valuation(top.section("valuation") if "valuation" in top else Section({}), stored=stored),
         interventions=keep_interventions(interventions) if stored else read_interventions(interventions),
         models=read_models(top.section("models"), given, stored=stored),
         evaluation=read_evaluation(
@@ -262,7 +262,7 @@ def _label(value: Any, place: str) -> Any:
     return value
 
 
-def _valuation(section: Section) -> ValuationConfig:
+def _valuation(section: Section, *, stored: bool) -> ValuationConfig:
     given = section.take("models", [])
     if not isinstance(given, list | tuple):
         raise ValueError(f"`valuation.models` must be a list of tables, got {shown(given)}.")
@@ -271,7 +271,7 @@ def _valuation(section: Section) -> ValuationConfig:
         one = Section(model, f"valuation.models[{j}]")
         models.append({name: read_parameter(one.take(name), name, one.at(name)) for name in one})
     valuation = ValuationConfig(
-        algorithms=section.texts("algorithms", ("oob",), valuator_names()),
+        algorithms=section.texts("algorithms", ("oob",), () if stored else valuator_names()),
         bags=section.whole("bags", 10, 1, at_most=MOST_BAGS),
         unseen_fraction=section.number("unseen_fraction", 0.2, above=0, below=1),
         models=tuple(models),

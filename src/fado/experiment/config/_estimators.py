@@ -9,6 +9,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from fado._validation import check_instance
 from fado.experiment.config._section import as_text, shown
 
 __all__ = [
@@ -67,7 +68,7 @@ def make_estimator(name: str, pipeline: tuple[str, ...] = (), place: str = "mode
     from fado._compat import is_classifier
 
     estimator = _made(_class_at(name, f"{place}.estimator"), name, f"{place}.estimator")
-    if not is_classifier(estimator) or not hasattr(type(estimator), "predict_proba"):
+    if not is_classifier(estimator):
         raise ValueError(f"`{place}.estimator` must be a classifier that gives probabilities, got {name!r}.")
     if not pipeline:
         return estimator
@@ -113,7 +114,8 @@ def describe_object(estimator: Any) -> str:
     """
     from fado._compat import is_classifier
 
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+    check_instance("estimator", estimator)
+    if not hasattr(estimator, "get_params"):
         raise TypeError(f"`estimator` must be a scikit-learn estimator, got {shown(estimator)}.")
     if not is_classifier(estimator):
         raise TypeError(f"`estimator` must be a classifier, got {shown(estimator)}.")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from fado._validation import check_probabilities
 from fado.experiment.config._estimators import LIGHTGBM, is_object, make_estimator, parameter_names
 from fado.experiment.config._given import Given
 from fado.experiment.config._section import MOST_SEEDS, Section
 from fado.experiment.config._settings import ModelsConfig
-from fado.experiment.config._space import Reader, plain_reader, read_parameter, read_space
+from fado.experiment.config._space import Reader, draw_models, plain_reader, read_parameter, read_space
 from fado.interventions import intervention_entries
 
 __all__ = ["read_models"]
 
 MOST_MODELS = 100_000
+_DRAWN = 1_000  # of them are looked at for a method that depends on parameters
 _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validation|test)_.*", re.DOTALL)
 
 
@@ -34,6 +37,10 @@ def read_models(section: Section, given: Given | None, *, stored: bool) -> Model
     for key in ("deadline", "space"):
         section.take(key, None)
     section.done()
+    if plain and not stored:
+        is_given = given is not None and given.estimator is not None
+        place = "estimator" if is_given else section.at("estimator")
+        _check_probabilities(_estimator(models, given), models, place)
     if not models.space and not plain:
         raise ValueError(f"`{space.place}` is empty: set at least `n_estimators`.")
     _check_free(models, space.place)
@@ -55,6 +62,25 @@ def _reader(name: str, pipeline: tuple[str, ...], given: Given | None, *, stored
             "`Experiment(..., estimator=...)`."
         )
     return plain_reader(name, parameter_names(make_estimator(name, pipeline)))
+
+
+def _estimator(models: ModelsConfig, given: Given | None) -> Any:
+    """Give the estimator that was handed over, or make the one that is named."""
+    if given is not None and given.estimator is not None:
+        return given.estimator
+    return make_estimator(models.estimator, models.pipeline)
+
+
+def _check_probabilities(estimator: Any, models: ModelsConfig, place: str) -> None:
+    """Refuse a classifier that gives no probabilities with one of the parameters that are drawn for it."""
+    from sklearn.base import clone
+
+    told = {}  # by the parameters that are words or switches: numbers decide no method
+    for drawn in draw_models(models.space, min(models.count, _DRAWN), models.seed):
+        words = {name: value for name, value in drawn.items() if isinstance(value, str | bool | None)}
+        told[repr(words)] = words
+    for words in told.values():
+        check_probabilities(place, clone(estimator).set_params(**words))
 
 
 def _check_free(models: ModelsConfig, place: str) -> None:

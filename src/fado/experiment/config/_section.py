@@ -151,6 +151,8 @@ class Section:
     def different(self, key: str, default: Any, read: Callable[[Any, str], Item]) -> tuple[Item, ...]:
         """Give a key's list, each entry read by a function, none of them twice."""
         values = self.take(key, default)
+        if values is None and default is not REQUIRED:  # as a dict in Python may say that nothing is set
+            values = default
         if not isinstance(values, list | tuple):
             raise ValueError(f"`{self.at(key)}` must be a list, got {shown(values)}.")
         found: list[Item] = []

@@ -235,6 +235,11 @@ def fit_best_of(
     estimator: Any,
 ) -> ChosenModel | None:
     """Do the work of `Results.fit_best`."""
+    if results.lacking:
+        raise ValueError(
+            f"The experiment was made with {'; '.join(results.lacking)}, not registered here: import or "
+            "install that first, and load the results again."
+        )
     if len(results.attributes) > 1:
         raise ValueError(
             "`evaluation.groups` judges each attribute for itself, and a chosen model keeps a line between "

@@ -120,8 +120,9 @@ def find_frontier(
         test.
     pos_label : label, optional
         The positive label; None is the larger of the two.
-    client : dask.distributed.Client, optional
-        A cluster to run the fits on. The store stays on this machine.
+    client : dask.distributed.Client, cluster or str, optional
+        A cluster to run the fits on: a client of it, the cluster object, or
+        its scheduler's address. The store stays on this machine.
     progress : bool, default=False
         Whether to show progress lines.
 
@@ -180,6 +181,7 @@ def find_frontier(
             given=given,
         )
         results, costs = _results(place, config, proposer)
+        _check_trained(results)
     except BaseException:
         if store is None:
             rmtree(place, ignore_errors=True)
@@ -188,6 +190,14 @@ def find_frontier(
     if store is None:
         finalize(results, rmtree, place, ignore_errors=True)  # which read scores from it
     return frontier
+
+
+def _check_trained(results: Results) -> None:
+    """Refuse a search in which every model failed, with the reason of the first."""
+    failed = results.frame["status"] == "failed"
+    if len(failed) and failed.all():
+        kind, _, reason = str(results.frame["error"].iloc[0]).partition(": ")
+        raise ValueError(f"No model could be trained: {reason or kind}")
 
 
 def _lines(targets: Any) -> tuple[float, ...]:

@@ -41,15 +41,25 @@ def add_trials(
     name = f"fado {identity[:8]} {objectives[1]}" if study_name is None else study_name
     with _quiet(optuna):
         study = optuna.create_study(
-            storage=_storage(storage), study_name=name, directions=["maximize"] * 2, load_if_exists=True
+            storage=_storage(optuna, storage),
+            study_name=name,
+            directions=["maximize"] * 2,
+            load_if_exists=True,
         )
+        directions = [direction.name.lower() for direction in study.directions]
+        if directions != ["maximize"] * 2:  # of a study that was there before
+            raise ValueError(
+                f"The study {name!r} has {len(directions)} objective(s) ({' and '.join(directions)}), and "
+                f"these trials have two to maximize, {objectives}: give another `study_name`."
+            )
         known = study.get_trials(deepcopy=False)
         if not known:
             study.set_metric_names(objectives)
             study.set_user_attr("fado.version", __version__)
         elif study.metric_names != objectives:
+            told = study.metric_names or "trials of objectives without names"
             raise ValueError(
-                f"The study {name!r} has the objectives {study.metric_names}, and these trials "
+                f"The study {name!r} has the objectives {told}, and these trials "
                 f"{objectives}: give another `study_name`."
             )
         rows = rows_out(results, identity)
@@ -125,11 +135,21 @@ def _choices(name: str, drawn: Parameter | None) -> list[Plain]:
     return list(known.get(name, ()))
 
 
-def _storage(storage: Any) -> Any:
-    """Give what Optuna takes: a path is a SQLite file."""
-    if isinstance(storage, os.PathLike) or (isinstance(storage, str) and "://" not in storage):
-        return f"sqlite:///{os.fspath(storage)}"
-    return storage
+def _storage(optuna: Any, storage: Any) -> Any:
+    """Open what Optuna takes: a path is a SQLite file."""
+    if storage is None or isinstance(storage, optuna.storages.BaseStorage):
+        return storage
+    if not isinstance(storage, str | os.PathLike):
+        raise TypeError(
+            "`storage` must be a file, the address of a database or an Optuna storage, got "
+            f"{type(storage).__name__}."
+        )
+    where = os.fspath(storage)
+    try:
+        return optuna.storages.get_storage(where if "://" in where else f"sqlite:///{where}")
+    except Exception as error:  # SQLAlchemy's, a driver's, or Optuna's own
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(f"`storage` {where!r} cannot be opened: {said}") from error
 
 
 @contextmanager

@@ -50,6 +50,7 @@ def report_content(results: Results) -> dict[str, Any]:
         "rule": RULE,
         "models": f"{len(results.frame):,}",
         "statuses": _statuses(results.frame),
+        "notes": results.notes,
         "errors": _errors(results),
         "chosen_on": results.chosen_on,
         "looks": _looks(results),

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import list_names, warn_user
-from fado.experiment.config import EACH, Config, config_from, metric_names, ratio_name, rename_former
+from fado._messages import warn_user
+from fado.experiment.config import EACH, Config, config_from, lacking_plugins, ratio_name, rename_former
 from fado.experiment.results._comparing import areas_of, mark_comparable
 from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
 from fado.experiment.results._mlflow import log_runs
+from fado.experiment.results._notes import left_out_groups, notes_of
 from fado.experiment.results._optuna import add_trials
 from fado.experiment.results._remeasure import Asked, kept_scores, remeasured_frame
 from fado.experiment.results._report import RULE, points_table, write_report
-from fado.experiment.results._shown import results_shown
+from fado.experiment.results._shown import results_shown, tell_lacking
 from fado.experiment.results._winners import winners_of
 from fado.experiment.store import Store, read_outcomes, read_trials
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
@@ -53,6 +54,8 @@ class Results:
         All settings by their keys, as the store keeps them; None takes those of `config`.
     store : pathlib.Path, optional
         The store that the results come from. Methods that need scores read them there.
+    lacking : sequence of str
+        The valuators, utilities and interventions that the experiment used and nobody has registered here.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class Results:
         positive: str | None = None,
         settings: dict[str, Any] | None = None,
         store: Path | None = None,
+        lacking: Sequence[str] = (),
     ) -> None:
         self.frame = frame
         self.config = config
@@ -84,6 +88,7 @@ class Results:
         self.positive = positive
         self.settings = config.flat() if settings is None else settings
         self._store = store
+        self.lacking = list(lacking)
 
     @classmethod
     def load(cls, store: str | os.PathLike[str]) -> Results:
@@ -92,15 +97,9 @@ class Results:
         Parameters
         ----------
         store : path-like
-            The store's directory. A warning names the experiment's metrics that are not registered here.
+            The store's directory. A warning names what of the experiment is not registered here.
         """
-        results = cls.of_store(store)
-        lacking = [name for name in results.config.evaluation.metrics if name not in metric_names()]
-        if lacking:
-            warn_user(
-                f"The store {str(store)!r} has metrics that are not registered here, "
-                f"{list_names(lacking)}: they are shown as they were measured."
-            )
+        tell_lacking(results := cls.of_store(store), store)
         return results
 
     @classmethod
@@ -117,6 +116,7 @@ class Results:
                 about.get("positive"),
                 rename_former(about["settings"]),
                 Path(store),
+                lacking_plugins(config, about.get("plugins", [])),
             )
 
     def __repr__(self) -> str:
@@ -138,12 +138,12 @@ class Results:
 
         It has ``group``, ``attribute`` (None if attributes are combined), and its rows by the name of a part.
         """
-        found: dict[tuple[Any, str], dict[str, Any]] = {}
-        for entry in self.summary:
-            if entry.get("left_out"):
-                about = {"group": entry["group"], "attribute": entry["attribute"]}
-                found.setdefault((entry["attribute"], entry["group"]), about)[entry["part"]] = entry["rows"]
-        return list(found.values())
+        return left_out_groups(self.summary)
+
+    @property
+    def notes(self) -> list[str]:
+        """What no row tells, in sentences: which models are not aimed at a line, as they reach it already."""
+        return notes_of(self)
 
     def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:
         """Give the models that no other beats in both the true-positive rate and a ratio.

@@ -13,8 +13,8 @@ from typing import Any
 
 from fado._messages import warn_user
 from fado._versions import library_versions
-from fado.execution import LostTask, ThreadExecutor, n_workers
-from fado.experiment.config import Config, Given, estimator_versions, make_estimator
+from fado.execution import LostTask, ThreadExecutor, n_workers, opened_client
+from fado.experiment.config import Config, Given, estimator_versions, make_estimator, plugins_used
 from fado.experiment.run._bench import Bench, Job, Judged, run_job
 from fado.experiment.run._crashes import Ending, Notes, blame_crashes
 from fado.experiment.run._data import Data
@@ -57,6 +57,7 @@ def about_of(config: Config, data: Data, given: Given | None = None) -> dict[str
         "fingerprint": data.fingerprint(),
         "summary": data.summary(),
         "positive": data.positive_label,
+        "plugins": plugins_used(config),
     }
 
 
@@ -98,6 +99,12 @@ def run_experiment(
         data=data,
         given=given,
     )
+    with opened_client(client) as opened:
+        _run_somewhere(order, opened, isolated=isolated)
+
+
+def _run_somewhere(order: RunOrder, client: Any, *, isolated: bool) -> None:
+    """Run in a process of its own if that is possible, else in this one."""
     if isolated and client is None and can_isolate():
         try:
             supervise(order)

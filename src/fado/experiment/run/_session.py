@@ -12,7 +12,7 @@ from joblib import wrap_non_picklable_objects
 from fado.experiment.config import metric_functions, metric_names, register_metric
 from fado.interventions import intervention_entries, register_intervention
 from fado.utility import register_utility, utility_class, utility_names
-from fado.valuation import make_valuator, register_valuator, valuator_names
+from fado.valuation import register_valuator, valuator_class, valuator_names
 
 __all__ = ["Session", "pack", "unpack"]
 
@@ -56,7 +56,7 @@ class Session:
     def of_this_process(cls) -> Session:
         """Gather it; what cannot be pickled raises whatever pickling raises."""
         utilities = [(name, utility_class(name)) for name in utility_names()]
-        valuators = [(name, type(make_valuator(name, random_state=None))) for name in valuator_names()]
+        valuators = [(name, valuator_class(name)) for name in valuator_names()]
         registered = [
             *(("intervention", entry) for entry in intervention_entries()),
             *(("utility", named) for named in utilities),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from fado.experiment.config import PLUGIN_FIELDS
 from fado.experiment.store._ledger import DONE, FAILED, PROPOSED, ForeignLedgerError, Record, read_json
 from fado.metrics import RATIO_NAMES
 
@@ -59,6 +60,13 @@ def _is_versions(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
+def _are_plugins(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(own, dict) and own.keys() == set(PLUGIN_FIELDS) and all(map(_is_text, own.values()))
+        for own in value
+    )
+
+
 _ABOUT: dict[str, Callable[[Any], bool]] = {
     "settings": _is_table,
     "configuration": _is_table,
@@ -79,6 +87,8 @@ def check_about(about: dict[str, Any]) -> None:
             raise ForeignLedgerError(f"its `{name}` is not what a run writes")
     if not isinstance(about.get("positive"), str | None):
         raise ForeignLedgerError("its `positive` is no text")
+    if not _are_plugins(about.get("plugins", [])):
+        raise ForeignLedgerError("its `plugins` are not what a run writes")
 
 
 def check_record(record: Record) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fado.interventions._cell_checks import compared_groups, warn_of_weightless_cells
+from fado.interventions._cell_checks import compared_groups, warn_of_equal_weights, warn_of_weightless_cells
 from fado.interventions._reweighing import BEYOND_FLOATS, Reweigher, UtilityAwareReweigher
 from fado.interventions._weights import cell_factors, cell_log_factors
 from fado.interventions.bulk._cells import Cells, Passes, Rows
@@ -26,6 +26,8 @@ def weigh_by_cells(reweigher: Reweigher, cells: Cells, passes: Passes) -> Factor
     amounts = cells.rows.astype(np.float64) if cells.weights is None else cells.weights
     factors = np.ones(amounts.shape)
     factors[compared] = cell_factors(*_margins(amounts[compared]))
+    if compared.sum() > 1:
+        warn_of_equal_weights(factors[cells.rows > 0])
     return lambda rows: factors[rows.groups, rows.labels]
 
 

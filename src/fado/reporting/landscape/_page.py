@@ -39,7 +39,8 @@ def landscape_page(content: dict[str, Any]) -> str:
     content : dict
         Plain data; numbers to be read are texts already, except those of models.
 
-        - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``.
+        - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
+          that stand below them.
         - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on.
         - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``)
           and the ``statuses`` of the models; ``marks``, what the shapes stand for, in words.

@@ -32,8 +32,8 @@ class Asked:
 
     target: str
     protected: str | Sequence[str]
-    drop: Sequence[str]
-    exclude: Sequence[str]
+    drop: str | Sequence[str] | None
+    exclude: str | Sequence[str] | None
     weight: str | None
     memory: str | int | None
     train_rows: int | None

@@ -14,6 +14,7 @@ from fado._messages import closest_names
 from fado.tabular import (
     TARGET,
     Column,
+    as_names,
     column_from,
     columns_named,
     protected_from,
@@ -121,8 +122,8 @@ def read_roles(
     target: str,
     protected: str | Sequence[str],
     *,
-    drop: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
     weight: str | None = None,
 ) -> Roles:
     """Find out what the columns are for, from their names alone.
@@ -135,7 +136,7 @@ def read_roles(
         The column to be predicted.
     protected : str or sequence of str
         Columns, or comparisons such as ``"age>=50"``.
-    drop, exclude : sequence of str
+    drop, exclude : sequence of str, str or None
         Columns, or patterns of their names, that no model may see, or no model of a protected attribute.
     weight : str, optional
         The column of what each row counts.
@@ -151,11 +152,11 @@ def read_roles(
     """
     roles = name_roles(schema, target, protected, weight=weight)
     others = [name for name in schema.names if name != target]
-    unseen = {*columns_named(others, _as_list(drop), "drop"), weight}
+    unseen = {*columns_named(others, drop, "drop"), weight}
     features = tuple(name for name in others if name not in unseen)
     if not features:
         raise ValueError("No column is left for models to see: drop fewer.")
-    by_hand = columns_named(features, _as_list(exclude), "exclude")
+    by_hand = columns_named(features, exclude, "exclude")
     excluded = {
         own.name: tuple(dict.fromkeys([*by_hand, *(name for name in own.sources if name in features)]))
         for own in roles.attributes
@@ -184,7 +185,7 @@ def name_roles(
             )
     if weight == target:
         raise ValueError(f"`weight` names {target!r}, the target: name another column.")
-    roles = Roles(target, _attributes(schema, _as_list(protected), target), (), {}, weight)
+    roles = Roles(target, _attributes(schema, as_names(protected, "protected"), target), (), {}, weight)
     roles.variables(schema.empty_table())  # refuses what cannot be a variable
     return roles
 
@@ -208,7 +209,3 @@ def _attributes(schema: pa.Schema, protected: Sequence[str], target: str) -> tup
             f"Protected attributes must have different names, got {repeated[0]!r} more than once."
         )
     return tuple(found)
-
-
-def _as_list(names: str | Sequence[str]) -> Sequence[str]:
-    return [names] if isinstance(names, str) else names

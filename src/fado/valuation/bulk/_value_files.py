@@ -12,6 +12,7 @@ from typing import Any
 from fado._files import remove_unfinished
 from fado._messages import warn_user
 from fado._validation import check_count
+from fado.execution import opened_client
 from fado.tabular import TARGET, positive_code
 from fado.valuation._result import Valuation
 from fado.valuation._saved import About, read_lazily
@@ -68,8 +69,8 @@ def value_files(
     train_rows: int | None = None,
     n_bags: int = 10,
     unseen_fraction: float = 0.2,
-    drop: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
     weight: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -101,9 +102,9 @@ def value_files(
         The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
         of what is free. It affects values only by how many rows models can learn from, and only if
         `train_rows` is not given.
-    client : dask.distributed.Client, optional
-        The client of a cluster whose workers can read the files and write to `out`. They fit the models, and
-        score and write the parts.
+    client : dask.distributed.Client, cluster or str, optional
+        A cluster whose workers can read the files and write to `out`, by a client of it, the cluster object,
+        or its scheduler's address. They fit the models, and score and write the parts.
     train_rows : int, optional
         How many rows the models of a bag learn from. Without it, a learning curve on the first bag decides:
         the number is doubled until doubling raises the rank correlation of values by less than 0.005, or
@@ -112,9 +113,9 @@ def value_files(
         How many bags; a multiple of ``1 / unseen_fraction``.
     unseen_fraction : float, default=0.2
         The share of the rows that each bag leaves out; ``1 / unseen_fraction`` must be a whole number.
-    drop : sequence of str
+    drop : str or sequence of str, optional
         Columns, or patterns such as ``"id_*"``, that no model may see.
-    exclude : sequence of str
+    exclude : str or sequence of str, optional
         Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
     weight : str, optional
         The column that says how much each row counts in the fits, which scale it to a mean of 1; no model
@@ -157,7 +158,12 @@ def value_files(
     asked = Asked(
         target, protected, drop, exclude, weight, memory, train_rows, n_bags, unseen_fraction, n_jobs, seed
     )
-    final = Path(out)
+    with opened_client(client) as opened:
+        return _value_table(paths, Path(out), asked, opened, progress=progress)
+
+
+def _value_table(paths: Any, final: Path, asked: Asked, client: Any, *, progress: bool) -> Valuation:
+    """Value a table in files, or a dask DataFrame, which is first written to some."""
     directory = directory_of(final)
     if not is_dask_frame(paths):
         work = read_request(paths, asked)
@@ -189,8 +195,8 @@ def plan_files(
     train_rows: int | None = None,
     n_bags: int = 10,
     unseen_fraction: float = 0.2,
-    drop: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
     weight: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:

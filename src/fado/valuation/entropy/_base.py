@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fado._progress import tracked
-from fado._validation import check_count
+from fado._validation import check_instance
 from fado._versions import library_versions
 from fado.engine import default_estimators
 from fado.execution import n_workers
@@ -28,8 +28,6 @@ from fado.valuation.entropy._moments import Moments
 from fado.valuation.entropy._statistics import finish
 
 __all__ = ["EntropyValuator"]
-
-_MOST_WORKERS = 1_000
 
 
 class EntropyValuator(BaseValuator):
@@ -107,8 +105,7 @@ class EntropyValuator(BaseValuator):
 
     def _check(self, problem: Problem) -> None:
         """Refuse settings that cannot work with these rows, before anything else is done."""
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
+        n_workers(self.n_jobs)
 
     @abstractmethod
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
@@ -163,11 +160,8 @@ def _estimators(given: Any, n_columns: int) -> list[Any]:
     if not estimators:
         raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")
     for estimator in estimators:
-        if (
-            isinstance(estimator, type)
-            or not hasattr(estimator, "fit")
-            or not hasattr(estimator, "get_params")
-        ):
+        check_instance("estimators", estimator)
+        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
             raise TypeError(f"`estimators` must be unfitted scikit-learn estimators, got {estimator!r}.")
     return estimators
 

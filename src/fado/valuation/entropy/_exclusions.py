@@ -11,6 +11,7 @@ from fado.tabular import (
     Problem,
     Table,
     Variable,
+    as_names,
     check_learnable,
     columns_equal_to,
     columns_that_determine,
@@ -53,11 +54,9 @@ def variables_to_learn(problem: Problem, z_exclude: Any, *, sees_target: bool) -
 
 def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -> dict[str, frozenset[int]]:
     """Find the columns that the user keeps from each attribute's models."""
-    if z_exclude is None:
-        z_exclude = []
     if not isinstance(z_exclude, Mapping):
         z_exclude = dict.fromkeys(attributes, z_exclude)
-    z_exclude = {str(name): _as_list(columns) for name, columns in z_exclude.items()}
+    z_exclude = {str(name): as_names(columns, "z_exclude") for name, columns in z_exclude.items()}
     unknown = [name for name in z_exclude if name not in attributes]
     if unknown:
         raise ValueError(
@@ -67,18 +66,6 @@ def _excluded_by_hand(z_exclude: Any, table: Table, attributes: Sequence[str]) -
         attribute: frozenset(j for name in z_exclude.get(attribute, []) for j in _positions(name, table))
         for attribute in attributes
     }
-
-
-def _as_list(columns: Any) -> list[Any]:
-    if isinstance(columns, str):
-        return [columns]
-    try:
-        return list(columns)
-    except TypeError:
-        raise TypeError(
-            "`z_exclude` must be a list of column names, or a mapping of attribute to such a list, got "
-            f"{columns!r}."
-        ) from None
 
 
 def _positions(name: Any, table: Table) -> list[int]:

@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._compat import is_classifier, is_regressor
-from fado.engine import Engine, LightGBMEngine, Scorer, SklearnEngine, Task, Watch, detach
+from fado._validation import check_probabilities
+from fado.engine import (
+    Engine,
+    LightGBMEngine,
+    MissingValuesError,
+    Scorer,
+    SklearnEngine,
+    Task,
+    Watch,
+    detach,
+)
 from fado.execution import (
     Executor,
     JoblibExecutor,
@@ -119,11 +129,8 @@ def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
             f"`estimators` holds no {needed} for the {kind} variable {variable.name!r}: add one."
         )
     for estimator in serving:
-        if variable.kind == "classes" and not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"{type(estimator).__name__} has no `predict_proba`, from which values come: use another "
-                "classifier, or wrap it in `sklearn.calibration.CalibratedClassifierCV`."
-            )
+        if variable.kind == "classes":
+            check_probabilities("estimators", estimator)
     return serving
 
 
@@ -246,6 +253,8 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Wat
     start = time.perf_counter()
     try:
         model = place.engine.fit(fit.task(place.sample_weight), stop, watch)
+    except MissingValuesError:
+        raise
     except Exception as error:
         raise RuntimeError(f"{fit} failed: {error}") from error
     place.durations.note(fit.variable.name, time.perf_counter() - start)

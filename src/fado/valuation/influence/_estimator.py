@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
+from fado._validation import check_instance
 from fado.engine import LightGBMEngine
 from fado.tabular import Labels, Table
 
@@ -37,6 +38,7 @@ def readable_estimator(given: Any, table: Table) -> Any:
 
     if given is None:
         return LGBMClassifier()
+    check_instance("estimator", given)
     if type(given) is not LGBMClassifier:
         raise TypeError(
             f"`estimator` must be an LGBMClassifier, whose leaves are read, got {given!r}: for other models "

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from fado._progress import tracked
-from fado._validation import check_count
+from fado._validation import check_classifier, check_count
 from fado._versions import library_versions
 from fado.execution import n_workers
 from fado.tabular import Problem
@@ -23,13 +23,12 @@ from fado.valuation._scale import effect_on
 from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
 from fado.valuation.shapley._draws import Run, read_semivalue, sampler_for
 from fado.valuation.shapley._semivalues import Moments, precision_of
-from fado.valuation.shapley._training_game import Goals, check_estimator, training_games
+from fado.valuation.shapley._training_game import Goals, training_games
 
 __all__ = ["DataShapley"]
 
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9
-_MOST_WORKERS = 1_000
 
 
 @register_valuator(ALGORITHM)
@@ -259,10 +258,9 @@ class DataShapley(BaseValuator):
             raise ValueError(f"`tolerance` must be above 0, got {self.tolerance}.")
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits, 1, _MOST_ASKED)
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
+        n_workers(self.n_jobs)
         if self.estimator is not None:
-            check_estimator(self.estimator)
+            check_classifier("estimator", self.estimator)
         return semivalue
 
     def _most_fits(self, n_rows: int, run: Run, semivalue: Any) -> int:

@@ -42,7 +42,6 @@ FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 
 _MOST_NEIGHBORS = 10**9
-_MOST_WORKERS = 1_000
 
 
 @register_valuator("knn-shapley")
@@ -179,8 +178,7 @@ class KNNShapley(BaseValuator):
                 "`performance` of KNNShapley must be 'accuracy', which is a sum over neighbours, got "
                 f"{self.performance!r}: use TreeInfluence or DataShapley for it."
             )
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
+        n_workers(self.n_jobs)
         if judge is None:
             check_count("n_bags", self.n_bags, 2, MOST_BAGS)
             check_memory(problem.n_rows, self.n_bags)

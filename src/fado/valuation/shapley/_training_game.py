@@ -16,7 +16,7 @@ from fado.valuation._bags import out_of_bag_sets, strata_of
 from fado.valuation._coefficients import ratio_coefficients
 from fado.valuation._judged import JudgedRows, binary_labels, decide, measure_judged, read_judged
 
-__all__ = ["Goals", "TrainingGame", "check_estimator", "executor_for", "training_games"]
+__all__ = ["Goals", "TrainingGame", "executor_for", "training_games"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -252,18 +252,3 @@ def _engine_for(estimator: Any, table: Table, workers: int, *, by_content: bool)
 def executor_for(engine: Engine, workers: int) -> Executor:
     """Choose threads or processes, as the engine asks for."""
     return ThreadExecutor(workers) if engine.in_threads else JoblibExecutor(workers)
-
-
-def check_estimator(estimator: Any) -> None:
-    """Refuse what is no unfitted classifier that gives probabilities."""
-    from fado._compat import is_classifier
-
-    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise TypeError(f"`estimator` must be an unfitted scikit-learn classifier, got {estimator!r}.")
-    if not is_classifier(estimator):
-        raise ValueError(f"`estimator` must be a classifier, got {type(estimator).__name__}.")
-    if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no `predict_proba`, from which values come: use another "
-            "classifier."
-        )

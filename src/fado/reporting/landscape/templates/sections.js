@@ -9,6 +9,7 @@ function drawTexts(content) {
   const texts = {
     ...content,
     statuses: content.statuses.join(", "),
+    notes: content.notes.join(" "),
     least: content.attributes.length > 1 ? "Each protected attribute is judged for itself: a ratio is that of the attribute where it is least, unless one is chosen." : "",
     needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row whenever a decision is made, and have a frontier of their own, dotted." : "",
     drawn: content.chosen_on === "test" ? "" : `Models are chosen by their figures on the ${content.chosen_on} part and drawn by those on the test part: a chosen one may stand below the line.`,
