@@ -211,11 +211,13 @@ from fado.valuation.entropy import _saved_models
 
 models, written = load_models(sys.argv[1]), []
 
-def write(path, content, plain=_saved_models.write_file):
+plain = _saved_models.write_file
+
+def write(path, *more):
     written.append(path)
     if len(written) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
-    plain(path, content)
+    plain(path, *more)
 
 _saved_models.write_file = write
 models.save(sys.argv[1])
