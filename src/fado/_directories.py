@@ -26,7 +26,8 @@ def replacing_directory(final: Path) -> Iterator[Path]:
     """Fill a directory under a temporary name beside it; rename it when all went well.
 
     A directory that stood there before still does if the block fails. It is moved aside and removed once the
-    new one has its name; whoever is killed in between leaves both, whole, under names that begin with a dot.
+    new one has its name; whoever is killed in between leaves both, whole, under names that begin with a dot,
+    which the next one removes.
 
     Parameters
     ----------
@@ -54,6 +55,7 @@ def replacing_directory(final: Path) -> Iterator[Path]:
             os.close(handle)
     _sync(final.parent)
     shutil.rmtree(aside, ignore_errors=True)
+    _remove_abandoned(final)  # what was the only one until now
 
 
 def moved_aside(final: Path) -> Path | None:
