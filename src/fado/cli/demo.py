@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
+from fado._files import replacing
 from fado.cli._errors import in_sentences
 
 __all__ = ["demo"]
@@ -33,7 +35,8 @@ def demo(
     start = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     data, values, report = out / "account_fraud.parquet", out / "values.parquet", out / "report.html"
-    make_account_fraud(ROWS, random_state=0).to_parquet(data)
+    with replacing(data) as temporary:
+        make_account_fraud(ROWS, random_state=0).to_parquet(temporary)
     print(f"Generated {ROWS:,} applications for a bank account: {data}")
     named: dict[str, Any] = {
         "target": "fraud_bool",
@@ -56,9 +59,12 @@ def _experiment(config: Path, data: Path) -> Any:
     """Write the quick example with the demo's data in the place of its own."""
     from fado.experiment import Experiment
 
-    config.unlink(missing_ok=True)
-    Experiment.write_example(config)
-    text = config.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^generator = .*\nrows = .*$", f'path = "{data.name}"', text)
-    config.write_text(text, encoding="utf-8")
+    with TemporaryDirectory() as folder:
+        example = Path(folder) / config.name
+        Experiment.write_example(example)
+        text = example.read_text(encoding="utf-8")
+    with replacing(config) as temporary:
+        temporary.write_text(
+            re.sub(r"(?m)^generator = .*\nrows = .*$", f'path = "{data.name}"', text), encoding="utf-8"
+        )
     return Experiment.from_toml(config)
