@@ -86,6 +86,18 @@ def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
     assert (folder / "model" / "mine.txt").exists()
 
 
+def test_a_store_resumes(folder):
+    first = frontier(folder, "--store", folder / "store", "--budget", "2")
+    assert first.exit_code == 0, first.output
+    fits = {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()}
+    assert len(fits) == 2
+    again = frontier(folder, "--store", folder / "store", "--budget", "2", "--at-least", "0.1")
+    assert again.exit_code == 0, again.output
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()} == fits
+    other = refusal(frontier(folder, "--store", folder / "store", "--budget", "2", "--ratio", "tpr_ratio"))
+    assert "interventions.aimed.ratios" in other
+
+
 def test_a_landscape_that_cannot_be_written_leaves_the_directory_as_it_was(folder, monkeypatch):
     def half(_, path):
         path.with_name(".landscape.html.0123abcd.part").write_text("half")
@@ -98,18 +110,6 @@ def test_a_landscape_that_cannot_be_written_leaves_the_directory_as_it_was(folde
     assert "No space left on device" in done.stderr
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
     assert frontier(folder).exit_code == 0
-
-
-def test_a_store_resumes(folder):
-    first = frontier(folder, "--store", folder / "store", "--budget", "2")
-    assert first.exit_code == 0, first.output
-    fits = {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()}
-    assert len(fits) == 2
-    again = frontier(folder, "--store", folder / "store", "--budget", "2", "--at-least", "0.1")
-    assert again.exit_code == 0, again.output
-    assert {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()} == fits
-    other = refusal(frontier(folder, "--store", folder / "store", "--budget", "2", "--ratio", "tpr_ratio"))
-    assert "interventions.aimed.ratios" in other
 
 
 def test_expressions_positive_labels_and_weights(folder):
