@@ -19,9 +19,9 @@ from fado.experiment.store import Store
 from fado.valuation import load_models
 
 STORE = "store"
-AT_CALLS = 0.85  # of the kills of a command
-TWICE = 0.3  # of the others: the run after a killed one is killed too
-IN_WRITING = 0.7  # of those at random moments
+TWICE = 0.3  # of the kills that come at random: the run after a killed one is killed too
+IN_WRITING = 0.7  # of the others
+MOST_OF_A_DEMO = 10  # kills at calls, as it runs the other commands
 NAMED = ["--target", "fraud_bool", "--protected", "customer_age>=50"]
 ONE_JOB = ["--jobs", 1]
 BY_PARTS = ["--memory", "1GB"]
@@ -40,7 +40,7 @@ test = 0.25
 rps = true
 rw = true
 [models]
-count = 2
+count = 1
 [models.space]
 n_estimators = { log_uniform = [2, 10] }
 """
@@ -110,7 +110,7 @@ def value_frame(data, out):
 
     # of files that Dask reads itself, each process has a frame that is another one to Dask
     frame = dataframe.from_pandas(pd.read_parquet(data), npartitions=2)
-    how = {"memory": "1GB", "train_rows": 500, "n_bags": 5, "n_jobs": 1}
+    how = {"memory": "1GB", "train_rows": 500, "n_bags": 2, "unseen_fraction": 0.5, "n_jobs": 1}
     value_files(frame, target="fraud_bool", protected="customer_age>=50", out=out, **how)
 
 
@@ -137,7 +137,7 @@ def writings(folder, place, store):
 
     valuing = ["value", data, *NAMED, "--bags", 5, *ONE_JOB]
     by_parts = ["value", files, *NAMED, "--bags", 5, "--train-rows", 500, *BY_PARTS, *ONE_JOB]
-    searching = ["frontier", data, *NAMED, "--budget", 2, *ONE_JOB]
+    searching = ["frontier", data, *NAMED, "--budget", 1, *ONE_JOB]
     valued = [*NAMED, "--values", folder / "values.parquet"]
     parts_valued = [*NAMED, "--values", values, *BY_PARTS]
     model, online = folder / "model", folder / "online"
@@ -273,39 +273,48 @@ class Killing:
         The folder that it writes into.
     generator : random.Random
         Of the moments.
+    at_calls : bool
+        Whether calls are to be had.
     """
 
-    def __init__(self, kind, writing, place, generator):
+    def __init__(self, kind, writing, place, generator, *, at_calls):
         self._kind, self._writing, self._place, self._generator = kind, writing, place, generator
         self.count = Count()
-
-    def run(self, kills, *, at_calls):
-        """Kill so many times: at calls that are spread evenly, then again and again at random moments."""
-        olds = [None] if self._writing.old is None else [None, self._writing.old]
-        recorded, seconds = [], 0.0
-        for old in olds:
+        self._olds = [None] if writing.old is None else [None, writing.old]
+        self._recorded, self._seconds = [], 0.0
+        for old in self._olds:
             self._prepare(old)
             began = time.monotonic()
-            recorded.append(calls_of(self._writing.arguments, self._place, watched=at_calls))
-            seconds = max(seconds, time.monotonic() - began)
-        self._new = result_of(self._place)
-        for which, moment in _spread(recorded, round(kills * AT_CALLS)) if at_calls else ():
-            self._kill_and_run_again(olds[which], [moment], kills)
+            self._recorded.append(calls_of(writing.arguments, place, watched=at_calls))
+            self._seconds = max(self._seconds, time.monotonic() - began)
+        self._new = result_of(place)
+
+    @property
+    def n_moving(self):
+        """How many calls rename, remove or sync, the old one being there."""
+        n = sum(call.name in MOVING for call in self._recorded[-1])
+        return min(n, MOST_OF_A_DEMO) if self._kind == "demo" else n
+
+    def run(self, at_calls, at_random):
+        """Kill at so many calls, which are spread evenly, and so many times at random moments."""
+        can_choose, kills = bool(self._recorded[-1]), at_calls + at_random
+        for which, moment in _spread(self._recorded, at_calls) if can_choose else ():
+            self._kill_and_run_again(self._olds[which], [moment], kills)
         while self.count.kills < kills:
-            which = self._generator.randrange(len(olds))
-            twice = at_calls and self._generator.random() < TWICE and self.count.kills < kills - 1
-            moments = [self._any_moment(recorded[which], seconds, twice) for _ in range(1 + twice)]
-            self._kill_and_run_again(olds[which], moments, kills)
+            which = self._generator.randrange(len(self._olds))
+            twice = can_choose and self._generator.random() < TWICE and self.count.kills < kills - 1
+            moments = [self._any_moment(self._recorded[which], twice) for _ in range(1 + twice)]
+            self._kill_and_run_again(self._olds[which], moments, kills)
         return self.count
 
-    def _any_moment(self, calls, seconds, at_call):
+    def _any_moment(self, calls, at_call):
         if at_call:
             number = self._generator.randrange(len(calls))
             return Moment(number + 1, self._generator.random() < 0.5, calls[number].name)
         if self._generator.random() < IN_WRITING:
             writing = calls[-1].moment - calls[0].moment if calls else 0.01
             return Moment(delay=self._generator.uniform(0, writing), in_writing=True)
-        return Moment(delay=self._generator.uniform(0, seconds))
+        return Moment(delay=self._generator.uniform(0, self._seconds))
 
     def _prepare(self, old):
         shutil.rmtree(self._place, ignore_errors=True)
@@ -394,9 +403,6 @@ def _spread(recorded, n):
     last = len(recorded) - 1  # with the old one there, which has all that the other has and more
     moving = [own for own in moments if own[0] == last and own[1].name in MOVING and not own[1].is_after]
     chosen = _evenly(moving, min(n, len(moving)))
-    if len(chosen) < len(moving):
-        told = f"{len(chosen)} of the {len(moving)} calls that rename, remove or sync are hit"
-        print(f"{told}: more `--kills` hit all", file=sys.stderr)
     return chosen + _evenly([own for own in moments if own not in set(moving)], n - len(chosen))
 
 

@@ -62,36 +62,8 @@ learning_rate = { log_uniform = [0.02, 0.5] }
 """
 
 RUN = [sys.executable, "-c", "from fado.cli import main; main()", "experiment", "run"]
-# Of a thousand kills: enough for each call that renames, removes or syncs, but in the demo, which runs the
-# other commands.
-SHARES = {
-    "value": 14,
-    "keep models": 48,
-    "new rows": 14,
-    "value parts": 64,
-    "value joined": 90,
-    "value frame": 96,
-    "sample": 14,
-    "sample parts": 14,
-    "reweigh": 14,
-    "reweigh parts": 14,
-    "generate": 14,
-    "query": 14,
-    "explore": 14,
-    "explore parts": 14,
-    "predict": 14,
-    "report": 14,
-    "init": 14,
-    "card": 14,
-    "model": 32,
-    "online": 75,
-    "frontier": 36,
-    "frontier store": 104,
-    "demo": 12,
-    "one process": 104,
-    "experiment": 83,
-    "dask": 60,
-}
+SHARES = {"experiment": 0.08, "dask": 0.06}  # of all kills; commands have the others
+AT_RANDOM = 0.15  # of the kills of commands; the others come at calls
 
 
 def start(config, store, jobs=2):
@@ -284,7 +256,7 @@ def main():
     )
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", choices=list(SHARES), default=list(SHARES))
+    parser.add_argument("--only", nargs="+", metavar="KIND")
     arguments = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
@@ -310,17 +282,39 @@ def run(folder, kills, seed, only):
     undisturbed.report(folder / "undisturbed.html")
     expected = undisturbed.frame, (folder / "undisturbed.html").read_bytes()
     commands = writings(folder, place, folder / "undisturbed")
-    counts = {}
-    for kind in only:
-        generator, share = random.Random(f"{seed}-{kind}"), round(kills * SHARES[kind] / 1000)
-        if kind == "experiment":
-            counts[kind] = kill_experiments(share, generator, folder, expected)
-        elif kind == "dask":
-            counts[kind] = kill_workers(share, generator, folder, expected)
-        else:
-            killing = Killing(kind, commands[kind], place, generator)
-            counts[kind] = killing.run(share, at_calls=not lacking)
+    only = only or [*commands, *SHARES]
+    if set(only) - {*commands, *SHARES}:
+        raise SystemExit(f"`--only` takes {', '.join([*commands, *SHARES])}.")
+    killings = {
+        kind: Killing(kind, commands[kind], place, random.Random(f"{seed}-{kind}"), at_calls=not lacking)
+        for kind in only
+        if kind in commands
+    }
+    rest = kills - sum(round(kills * SHARES[kind]) for kind in only if kind in SHARES)
+    shares = deal({kind: killing.n_moving for kind, killing in killings.items()}, rest)
+    counts = {kind: killing.run(*shares[kind]) for kind, killing in killings.items()}
+    for kind, kill in {"experiment": kill_experiments, "dask": kill_workers}.items():
+        if kind in only:
+            generator = random.Random(f"{seed}-{kind}")
+            counts[kind] = kill(round(kills * SHARES[kind]), generator, folder, expected)
     return counts
+
+
+def deal(moving, kills):
+    """Say how often each command is killed: at calls, and at random moments.
+
+    Each has a kill for each of its calls that rename, remove or sync, if there are enough, and one at least;
+    what is left is dealt evenly.
+    """
+    at_random = round(AT_RANDOM * kills / max(1, len(moving)))
+    at_calls, total = kills - at_random * len(moving), sum(moving.values())
+    if total > at_calls:
+        print(f"{at_calls:,} of {total:,} renames, removals and syncs are hit: more `--kills` hit all")
+    spare, more = divmod(max(0, at_calls - total), max(1, len(moving)))
+    return {
+        kind: (max(1, min(n, n * at_calls // max(1, total))) + spare + (turn < more), at_random)
+        for turn, (kind, n) in enumerate(moving.items())
+    }
 
 
 if __name__ == "__main__":
