@@ -2,18 +2,24 @@
 
     python benchmarks/faults.py [--kills 1000] [--seed 0] [--only KIND ...]
 
-Processes are killed (SIGKILL) at random moments: an experiment's supervisor or the child in which it runs,
-each half of the time; commands that write values, rows and pages, mostly while they write; workers of a Dask
-cluster. After every kill the file that was asked for is the one that was there before, or the new one, whole,
-and a second run gives it to the byte and leaves nothing else behind. An experiment loses no finished fit,
-does none again, and ends with the frame and the report of an undisturbed run. Linux only.
+Everything that writes is killed (SIGKILL): every command, and what saves a model, its card and an online
+valuator. Most of these kills come right before or after a system call that changes a file, spread evenly
+over all that an undisturbed run makes, each rename, removal and sync among them; the others at random
+moments, mostly while files are written. Some of the runs after a kill are killed too. An experiment's
+supervisor, the process in which it runs, and workers of a Dask cluster are killed at random moments alone.
+
+After every kill what stands under the final name is the old one or the new one, whole; of a directory that
+was being replaced, the old one may stand beside its place, and whoever reads there is told so. The next run
+gives the files of an undisturbed run, to the byte, and leaves nothing else behind. An experiment loses no
+finished fit, does none again, and ends with the frame and the report of an undisturbed run.
+
+`_faults_process.py` says how a call is chosen, and what is done without a C compiler. Linux only.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import multiprocessing
 import os
 import random
 import shutil
@@ -23,11 +29,11 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from _faults_commands import HEADER, Count, Killing, done_fits, writings
+from _faults_process import Forked, child_of, is_alive, prepare, wait_until
 from fado.experiment import Experiment, Results
-from fado.experiment.store import Store
 
 CONFIG = """
 [data]
@@ -56,119 +62,14 @@ learning_rate = { log_uniform = [0.02, 0.5] }
 """
 
 RUN = [sys.executable, "-c", "from fado.cli import main; main()", "experiment", "run"]
-SHARES = {"experiment": 0.4, "value": 0.15, "sample": 0.1, "report": 0.1, "explore": 0.1, "dask": 0.15}
-IN_WRITING = 0.7  # of the kills of a command
-
-
-@dataclass
-class Count:
-    """What came of the kills of one kind."""
-
-    kills: int = 0
-    hits: int = 0  # while the process was running
-    lost: int = 0  # finished fits that were gone
-    half: int = 0  # files under their final name that were neither the old nor the new one
-    changed: int = 0  # second runs that gave something else
-    left: int = 0  # temporary files that were still there after a second run
-
-    def row(self, kind):
-        """Give the row of the table."""
-        numbers = (self.kills, self.hits, self.lost, self.half, self.changed, self.left)
-        return f"{kind:<24}" + "".join(f"{number:>9,}" for number in numbers)
-
-
-HEADER = f"{'kind':<24}" + "".join(
-    f"{name:>9}" for name in ("kills", "running", "lost", "half", "changed", "left")
-)
+SHARES = {"experiment": 0.08, "dask": 0.06}  # of all kills; commands have the others
+AT_RANDOM = 0.15  # of the kills of commands; the others come at calls
 
 
 def start(config, store, jobs=2):
     """Start a runner of its own."""
     command = [*RUN, str(config), "--store", str(store), "--jobs", str(jobs)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-class Forked:
-    """A command of the program in a process that was forked off one with all modules imported."""
-
-    _server = multiprocessing.get_context("forkserver")
-    _server.set_forkserver_preload(["fado.cli._app", "fado.experiment.run._child", "lightgbm", "altair"])
-
-    def __init__(self, *arguments):
-        self._said = tempfile.NamedTemporaryFile("r", suffix=".txt")  # noqa: SIM115 - gone with this
-        self._process = self._server.Process(
-            target=_command, args=(list(map(str, arguments)), self._said.name)
-        )
-        self._process.start()
-        self.pid, self.kill = self._process.pid, self._process.kill
-
-    def poll(self):
-        """Give the exit code, None while it runs."""
-        return self._process.exitcode
-
-    def wait(self, timeout=None):
-        """Wait for its end, and give the exit code."""
-        self._process.join(timeout)
-        return self._process.exitcode
-
-    def communicate(self, timeout=None):
-        """Wait for its end, and give what it printed."""
-        self.wait(timeout)
-        return "", self._said.read()
-
-    def finish(self):
-        """Wait for a command that must succeed."""
-        _, said = self.communicate(600)
-        if self.poll() != 0:
-            raise RuntimeError(said)
-
-
-def _command(arguments, said):
-    from fado.cli import main
-
-    output = os.open(said, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(output, stream)
-    sys.argv = ["fado", *arguments]
-    main()
-
-
-def child_of(pid):
-    """Give the process that a supervisor has started, or None."""
-    with contextlib.suppress(OSError):
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in path.read_text().split():
-                return int(child)
-    return None
-
-
-def is_alive(pid):
-    """Tell whether a process runs: one that is dead and not yet buried does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def wait_until(true, seconds, step=0.002):
-    """Wait for something, so many seconds at most, and tell whether it came."""
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            return False
-        time.sleep(step)
-    return True
-
-
-def done_fits(store):
-    """Give the fits that the ledger holds, each with what tells its file from one written again."""
-    try:
-        with Store.reading(store) as opened:
-            keys = [key for kind, key in opened.records if kind == "fit"]
-    except (FileNotFoundError, ValueError):  # killed before there was a whole ledger
-        return {}
-    files = {key: (store / "fits" / f"{key}.parquet").stat() for key in keys}
-    return {key: (stat.st_ino, stat.st_mtime_ns) for key, stat in files.items()}
 
 
 class Killer:
@@ -276,7 +177,7 @@ def kill_experiments(kills, generator, folder, expected):
         count.left += len([path for path in store.rglob("*") if path.name.endswith(".part")])
         count.left += len(list((store / "running").iterdir()))
         shutil.rmtree(store)
-        told("experiment", count, kills)
+        count.tell("experiment", kills)
     return count
 
 
@@ -286,43 +187,6 @@ def same_results(store, expected, page):
     results = Results.load(store)
     results.report(page)
     return results.frame.equals(frame) and page.read_bytes() == report
-
-
-def kill_command(kind, kills, generator, folder, arguments, ending):
-    """Kill a command that writes one file, mostly in writing, and run it again each time."""
-    place = folder / f"out-{kind}"
-    place.mkdir()
-    out, count = place / f"out{ending}", Count()
-    began = time.monotonic()
-    Forked(*arguments, "--out", out).finish()
-    seconds, new = time.monotonic() - began, out.read_bytes()
-    for number in range(kills):
-        out.unlink()
-        if number % 2:
-            out.write_bytes(b"old")
-        old = out.read_bytes() if out.exists() else None
-        process = Forked(*arguments, "--out", out)
-        if generator.random() < IN_WRITING:
-            wait_for_writing(process, place)
-            time.sleep(generator.uniform(0, 0.01))
-        else:
-            time.sleep(generator.uniform(0, seconds))
-        count.kills += 1
-        count.hits += process.poll() is None
-        process.kill()
-        process.wait()
-        there = out.read_bytes() if out.exists() else None
-        count.half += there not in (old, new)
-        Forked(*arguments, "--out", out).finish()
-        count.changed += out.read_bytes() != new
-        count.left += len(list(place.iterdir())) - 1
-        told(kind, count, kills)
-    return count
-
-
-def wait_for_writing(process, place):
-    """Wait until a temporary file shows that a command has begun to write."""
-    wait_until(lambda: process.poll() is not None or list(place.glob(".*.part")), 600, 0.0005)
 
 
 def kill_workers(kills, generator, folder, expected):
@@ -352,7 +216,7 @@ def kill_workers(kills, generator, folder, expected):
             count.changed += not same_results(store, expected, folder / "dask.html")
             count.left += len(list(store.rglob("*.part")))
             shutil.rmtree(store)
-            told("dask", count, kills)
+            count.tell("dask", kills)
     return count
 
 
@@ -386,23 +250,17 @@ def _wait_for_more(store, n_fits, over):
     wait_until(lambda: over.is_set() or len(list(store.glob("fits/*.parquet"))) > n_fits, 600)
 
 
-def told(kind, count, kills):
-    """Say now and then how far it is."""
-    if count.kills % 20 == 0 or count.kills >= kills:
-        print(f"  {count.row(kind)}   of {kills}", file=sys.stderr, flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", choices=list(SHARES), default=list(SHARES))
+    parser.add_argument("--only", nargs="+", metavar="KIND")
     arguments = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        counts = run(Path(name), arguments.kills, arguments.seed, arguments.only)
+        counts = run(Path(name).resolve(), arguments.kills, arguments.seed, arguments.only)
     columns = zip(*(vars(count).values() for count in counts.values()), strict=True)
     total = Count(*map(sum, columns))
     print(HEADER)
@@ -415,33 +273,48 @@ def main():
 
 def run(folder, kills, seed, only):
     """Kill what is asked for, and count."""
-    config, data, values = folder / "c.toml", folder / "data.parquet", folder / "values.parquet"
+    lacking = prepare(folder)
+    if lacking:
+        print(lacking, file=sys.stderr)
+    config, place = folder / "c.toml", folder / "place"
     config.write_text(CONFIG)
     undisturbed = Experiment.from_toml(config).run(folder / "undisturbed", n_jobs=2)
     undisturbed.report(folder / "undisturbed.html")
     expected = undisturbed.frame, (folder / "undisturbed.html").read_bytes()
-    from fado.datasets import make_account_fraud
-
-    make_account_fraud(3000, random_state=0).to_parquet(data)
-    named = ["--target", "fraud_bool", "--protected", "customer_age>=50"]
-    valuing = ["value", data, *named, "--bags", 5, "--algorithm", "oob", "--jobs", 2]
-    Forked(*valuing, "--out", values).finish()
-    commands = {
-        "value": (valuing, ".parquet"),
-        "sample": (["sample", data, "--values", values, *named, "--alpha", 0.5], ".parquet"),
-        "explore": (["explore", data, "--values", values, *named], ".html"),
-        "report": (["experiment", "report", folder / "undisturbed"], ".html"),
+    commands = writings(folder, place, folder / "undisturbed")
+    only = only or [*commands, *SHARES]
+    if set(only) - {*commands, *SHARES}:
+        raise SystemExit(f"`--only` takes {', '.join([*commands, *SHARES])}.")
+    killings = {
+        kind: Killing(kind, commands[kind], place, random.Random(f"{seed}-{kind}"), at_calls=not lacking)
+        for kind in only
+        if kind in commands
     }
-    counts = {}
-    for kind in only:
-        generator, share = random.Random(f"{seed}-{kind}"), round(kills * SHARES[kind])
-        if kind == "experiment":
-            counts[kind] = kill_experiments(share, generator, folder, expected)
-        elif kind == "dask":
-            counts[kind] = kill_workers(share, generator, folder, expected)
-        else:
-            counts[kind] = kill_command(kind, share, generator, folder, *commands[kind])
+    rest = kills - sum(round(kills * SHARES[kind]) for kind in only if kind in SHARES)
+    shares = deal({kind: killing.n_moving for kind, killing in killings.items()}, rest)
+    counts = {kind: killing.run(*shares[kind]) for kind, killing in killings.items()}
+    for kind, kill in {"experiment": kill_experiments, "dask": kill_workers}.items():
+        if kind in only:
+            generator = random.Random(f"{seed}-{kind}")
+            counts[kind] = kill(round(kills * SHARES[kind]), generator, folder, expected)
     return counts
+
+
+def deal(moving, kills):
+    """Say how often each command is killed: at calls, and at random moments.
+
+    Each has a kill for each of its calls that rename, remove or sync, if there are enough, and one at least;
+    what is left is dealt evenly.
+    """
+    at_random = round(AT_RANDOM * kills / max(1, len(moving)))
+    at_calls, total = kills - at_random * len(moving), sum(moving.values())
+    if total > at_calls:
+        print(f"{at_calls:,} of {total:,} renames, removals and syncs are hit: more `--kills` hit all")
+    spare, more = divmod(max(0, at_calls - total), max(1, len(moving)))
+    return {
+        kind: (max(1, min(n, n * at_calls // max(1, total))) + spare + (turn < more), at_random)
+        for turn, (kind, n) in enumerate(moving.items())
+    }
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ __all__ = [
     "WriteError",
     "check_replaceable",
     "moved_aside",
+    "remove_abandoned",
     "remove_unfinished",
     "replacing",
     "replacing_directory",
@@ -107,6 +108,7 @@ def replacing_directory(final: Path, what: str) -> Iterator[Path]:
             _put_in_place(temporary, final, aside)
         _sync_directory(final.parent)
     shutil.rmtree(aside, ignore_errors=True)
+    remove_abandoned(final)  # what was the only one until now
 
 
 @contextmanager
@@ -187,7 +189,7 @@ def _beside(final: Path) -> Iterator[Path]:
 @contextmanager
 def _place_for(final: Path) -> Iterator[Path]:
     """Give a temporary name in a directory that is locked as long as somebody is at work in it."""
-    _remove_abandoned(final)
+    remove_abandoned(final)
     folder = _named(final, _NEW)
     folder.mkdir()
     try:
@@ -213,7 +215,7 @@ def _named(final: Path, ending: str) -> Path:
     return final.parent / f".{final.name[:100]}.{secrets.token_hex(4)}{ending}"
 
 
-def _remove_abandoned(final: Path) -> None:
+def remove_abandoned(final: Path) -> None:
     """Remove what processes that are gone left of something that they had not finished.
 
     What was moved aside is whole, and removed only where what took its place stands.

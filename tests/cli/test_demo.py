@@ -65,3 +65,20 @@ def test_its_model_scores_rows_without_the_month_that_no_model_saw(done):
 def test_a_second_demo_may_replace_the_model(done):
     _, folder = done
     check_directory(folder / "model")
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        ("pandas.DataFrame.to_parquet", "account_fraud.parquet"),
+        ("fado.experiment.Experiment.write_example", "experiment.toml"),
+    ],
+)
+def test_a_demo_that_ends_early_leaves_the_files_of_the_one_before(tmp_path, monkeypatch, broken, name):
+    from fado.cli.demo import _experiment, demo
+
+    (tmp_path / name).write_text("old")
+    monkeypatch.setattr(broken, lambda *given: Path(given[-1]).write_text("half") and 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        demo(tmp_path) if name.endswith(".parquet") else _experiment(tmp_path / name, tmp_path / "data")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]

@@ -125,6 +125,20 @@ def test_a_store_resumes(folder):
     assert "interventions.aimed.ratios" in other
 
 
+def test_a_landscape_that_cannot_be_written_leaves_the_directory_as_it_was(folder, monkeypatch):
+    def half(_, path):
+        path.with_name(".landscape.html.0123abcd.part").write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fado.experiment.frontier.Frontier.report", half)
+        done = frontier(folder)
+    assert done.exit_code == 2
+    assert "No space left on device" in done.stderr
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
+    assert frontier(folder).exit_code == 0
+
+
 def test_expressions_positive_labels_and_weights(folder):
     done = frontier(folder, "--positive", "no", "--weight", "weight", "--max-fpr", "0.3", protected="age>=50")
     assert done.exit_code == 0, done.output

@@ -70,6 +70,17 @@ def test_models_are_kept_beside_the_same_values(folder, valuator):
     assert load_models(folder / "models").variables == ["y", "sex", "age>=50"]
 
 
+def test_values_that_cannot_be_written_leave_no_models_that_refuse_the_table(tmp_path, monkeypatch):
+    OLD.to_parquet(tmp_path / "old.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr("fado.cli.value.save_values", lambda *given: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            raise train(tmp_path).exception
+    assert [path.name for path in tmp_path.iterdir()] == ["old.parquet"]
+    assert train(tmp_path).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["models", "old.parquet", "values.parquet"]
+
+
 @pytest.mark.parametrize("data", ["new.parquet", "unlabelled.csv"])
 def test_rows_without_labels_are_valued(folder, valuator, data):
     result = value(folder, data=data)

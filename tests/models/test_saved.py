@@ -364,15 +364,18 @@ def test_a_killed_save_leaves_nothing_half_and_the_next_one_tidies_up(model, sav
     assert sorted(tmp_path.iterdir()) == [final, saved]
 
 
-def test_what_was_moved_aside_goes_only_when_its_place_is_taken(model, saved, tmp_path):
+def test_what_was_moved_aside_goes_as_soon_as_its_place_is_taken(model, saved, tmp_path, monkeypatch):
     aside = tmp_path / ".final.0123abcd.old"
     saved.rename(aside)
     model.save(tmp_path / "other")
     assert aside.exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(Facts, "to_plain", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.save(tmp_path / "final")
+    assert aside.exists()
     model.save(tmp_path / "final")
-    assert aside.exists()  # it might have been the only one when that save began
-    model.save(tmp_path / "final")
-    assert not aside.exists()
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "final", tmp_path / "other"]
 
 
 def test_directories_of_others_with_names_like_temporary_ones_stay(model, tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from fado._files import remove_abandoned
 from fado._messages import closest_names, list_names
 from fado.cli._summary import print_settings, print_table
 from fado.cli._tables import check_apart, check_output
@@ -72,6 +73,7 @@ def value_new_rows(
     training : mapping
         The options that only training takes; None or an empty list where they were not given.
     """
+    remove_abandoned(directory)
     given = [f"`{option}`" for option, own in training.items() if own not in (None, [])]
     if given:
         raise ValueError(

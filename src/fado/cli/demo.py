@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -59,10 +60,12 @@ def _experiment(config: Path, data: Path) -> Any:
     """Write the quick example with the demo's data in the place of its own."""
     from fado.experiment import Experiment
 
-    config.unlink(missing_ok=True)
-    Experiment.write_example(config)
-    text = config.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^generator = .*\nrows = .*$", f'path = "{data.name}"', text)
+    with TemporaryDirectory() as folder:
+        example = Path(folder) / config.name
+        Experiment.write_example(example)
+        text = example.read_text(encoding="utf-8")
     with replacing(config, "The demo's configuration") as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(
+            re.sub(r"(?m)^generator = .*\nrows = .*$", f'path = "{data.name}"', text), encoding="utf-8"
+        )
     return Experiment.from_toml(config)

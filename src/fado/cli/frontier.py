@@ -27,7 +27,7 @@ from fado.cli._runs import stopping
 from fado.cli._summary import print_table
 from fado.cli._tables import check_apart
 from fado.metrics import Budget
-from fado.models import LANDSCAPE, ChosenModel, check_directory
+from fado.models import LANDSCAPE, ChosenModel, check_directory, write_model
 from fado.tabular import MIN_GROUP_SIZE
 
 __all__ = ["frontier"]
@@ -131,8 +131,7 @@ def frontier(
             f"No model can be compared by its {ratio}: the groups have too few rows of a label, or no model "
             "tells rows apart."
         )
-    model.save(out)
-    found.report(out / LANDSCAPE)
+    write_model(model, out, landscape=found.report)
     print(found)
     _print_model(model)
     print(f"The model and its card (card.md, card.html): {out}")

@@ -214,9 +214,9 @@ def value(
             groups=inputs.groups,
         )
         valuation = valuator.valuation_
-        if models is not None:
-            valuator.models_.save(models)
         save_values(_writable(valuation, out), out, target, inputs.target)
+        if models is not None:  # last, for models that are there refuse the table that they learnt from
+            valuator.models_.save(models)
         if all(scale.is_unit for scale in valuation.scales.values()):
             _print_summary(inputs, valuation, getattr(valuator, "excluded_columns_", {}))
         else:

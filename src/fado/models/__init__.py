@@ -3,7 +3,7 @@
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
 from fado.models._facts import Facts, GroupCount, Part
-from fado.models._saved import LANDSCAPE, check_directory, load_model
+from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
 
 __all__ = [
     "LANDSCAPE",
@@ -14,4 +14,5 @@ __all__ = [
     "Part",
     "check_directory",
     "load_model",
+    "write_model",
 ]

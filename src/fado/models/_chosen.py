@@ -339,9 +339,9 @@ class ChosenModel:
         directory : path-like
             A directory that is new, empty, or holds only a saved model, which is then replaced.
         """
-        from fado.models._saved import write
+        from fado.models._saved import write_model
 
-        write(self, directory)
+        write_model(self, directory)
 
     def _judged(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
         """Read rows that the model is held against: which are positive, and their scores."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from fado.engine import scorer_from
 from fado.models._chosen import ChosenModel
 from fado.models._facts import Facts
 
-__all__ = ["LANDSCAPE", "check_directory", "load_model", "write"]
+__all__ = ["LANDSCAPE", "check_directory", "load_model", "write_model"]
 
 SAVED = Manifest(name="model.json", kind="fado model", layout=1, what="model")
 WEIGHTS = "weights.parquet"
@@ -31,8 +31,23 @@ CONTENT = {"lightgbm": "model.txt", "sklearn": "model.skops"}
 NAMES = frozenset({WEIGHTS, CARD, PAGE, LANDSCAPE, *CONTENT.values()})
 
 
-def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
-    """Write a model into a directory, whole or not at all."""
+def write_model(
+    model: ChosenModel,
+    directory: str | os.PathLike[str],
+    *,
+    landscape: Callable[[Path], None] | None = None,
+) -> None:
+    """Write a model into a directory, whole or not at all.
+
+    Parameters
+    ----------
+    model : ChosenModel
+        The model.
+    directory : path-like
+        As `check_directory` asks for.
+    landscape : callable, optional
+        Writes the page of all models that this one was chosen from, such as `Frontier.report`.
+    """
     final = check_directory(Path(directory))
     plain, content = model.scorer.parts()
     with replacing_directory(final, "The model") as temporary:
@@ -45,6 +60,8 @@ def write(model: ChosenModel, directory: str | os.PathLike[str]) -> None:
             write_file(temporary / name, own, "The model")
         model.card_page(temporary / PAGE)
         files[PAGE] = (temporary / PAGE).read_bytes()
+        if landscape is not None:
+            landscape(temporary / LANDSCAPE)
         told = {
             "fado": __version__,
             "versions": library_versions(),

@@ -6,7 +6,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from fado._files import replacing
+from fado._files import remove_abandoned, replacing
 
 __all__ = ["PRESETS", "preset_text", "write_preset"]
 
@@ -30,6 +30,7 @@ def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:
     """Write a commented configuration that runs as it stands; a file that is there already stays."""
     text = preset_text(preset)
     if Path(path).exists():
+        remove_abandoned(Path(path))
         raise FileExistsError(f"{str(path)!r} exists already: name another file, or delete it first.")
     with replacing(path, "The configuration") as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fado._files import remove_abandoned
 from fado.interventions._base import BaseIntervention
 from fado.interventions._utilities import checked_utility, utilities_of
 from fado.interventions.bulk._blocks import BLOCK_ROWS, Block, Lockstep
@@ -173,4 +174,5 @@ def _check_values(values: StoredValues, target: str, roles: Roles, source: Sourc
 def _check_out(out: Path, source: Source, paths: Paths, values: StoredValues | None) -> None:
     check_out(out, source, paths, [] if values is None else [values.path])
     if out.is_dir() and any(out.iterdir()):
+        remove_abandoned(out)
         raise ValueError(f"The directory {str(out)!r} is not empty: name another `out`.")
