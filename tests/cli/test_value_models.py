@@ -121,8 +121,10 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
     assert result.exit_code == 2
     assert "learnt from this very table" in result.stderr
     assert "name another with `--models`" in result.stderr
+    (folder / ".models.0123abcd.part").mkdir()  # of one who was killed when all was done
     again = train(folder)
     assert again.exit_code == 2
+    assert not (folder / ".models.0123abcd.part").exists()
     assert "holds models, so that nothing is trained: leave out `--drop`, `--bags`" in again.stderr
 
 

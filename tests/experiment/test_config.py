@@ -165,8 +165,10 @@ def test_presets_are_written_once_and_read(tmp_path):
         assert Experiment.from_toml(tmp_path / f"{preset}.toml").config == config_from(
             tomllib.loads(preset_text(preset))
         )
+    (tmp_path / ".quick.toml.0123abcd.part").mkdir()  # of one who was killed when all was done
     with pytest.raises(FileExistsError, match="exists already"):
         write_preset(tmp_path / "quick.toml")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["paper.toml", "quick.toml"]
     with pytest.raises(ValueError, match="`preset` must be 'quick' or 'paper', got 'fast'"):
         preset_text("fast")
 

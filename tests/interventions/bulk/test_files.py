@@ -89,7 +89,9 @@ def test_places_that_cannot_be_written_are_refused_before_a_row_is_read(folder, 
     asked = {"values": values, "intervention": RandomPrevalenceSampler()}
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("mine")
+    (tmp_path / ".full.0123abcd.part").mkdir()  # of one who was killed when all was done
     refused("is not empty: name another `out`", folder, out=tmp_path / "full", **asked)
+    assert not (tmp_path / ".full.0123abcd.part").exists()
     refused("must be a directory, or end in .parquet", folder, out=tmp_path / "s.csv", **asked)
     refused("which is read as well", folder, out=folder, **asked)
     refused("would read the next time", folder, out=folder / "s", **asked)
