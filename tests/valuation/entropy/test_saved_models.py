@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.preprocessing import FunctionTransformer
 
 from fado import InBagEntropy, OutOfBagEntropy
+from fado._manifests import digest_of
 from fado.valuation import load_models
 from fado.valuation.entropy._saved_models import SAVED
 
@@ -202,6 +204,19 @@ def test_a_booster_of_another_kind_is_not_read(saved):
         vouch_for(saved, change)
     with pytest.raises(ValueError, match=r"0-0\.txt' cannot be read: .* no LightGBM model of two classes"):
         load_models(saved)
+
+
+def test_a_file_that_names_code_is_refused(tmp_path):
+    skops = pytest.importorskip("skops.io")
+    folder = tmp_path / "models"
+    numbers_only(InBagEntropy(LogisticRegression(), n_jobs=1), z={"sex": Z["sex"]}).models_.save(folder)
+    path = next(iter(sorted(folder.glob("*.skops"))))
+    path.write_bytes(skops.dumps(FunctionTransformer(os.system)))
+    vouch_for(folder, setter("files", path.name, value=digest_of(path.read_bytes())))
+    with pytest.raises(
+        ValueError, match=rf"{path.name}' cannot be read: .*system, which is not to be trusted"
+    ):
+        load_models(folder)
 
 
 KILLED = """
