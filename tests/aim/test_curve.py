@@ -1,0 +1,102 @@
+"""The curve of decisions: rows whose labels and groups are drawn from what the models know."""
+
+import numpy as np
+import pytest
+from tests.aim.test_decisions import known
+
+from fado.aim._curve import Curve, Rows
+from fado.aim._decisions import Coefficients, Knowledge, Limit, decision_scores
+from fado.metrics import Budget
+
+BUDGET = Budget("fpr", 0.1)
+
+
+def drawn(knowledge, seed=1):
+    """Labels and groups as likely as the models say."""
+    rng = np.random.default_rng(seed)
+    n_rows = len(knowledge.positive)
+    positive = rng.random(n_rows) < knowledge.positive
+    codes = []
+    for negative, given in knowledge.groups:
+        shares = np.where(positive[:, np.newaxis], given, negative).cumsum(axis=1)
+        codes.append((rng.random(n_rows)[:, np.newaxis] > shares[:, :-1]).sum(axis=1))
+    return Rows(positive, tuple(codes), knowledge.weights)
+
+
+def copies(knowledge, times):
+    return knowledge.take(np.tile(np.arange(len(knowledge.positive)), times))
+
+
+def curve(knowledge, ratios=("fpr_ratio",), lines=(0.8,), budget=BUDGET, rows=None):
+    n_groups = knowledge.groups[0][0].shape[1]
+    limits = [Limit(0, ratio, tuple(range(n_groups))) for ratio in ratios]
+    rows = drawn(knowledge) if rows is None else rows
+    return Curve(knowledge, rows, limits, list(lines), budget, seed=0).points()
+
+
+@pytest.mark.parametrize("ratio", ["fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio"])
+def test_the_line_is_met_where_it_is_demanded_and_more_costs_more(ratio):
+    points = curve(copies(known(), 10), (ratio,))
+    assert points[0].demand == -np.inf
+    assert points[0].counts[0].ratio < 0.6
+    at_line = next(point for point in points if abs(point.demand) < 1e-9)
+    assert at_line.counts[0].ratio == pytest.approx(0.8, abs=0.04)
+    assert points[-1].demand == 1.0
+    assert points[-1].counts[0].ratio > 0.93
+    assert points[0].tpr > at_line.tpr > points[-1].tpr
+    assert all(point.fpr <= 0.1 for point in points)
+    ratios = [point.counts[0].ratio for point in points]
+    assert min(np.diff(ratios)) > -0.05
+
+
+def test_every_kind_of_budget_is_kept():
+    knowledge = known()
+    rows = drawn(knowledge)
+    for budget, kept in (
+        (Budget("selection_rate", 0.2), lambda point: point.selection_rate <= 0.2),
+        (Budget("top_k", 300), lambda point: point.selection_rate * len(rows.positive) <= 400),
+        (Budget("threshold", 0.4), lambda point: point.threshold == pytest.approx(np.log(0.4 / 0.6))),
+    ):
+        points = curve(knowledge, budget=budget, rows=rows)
+        assert all(map(kept, points))
+        at_line = next(point for point in points if abs(point.demand) < 1e-9)
+        assert at_line.counts[0].ratio > points[0].counts[0].ratio + 0.2
+
+
+def test_counts_are_those_of_the_decisions():
+    knowledge = known()
+    rows = drawn(knowledge)
+    point = curve(knowledge, rows=rows)[5]
+    selected = decision_scores(knowledge, point.coefficients) >= point.threshold
+    for group, (events, members) in enumerate(
+        zip(point.counts[0].events, point.counts[0].members, strict=True)
+    ):
+        negatives = ~rows.positive & (rows.codes[0] == group)
+        assert members == pytest.approx(knowledge.weights[negatives].sum())
+        assert events == pytest.approx(knowledge.weights[negatives & selected].sum())
+
+
+def test_rates_that_models_expect_wrongly_are_corrected():
+    """The models take every row for less likely of group 1 than it is; many events show it."""
+    knowledge = copies(known(2), 20)
+    rows = drawn(knowledge)
+    ((negative, positive),) = knowledge.groups
+
+    def shifted(probabilities):
+        odd = probabilities * np.array([1.0, 0.6])
+        return odd / odd.sum(axis=1, keepdims=True)
+
+    wrong = Knowledge(knowledge.positive, ((shifted(negative), shifted(positive)),), knowledge.weights)
+    at_line = next(point for point in curve(wrong, rows=rows) if abs(point.demand) < 1e-9)
+    assert at_line.counts[0].ratio == pytest.approx(0.8, abs=0.03)
+
+
+def test_groups_that_nothing_tells_are_not_moved():
+    knowledge = known(2)
+    same = np.full((len(knowledge.positive), 2), 0.5)
+    blind = Knowledge(knowledge.positive, ((same, same),), knowledge.weights)
+    points = curve(blind, rows=drawn(knowledge))
+    untouched = decision_scores(blind, Coefficients.none(blind)) >= points[0].threshold
+    for point in points:
+        selected = decision_scores(blind, point.coefficients) >= point.threshold
+        assert (selected == untouched).mean() > 0.999
