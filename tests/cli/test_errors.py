@@ -64,7 +64,7 @@ def run(folder, words, code=0):
     [
         (f"value d.csv {NAMED} {QUICK} --out o.parquet", "The values", "o.parquet"),
         (f"value d.csv {NAMED} {QUICK} --out o.csv", "The values", "o.csv"),
-        (f"value d.csv {NAMED} {QUICK} --models m --out o.parquet", "A model", "m/0-0.txt"),
+        (f"value d.csv {NAMED} {QUICK} --models m --out o.parquet", "The values", "o.parquet"),
         ("value d.csv --models kept --out o.parquet", "The values", "o.parquet"),
         (f"value in {NAMED} {QUICK} --out parts", "The plan", "parts/_plan.json"),
         (f"sample d.csv {NAMED} --values v.parquet --alpha 0.5 --out o.csv", "The table", "o.csv"),
