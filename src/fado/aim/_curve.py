@@ -23,7 +23,7 @@ Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
 
 _STEERED_ROWS = 200_000  # on which multipliers are sought; everything is counted on all
-_SPREAD = 0.15  # how far, in logarithms, groups' rates commonly are from what models expect
+_SPREAD = 0.2  # how far, in logarithms, groups' rates commonly are from what models expect
 _ROUNDS = 2  # of corrections, at each demand
 _STEPS = np.arange(16) / 10 - 0.5  # demands, besides lower ones
 _LOWER = 6  # how many
