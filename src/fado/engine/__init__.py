@@ -2,7 +2,7 @@
 
 from fado.engine._base import Engine, Model, Scorer, Task, Watch
 from fado.engine._choice import engine_class
-from fado.engine._missing import MissingValuesError, explain_missing_in_table
+from fado.engine._missing import MissingValuesError, explaining_missing_in_table
 from fado.engine._schema import Schema
 from fado.engine._scorer import detach, scorer_from
 from fado.engine._sklearn import SklearnEngine
@@ -25,6 +25,6 @@ __all__ = [
     "default_estimators",
     "detach",
     "engine_class",
-    "explain_missing_in_table",
+    "explaining_missing_in_table",
     "scorer_from",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from fado._messages import list_names
 from fado.engine._layout import Plan
 from fado.tabular import Table
 
-__all__ = ["MissingValuesError", "explain_missing", "explain_missing_in_table"]
+__all__ = ["MissingValuesError", "explaining_missing", "explaining_missing_in_table"]
 
 _OF_MISSING = re.compile(r"\bnans?\b|missing|\bnull\b", re.IGNORECASE)  # in the messages of libraries
 
@@ -23,43 +24,55 @@ class MissingValuesError(ValueError):
     """An estimator was given missing values, which it does not take."""
 
 
-def explain_missing(error: Exception, estimator: Any, plan: Plan, features: Any) -> MissingValuesError | None:
-    """Say which columns an estimator failed for because of missing values; None if it failed otherwise.
+@contextmanager
+def explaining_missing(estimator: Any, plan: Plan, features: Any) -> Iterator[None]:
+    """Say which columns an estimator fails for because of missing values; other errors stay as they are.
 
     Parameters
     ----------
-    error : Exception
-        What its `fit` or `predict_proba` raised.
     estimator : estimator
-        The one that failed.
+        The one whose `fit` or `predict_proba` is called in the block.
     plan : Plan
         How the features were laid out.
     features : array, sparse matrix or DataFrame
-        What it was given.
+        What it is given.
     """
-    if not _OF_MISSING.search(str(error)):
-        return None
-    return _explained(estimator, [plan.schema.names[j] for j in _columns_with_missing(plan, features)])
+    with _explaining(
+        estimator, lambda: [plan.schema.names[j] for j in _columns_with_missing(plan, features)]
+    ):
+        yield
 
 
-def explain_missing_in_table(error: Exception, estimator: Any, X: Any) -> MissingValuesError | None:
-    """Say the same of an estimator that was given a user's own table."""
-    if not _OF_MISSING.search(str(error)):
-        return None
-    table = Table.from_input(X)
+@contextmanager
+def explaining_missing_in_table(estimator: Any, X: Any) -> Iterator[None]:
+    """Say the same of an estimator that is given a user's own table."""
+    with _explaining(estimator, lambda: _names_with_missing(Table.from_input(X))):
+        yield
+
+
+@contextmanager
+def _explaining(estimator: Any, columns: Callable[[], list[str]]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        found = columns() if _OF_MISSING.search(str(error)) else []
+        if not found:
+            raise
+        raise _explained(estimator, found) from error
+
+
+def _names_with_missing(table: Table) -> list[str]:
     if table.is_sparse:
         matrix = table.source.tocoo()
         found = np.unique(matrix.col[np.isnan(matrix.data)]).tolist()
     else:
         found = [j for j in range(table.n_columns) if _has_missing(table, j)]
-    return _explained(estimator, [table.names[j] for j in found])
+    return [table.names[j] for j in found]
 
 
-def _explained(estimator: Any, columns: Sequence[str]) -> MissingValuesError | None:
+def _explained(estimator: Any, columns: Sequence[str]) -> MissingValuesError:
     from sklearn.pipeline import Pipeline
 
-    if not columns:
-        return None
     last, regresses = estimator, is_regressor(estimator)
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch
 from fado.engine._constant import fit_constant
 from fado.engine._layout import Form, Layout, form_for, is_lightgbm
-from fado.engine._missing import explain_missing
+from fado.engine._missing import explaining_missing
 from fado.engine._sklearn_scorer import SklearnScorer, predict_rows
 from fado.engine._target import check_target, replace_target
 from fado.tabular import Table, Variable
@@ -81,14 +81,8 @@ class SklearnEngine:
         _set_seed(learnt, task.seed)
         # One thread per fit: fits run side by side, and the number of threads may change the last digits.
         features = _take(layout.features, task.rows)
-        try:
-            with threadpool_limits(1):
-                learnt.fit(features, task.variable.labels[task.rows], **given)
-        except Exception as error:
-            explained = explain_missing(error, task.estimator, layout.plan, features)
-            if explained is None:
-                raise
-            raise explained from error
+        with explaining_missing(task.estimator, layout.plan, features), threadpool_limits(1):
+            learnt.fit(features, task.variable.labels[task.rows], **given)
         return SklearnModel(learnt, task, layout, self._target)
 
     def _layout(self, task: Task) -> Layout:
@@ -142,14 +136,8 @@ class SklearnModel:
             features = self._layout.plan.lay_out(rows, theirs)
         else:
             features = _take(self._layout.features, rows)
-        try:
-            with threadpool_limits(1):
-                return predict_rows(self.estimator, features, len(self._variable.classes))
-        except Exception as error:
-            explained = explain_missing(error, self.estimator, self._layout.plan, features)
-            if explained is None:
-                raise
-            raise explained from error
+        with explaining_missing(self.estimator, self._layout.plan, features), threadpool_limits(1):
+            return predict_rows(self.estimator, features, len(self._variable.classes))
 
     def detach(self) -> SklearnScorer:
         """Give the estimator, and how to lay out rows for it."""

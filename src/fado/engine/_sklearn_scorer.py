@@ -10,7 +10,7 @@ import numpy as np
 
 from fado.engine._base import FloatArray, LabelArray
 from fado.engine._layout import Form, Plan
-from fado.engine._missing import explain_missing
+from fado.engine._missing import MissingValuesError, explaining_missing
 from fado.engine._schema import Schema
 from fado.engine._skops import read_estimator, write_estimator
 from fado.engine._target import check_labels
@@ -92,15 +92,14 @@ class SklearnScorer:
             theirs = replace(self.target, labels=check_labels(target, table.n_rows))
         features = self.plan.lay_out(table, theirs)
         try:
-            with threadpool_limits(1):
+            with explaining_missing(self.estimator, self.plan, features), threadpool_limits(1):
                 scores = predict_rows(self.estimator, features, self.n_classes)
-            return scores[:, 1] if self.n_classes == 2 else scores
+        except MissingValuesError:
+            raise
         except Exception as error:
-            explained = explain_missing(error, self.estimator, self.plan, features)
-            if explained is not None:
-                raise explained from error
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
+        return scores[:, 1] if self.n_classes == 2 else scores
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give how to lay out rows, and the estimator as skops writes it."""

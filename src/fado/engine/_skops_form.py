@@ -204,7 +204,7 @@ class _Form:
     def file(self, given: dict[str, Any]) -> dict[str, Any]:
         name = _of_type(str, given.get("file"))
         if name not in self.files:
-            ending = name.rpartition(".")[2] if self._is_new else "npy" if name.endswith(".npy") else "bin"
+            ending = "npy" if name.endswith(".npy") else "bin"
             self.files[name] = (f"{len(self.files)}.{ending}", self._archive.read(name))
         return {"file": self.files[name][0]}
 

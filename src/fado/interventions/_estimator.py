@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fado._compat import get_tags
 from fado._validation import check_instance
-from fado.engine import explain_missing_in_table
+from fado.engine import explaining_missing_in_table
 from fado.tabular import labels_of, target_column, weights_of
 
 __all__ = ["ReweighedEstimator"]
@@ -137,13 +137,8 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         reweigher = clone(self.reweigher).fit(X, y, **told)
         weights = _product(reweigher.sample_weight_, sample_weight)
         learnt = _labels_to_learn(reweigher, y)
-        try:
+        with explaining_missing_in_table(self.estimator, X):
             estimator = clone(self.estimator).fit(X, learnt, sample_weight=weights, **fit_params)
-        except Exception as error:
-            explained = explain_missing_in_table(error, self.estimator, X)
-            if explained is None:
-                raise
-            raise explained from error
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 
