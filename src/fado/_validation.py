@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
+    "MOST_ROWS",
     "check_choice",
     "check_classifier",
     "check_count",
@@ -13,6 +14,8 @@ __all__ = [
     "check_probabilities",
     "check_share",
 ]
+
+MOST_ROWS = 10**9  # more than any count of rows that is meant
 
 
 def check_share(name: str, value: Any) -> float:

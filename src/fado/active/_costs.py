@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado._validation import check_count
+from fado._validation import MOST_ROWS, check_count
 from fado.tabular import one_column
 
 __all__ = ["batch_size", "read_costs", "score_rows"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_MOST_ROWS = 10**9
 
 
 def read_costs(cost: Any, n_rows: int) -> FloatArray | None:
@@ -43,7 +41,7 @@ def batch_size(n: Any, budget: Any, costs: FloatArray | None, n_rows: int) -> fl
     if (n is None) == (budget is None):
         raise ValueError("Say how many rows to choose by `n`, or what they may cost by `budget`.")
     if n is not None:
-        n = check_count("n", n, 1, _MOST_ROWS)
+        n = check_count("n", n, 1, MOST_ROWS)
         if n > n_rows:
             warn_user(f"`n={n}` is more than the {n_rows} rows of the pool: all of them are chosen.")
         return float(min(n, n_rows))

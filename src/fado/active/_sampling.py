@@ -19,7 +19,7 @@ from skactiveml.utils import (
 from sklearn.utils import column_or_1d
 
 from fado._messages import warn_user
-from fado._validation import check_count
+from fado._validation import MOST_ROWS, check_count
 from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
@@ -30,7 +30,6 @@ FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
 _FEWEST = 20  # labels: the default models tell nothing apart by fewer
-_MOST_ROWS = 10**9
 
 
 class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
@@ -192,7 +191,7 @@ def _n_dimensions(candidates: Any) -> int:
 
 
 def _read_batch_size(batch_size: Any, n_candidates: int) -> int:
-    size = check_count("batch_size", batch_size, 1, _MOST_ROWS)
+    size = check_count("batch_size", batch_size, 1, MOST_ROWS)
     if size > n_candidates:
         warn_user(f"`batch_size={size}` is more than the {n_candidates} candidates: all of them are chosen.")
     return min(size, n_candidates)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import typer
 
 from fado._messages import closest_names, list_names
-from fado._validation import check_count, check_share
+from fado._validation import MOST_ROWS, check_count, check_share
 from fado.active import DEFAULT_ALPHA, UtilityQuery
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
@@ -26,7 +26,6 @@ from fado.valuation import OutOfBagEntropy
 
 __all__ = ["query"]
 
-_MOST_ROWS = 10**9
 _WORDS = ("equal", "pool")  # that stand for shares of all groups
 
 
@@ -93,7 +92,7 @@ def query(
     if (n is None) == (budget is None):
         raise ValueError("Say how many rows to choose by `--n`, or what they may cost by `--budget`.")
     if n is not None:
-        check_count("n", n, 1, _MOST_ROWS)
+        check_count("n", n, 1, MOST_ROWS)
     if budget is not None and cost is None:
         raise ValueError(
             "`--budget` is for rows that have a cost: name its column by `--cost`, or give `--n`."

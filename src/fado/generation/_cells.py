@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names
-from fado._validation import check_count
+from fado._validation import MOST_ROWS, check_count
 from fado.tabular import Groups, Labels
 
 __all__ = ["Cells", "Plan", "counts_asked_for", "fill_labels", "fill_positives"]
@@ -19,8 +19,6 @@ __all__ = ["Cells", "Plan", "counts_asked_for", "fill_labels", "fill_positives"]
 Bools = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-
-_MOST_ROWS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +183,7 @@ def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
         if asked[label, told_of].any():
             raise ValueError(f"`sampling_strategy` asks twice for label {cells.labels[label]!r}: ask once.")
         asked[label, told_of] = True
-        short = check_count(told, count, 0, _MOST_ROWS) - present
+        short = check_count(told, count, 0, MOST_ROWS) - present
         if short < 0:
             raise ValueError(
                 f"`{told}` is {count}, and there are {present} such rows already: rows are made, none is "

@@ -8,14 +8,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fado._validation import check_choice
+from fado._validation import MOST_ROWS, check_choice
 from fado.metrics._inputs import Bools, Floats, check_max_fpr
 from fado.metrics._threshold import lowest_threshold
 from fado.metrics._weights import Weights
 
 Kind = Literal["fpr", "selection_rate", "top_k", "threshold"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_MOST_ROWS = 10**9
 
 # The metric that says how much of a budget is used; a threshold has none.
 _SPENT = {"fpr": "fpr", "selection_rate": "selection_rate", "top_k": "selected"}
@@ -200,8 +199,8 @@ def _checked_limit(kind: Kind, limit: Any) -> float:
     if kind == "top_k":
         if number < 1 or not number.is_integer():
             raise ValueError(f"{subject} must be a whole number of at least 1, got {limit}.")
-        if number > _MOST_ROWS:
-            raise ValueError(f"{subject} must be at most {_MOST_ROWS:,}, got {limit}.")
+        if number > MOST_ROWS:
+            raise ValueError(f"{subject} must be at most {MOST_ROWS:,}, got {limit}.")
         return int(limit)
     if kind == "threshold" and not np.isfinite(number):
         raise ValueError(f"{subject} must be finite, got {limit}.")

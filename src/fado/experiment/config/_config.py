@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fado._validation import MOST_ROWS
 from fado.experiment.config._evaluation import read_evaluation
 from fado.experiment.config._given import Given
 from fado.experiment.config._interventions import keep_interventions, read_interventions
@@ -32,7 +33,6 @@ __all__ = ["config_from", "read_config"]
 
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
-MOST_ROWS = 10**9
 MOST_BAGS = 100_000
 MOST_TRIALS = 10_000_000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fado._validation import MOST_ROWS
 from fado.experiment.config._given import Given
 from fado.experiment.config._metrics import check_metric_name, metric_names
 from fado.experiment.config._section import Section, as_text, is_number, shown
@@ -12,7 +13,6 @@ from fado.experiment.config._settings import CROSSED, EACH, EvaluationConfig
 __all__ = ["read_evaluation"]
 
 MOST_RESAMPLES = 100_000
-MOST_ROWS = 10**9
 _BUDGETS = ("max_fpr", "max_selection_rate", "top_k", "fixed_threshold")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fado._validation import check_count, check_share
+from fado._validation import MOST_ROWS, check_count, check_share
 from fado.tabular import TARGET, Table, protected_columns
 from fado.valuation._base import seed_from
 from fado.valuation._result import Valuation
@@ -19,7 +19,6 @@ from fado.valuation.online._drift import Check
 from fado.valuation.online._state import State, after_batch, rebuilt, tell_changes
 from fado.valuation.online._window import (
     FEWEST_ROWS,
-    MOST_ROWS,
     add_batch,
     as_dense,
     last_rows,

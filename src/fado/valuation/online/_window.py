@@ -23,7 +23,6 @@ __all__ = [
 ]
 
 FEWEST_ROWS = 5  # of which a fifth can be out of bag
-MOST_ROWS = 10**9
 _EARLY = 100  # rows; until then a variable with nearly a class per row may yet turn out to be another
 
 
