@@ -66,7 +66,7 @@ SAVED = {
     "pipeline": make_pipeline(
         SimpleImputer(),
         make_union(StandardScaler(), QuantileTransformer(n_quantiles=5)),
-        KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf"),
+        KBinsDiscretizer(3, strategy="uniform"),
         SelectFromModel(LogisticRegression()),
         FunctionTransformer(),
         LogisticRegression(),

@@ -73,6 +73,7 @@ _HELD = """
 sklearn._loss.link.HalfLogitLink sklearn._loss.link.IdentityLink sklearn._loss.link.Interval
 sklearn._loss.link.LogLink sklearn._loss.link.LogitLink sklearn._loss.link.MultinomialLogit
 sklearn.calibration._CalibratedClassifier sklearn.calibration._SigmoidCalibration
+sklearn.compose._column_transformer._RemainderColsList
 sklearn.ensemble._hist_gradient_boosting.binning._BinMapper
 sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor
 sklearn.multiclass._ConstantPredictor
@@ -146,6 +147,19 @@ def _is_estimator(name: str) -> bool:
     return False
 
 
+@cache
+def _losses() -> frozenset[str]:
+    """Give the listed losses as their classes call themselves, which depends on scikit-learn's version."""
+    from sklearn._loss import _loss
+    from sklearn.linear_model import _sgd_fast
+
+    names = [(_loss, f"Cy{own}") for own in _LOSSES.split()] + [
+        (_sgd_fast, own) for own in _SGD_LOSSES.split()
+    ]
+    found = [getattr(module, own) for module, own in names if hasattr(module, own)]
+    return frozenset(f"{own.__module__}.{own.__name__}" for own in found)
+
+
 class _Form:
     """Reads a schema node by node, and gives every node with what its kind has, and nothing else.
 
@@ -167,7 +181,7 @@ class _Form:
             raise StrangeError("a node without a class")
         loader, name = given["__loader__"], _name_of(given)
         allowed, content = _LOADERS.get(loader, (frozenset[str](), None))
-        listed = _is_estimator(name) if loader == "ObjectNode" else name in allowed
+        listed = _LISTS.get(loader, allowed.__contains__)(name)
         if content is None or (loaders and loader not in loaders):
             raise StrangeError(f"{name} as {loader}")
         if not listed:
@@ -313,11 +327,7 @@ _LOADERS: dict[str, tuple[frozenset[str], Callable[[_Form, dict[str, Any]], dict
     ),
     "JsonNode": (frozenset({"builtins.str"}), _Form.text),
     "ListNode": (frozenset({"builtins.list"}), _Form.items),
-    "LossNode": (
-        frozenset(f"sklearn._loss._loss.Cy{own}" for own in _LOSSES.split())
-        | _names("sklearn.linear_model._sgd_fast", _SGD_LOSSES),
-        _Form.built,
-    ),
+    "LossNode": (frozenset(), _Form.built),
     "NdArrayNode": (_names("numpy", f"{_NUMBERS} ndarray"), _Form.array),
     "ObjectNode": (frozenset(), _Form.state),
     "RandomGeneratorNode": (frozenset({"numpy.random._generator.Generator"}), _Form.generator),
@@ -327,6 +337,12 @@ _LOADERS: dict[str, tuple[frozenset[str], Callable[[_Form, dict[str, Any]], dict
     "TreeNode": (frozenset({"sklearn.tree._tree.Tree"}), _Form.built),
     "TupleNode": (frozenset({"builtins.tuple"}), _Form.items),
     "TypeNode": (_TYPES, _Form.nothing),
+}
+
+
+_LISTS: dict[str, Callable[[str], bool]] = {
+    "ObjectNode": _is_estimator,
+    "LossNode": lambda name: name in _losses(),
 }
 
 
