@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fado.aim._bounds import Counts
 from fado.aim._decisions import RATES, Coefficients, Dual, Knowledge, Limit, decision_scores, expected_rates
 from fado.metrics import Budget
 
-__all__ = ["Counts", "Curve", "Point", "Rows"]
+__all__ = ["Curve", "Point", "Rows"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -47,30 +48,6 @@ class Rows:
     positive: Bools
     codes: tuple[Codes, ...]
     weights: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """The events of a ratio in the compared groups: sums of weights, and of their squares.
-
-    Parameters
-    ----------
-    events, members, squared_events, squared_members : ndarray of shape (n_compared,)
-        Of rows that a rate counts, and of those that it is a share of.
-    """
-
-    events: FloatArray
-    members: FloatArray
-    squared_events: FloatArray
-    squared_members: FloatArray
-
-    @property
-    def ratio(self) -> float:
-        """The lowest rate over the highest; NaN if a group has no members, or no group an event."""
-        if not (self.members > 0).all() or not self.events.any():
-            return float("nan")
-        rates = self.events / self.members
-        return float(rates.min() / rates.max())
 
 
 @dataclass(frozen=True, eq=False)

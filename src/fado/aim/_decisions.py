@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from fado.engine import combine_probabilities
+
 __all__ = ["RATES", "Coefficients", "Dual", "Knowledge", "Limit", "decision_scores", "expected_rates"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,7 +33,6 @@ RATES: Mapping[str, tuple[int | None, bool]] = {
     "fnr_ratio": (1, False),
     "selection_rate_ratio": (None, True),
 }
-_LEAST = 1e-3  # of a sum of coefficients: where it is none or negative, odds decide nothing
 _SURE = 1e-6  # how far from 0 and 1 probabilities are kept
 _SOFTNESS = (0.1, 0.02, 0.004)  # of decisions while multipliers are sought, in mean gains: less and less
 _STEEPNESS = 1e3  # of the price of a lowest rate that lies outside its bounds
@@ -119,25 +120,10 @@ class Coefficients:
 
 
 def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatArray:
-    """Score rows: their log odds, moved by what their probabilities of groups count for.
-
-    Examples
-    --------
-    A row of even odds, surely of the second group, whose negatives count twice:
-
-    >>> sure = np.array([[0.0, 1.0]])
-    >>> known = Knowledge(np.array([0.5]), ((sure, sure),), np.ones(1))
-    >>> decision_scores(known, Coefficients((np.array([0.0, 1.0]),), (np.zeros(2),))).round(4)
-    array([-0.6931])
-    """
-    p = knowledge.positive
-    scores: FloatArray = np.log(p) - np.log1p(-p)
-    for label, given in enumerate((coefficients.negative, coefficients.positive)):
-        sums = np.ones(len(p))
-        for groups, own in zip(knowledge.groups, given, strict=True):
-            sums += groups[label] @ own
-        scores += (1 if label else -1) * np.log(np.maximum(sums, _LEAST))
-    return scores
+    """Score rows: their log odds, moved by what their probabilities of groups count for."""
+    return combine_probabilities(
+        knowledge.positive, knowledge.groups, coefficients.negative, coefficients.positive
+    )
 
 
 def expected_rates(masses: FloatArray, selected: npt.NDArray[np.bool_], *, of_selected: bool) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fado.engine._base import Model, Scorer
+from fado.engine._combined import CombinedScorer, StudentScorer
 from fado.engine._constant import ConstantScorer
 from fado.engine._sklearn_scorer import SklearnScorer
 from fado.engine.lightgbm import LightGBMScorer
@@ -14,6 +15,9 @@ __all__ = ["detach", "scorer_from"]
 
 _KINDS: dict[str, Callable[[Mapping[str, Any], bytes], Scorer]] = {
     own.kind: own.from_parts for own in (LightGBMScorer, SklearnScorer, ConstantScorer)
+}
+_OF_OTHERS: dict[str, Callable[..., Scorer]] = {
+    own.kind: own.from_parts for own in (CombinedScorer, StudentScorer)
 }
 
 
@@ -57,6 +61,9 @@ def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
         If they are not what `parts` gives, or the content holds what is not to be trusted.
     """
     kind = plain.get("kind")
+    if kind in _OF_OTHERS:
+        return _OF_OTHERS[kind](plain, content, scorer_from)
     if kind not in _KINDS:
-        raise ValueError(f"There is no model of kind {kind!r}: it must be one of {', '.join(_KINDS)}.")
+        known = ", ".join([*_KINDS, *_OF_OTHERS])
+        raise ValueError(f"There is no model of kind {kind!r}: it must be one of {known}.")
     return _KINDS[kind](plain, content)

@@ -3,6 +3,7 @@
 from fado.metrics._budget import Budget
 from fado.metrics._by_group import by_group
 from fado.metrics._evaluate import evaluate, measure
+from fado.metrics._limits import effective_sizes, lower_ratio_limit
 from fado.metrics._pareto import hypervolume, pareto_frontier
 from fado.metrics._predictions import predictions_frame
 from fado.metrics._rates import (
@@ -23,11 +24,13 @@ __all__ = [
     "Budget",
     "aim_scorer",
     "by_group",
+    "effective_sizes",
     "equalized_odds_ratio",
     "evaluate",
     "fnr_ratio",
     "fpr_ratio",
     "hypervolume",
+    "lower_ratio_limit",
     "lowest_threshold",
     "measure",
     "pareto_frontier",

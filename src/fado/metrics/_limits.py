@@ -56,6 +56,35 @@ def share_limits(shares: Floats64, sizes: Floats64, error: float) -> tuple[Float
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
+def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
+    """Return a lower limit of the lowest true share over the highest, at a threshold that is known.
+
+    It is the least over all ordered pairs of groups, each from Jeffreys' limits of its two shares. All pairs
+    must be above a line for their least to be, so the number of pairs needs no correction.
+
+    Parameters
+    ----------
+    shares, sizes : ndarray of shape (n_groups,)
+        As for :func:`share_limits`; of two groups or more, none of them empty.
+    error : float
+        How often the limit may be above the truth.
+
+    Examples
+    --------
+    >>> equal = np.array([0.05, 0.05])
+    >>> round(lower_ratio_limit(equal, np.array([10_000.0, 10_000.0]), 0.1), 3)
+    0.924
+    """
+    from scipy.special import betaincinv
+
+    events = shares * sizes
+    others = np.maximum(sizes - events, 0.0)
+    low, high = (betaincinv(events + 0.5, others + 0.5, at) for at in (error, 1 - error))
+    low, high = np.where(events > 0, low, 0.0), np.where(others > 0, high, 1.0)
+    pairs = _lower_of_pairs(shares, low, high, np.arange(len(shares)))
+    return float(pairs[~np.eye(len(shares), dtype=np.bool_)].min())
+
+
 def effective_sizes(
     events: Floats64, members: Floats64, squared_events: Floats64, squared_members: Floats64
 ) -> Floats64:

@@ -27,7 +27,12 @@ WEIGHTS = "weights.parquet"
 CARD, PAGE = "card.md", "card.html"
 LANDSCAPE = "landscape.html"  # what a search may put beside a model; it says nothing of it
 # The scorer's content, by its kind; one that says the same of every row has none.
-CONTENT = {"lightgbm": "model.txt", "sklearn": "model.skops"}
+CONTENT = {
+    "lightgbm": "model.txt",
+    "sklearn": "model.skops",
+    "combined": "models.bin",
+    "student": "student.bin",
+}
 NAMES = frozenset({WEIGHTS, CARD, PAGE, LANDSCAPE, *CONTENT.values()})
 
 

@@ -1,0 +1,203 @@
+"""Scores made of several models: of the label and of the groups, or of a student that learnt such scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from fado.engine._base import FloatArray, LabelArray, Scorer
+from fado.engine._schema import Schema
+from fado.tabular import Table
+
+__all__ = ["CombinedScorer", "StudentScorer", "combine_probabilities", "groups_given_labels"]
+
+_LEAST = 1e-3  # of a sum of coefficients: where it is none or negative, odds decide nothing
+_SURE = 1e-6  # how far from 0 and 1 probabilities are kept
+
+
+def combine_probabilities(
+    positive: FloatArray,
+    groups: Sequence[tuple[FloatArray, FloatArray]],
+    negative_coefficients: Sequence[FloatArray],
+    positive_coefficients: Sequence[FloatArray],
+) -> FloatArray:
+    """Score rows: their log odds, moved by what their probabilities of groups count for.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n_rows,)
+        The probability of the positive label.
+    groups : sequence of pairs of ndarray of shape (n_rows, n_groups)
+        Per attribute, the probabilities of its groups if the label is negative, and if it is positive.
+    negative_coefficients, positive_coefficients : sequence of ndarray of shape (n_groups,)
+        Per attribute, what the groups count for; 0 leaves a group as it is.
+
+    Examples
+    --------
+    A row of even odds, surely of the second group, whose negatives count twice:
+
+    >>> sure = np.array([[0.0, 1.0]])
+    >>> combine_probabilities(np.array([0.5]), [(sure, sure)], [np.array([0.0, 1.0])], [np.zeros(2)]).round(4)
+    array([-0.6931])
+    """
+    p = np.clip(positive, _SURE, 1 - _SURE)
+    scores: FloatArray = np.log(p) - np.log1p(-p)
+    for label, given in enumerate((negative_coefficients, positive_coefficients)):
+        sums = np.ones(len(p))
+        for own, counted in zip(groups, given, strict=True):
+            sums += own[label] @ counted
+        scores += (1 if label else -1) * np.log(np.maximum(sums, _LEAST))
+    return scores
+
+
+def groups_given_labels(scorer: Any, table: Table) -> tuple[FloatArray, FloatArray]:
+    """Give rows' probabilities of groups if their label is negative, and if it is positive.
+
+    Parameters
+    ----------
+    scorer : Scorer or Model
+        Of the groups; one that sees the target is asked once for each label.
+    table : Table
+        The rows.
+    """
+    first, second = (
+        _all_classes(scorer.score(table, np.full(table.n_rows, label, dtype=np.int32))) for label in (0, 1)
+    )
+    return first, second
+
+
+def _all_classes(scores: FloatArray) -> FloatArray:
+    return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedScorer:
+    """A model of the label and one of the groups of each attribute; see `fado.engine.Scorer`.
+
+    A score is the logistic function of what `combine_probabilities` gives. It orders rows, and is no
+    probability.
+
+    Parameters
+    ----------
+    label : Scorer
+        Of two classes.
+    groups : tuple of Scorer
+        Of each attribute's groups; they may see the target.
+    negative, positive : tuple of ndarray
+        The coefficients of each attribute's groups.
+    """
+
+    label: Scorer
+    groups: tuple[Scorer, ...]
+    negative: tuple[FloatArray, ...]
+    positive: tuple[FloatArray, ...]
+
+    kind: ClassVar[str] = "combined"
+    n_classes: ClassVar[int] = 2
+    sees_target: ClassVar[bool] = False
+
+    @property
+    def schema(self) -> Schema | None:
+        """The columns of the table that the model of the label learnt from."""
+        return self.label.schema
+
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows by all models."""
+        known = [groups_given_labels(own, table) for own in self.groups]
+        return expit(combine_probabilities(self.label.score(table), known, self.negative, self.positive))
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give the coefficients and the models' plain parts, and their contents one after the other."""
+        parts = [own.parts() for own in (self.label, *self.groups)]
+        plain = {
+            "kind": self.kind,
+            "models": [own for own, _ in parts],
+            "sizes": [len(content) for _, content in parts],
+            "negative": [own.tolist() for own in self.negative],
+            "positive": [own.tolist() for own in self.positive],
+        }
+        return plain, b"".join(content for _, content in parts)
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes, make: Any) -> CombinedScorer:
+        """Read what `parts` gave; `make` makes the single models."""
+        models, sizes = plain.get("models"), plain.get("sizes")
+        if not (
+            isinstance(models, list)
+            and isinstance(sizes, list)
+            and len(models) == len(sizes) >= 2
+            and all(isinstance(own, Mapping) and own.get("kind") not in _OF_SEVERAL for own in models)
+            and all(type(size) is int and size >= 0 for size in sizes)
+            and sum(sizes) == len(content)
+        ):
+            raise ValueError("The models that decide together are not told as they should be.")
+        ends = np.cumsum(sizes).tolist()
+        label, *groups = (
+            make(own, content[end - size : end]) for own, size, end in zip(models, sizes, ends, strict=True)
+        )
+        negative, positive = (
+            _coefficients(plain.get(name), [own.n_classes for own in groups])
+            for name in ("negative", "positive")
+        )
+        if label.n_classes != 2 or label.sees_target:
+            raise ValueError("The model of the label must be of two classes and see features alone.")
+        return cls(label, tuple(groups), negative, positive)
+
+
+@dataclass(frozen=True, eq=False)
+class StudentScorer:
+    """A model of numbers that learnt the log odds of other models' scores; see `fado.engine.Scorer`.
+
+    Parameters
+    ----------
+    student : Scorer
+        Of numbers.
+    """
+
+    student: Scorer
+
+    kind: ClassVar[str] = "student"
+    n_classes: ClassVar[int] = 2
+    sees_target: ClassVar[bool] = False
+
+    @property
+    def schema(self) -> Schema | None:
+        """The columns of the table that the student learnt from."""
+        return self.student.schema
+
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Give the logistic function of what the student predicts."""
+        return expit(self.student.score(table))
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give the student's own parts."""
+        plain, content = self.student.parts()
+        return {"kind": self.kind, "model": plain}, content
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes, make: Any) -> StudentScorer:
+        """Read what `parts` gave; `make` makes the student."""
+        own = plain.get("model")
+        if not isinstance(own, Mapping) or own.get("kind") in _OF_SEVERAL:
+            raise ValueError("The model that learnt scores is not told as it should be.")
+        student = make(own, content)
+        if student.n_classes != 0 or student.sees_target:
+            raise ValueError("The model that learnt scores must be one of numbers that sees features alone.")
+        return cls(student)
+
+
+_OF_SEVERAL = {CombinedScorer.kind, StudentScorer.kind}
+
+
+def _coefficients(told: Any, sizes: list[int]) -> tuple[FloatArray, ...]:
+    """Read the coefficients of each attribute's groups."""
+    if not isinstance(told, list) or [len(own) if isinstance(own, list) else -1 for own in told] != sizes:
+        raise ValueError("There must be one coefficient for each group of each attribute.")
+    if not all(type(number) in (int, float) and math.isfinite(number) for own in told for number in own):
+        raise ValueError("The coefficients of groups must be finite numbers.")
+    return tuple(np.array(own, dtype=np.float64) for own in told)
