@@ -69,6 +69,7 @@ class SklearnEngine:
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn through the estimator's own `fit`, which can be neither stopped nor watched."""
+        from sklearn import config_context
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
 
@@ -81,7 +82,8 @@ class SklearnEngine:
         _set_seed(learnt, task.seed)
         # One thread per fit: fits run side by side, and the number of threads may change the last digits.
         features = _take(layout.features, task.rows)
-        with explaining_missing(task.estimator, layout.plan, features), threadpool_limits(1):
+        routed = config_context(enable_metadata_routing=False)  # weights go to the step that takes them
+        with explaining_missing(task.estimator, layout.plan, features), threadpool_limits(1), routed:
             learnt.fit(features, task.variable.labels[task.rows], **given)
         return SklearnModel(learnt, task, layout, self._target)
 
