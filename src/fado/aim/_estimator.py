@@ -26,7 +26,7 @@ from fado.aim._comparing import (
 from fado.aim._decisions import Limit
 from fado.aim._facts import measure_aimed, tell_facts
 from fado.aim._learning import Learner, deal_folds, find_folds, takes_weights
-from fado.aim._scores import Aim
+from fado.aim._scores import Aim, default_student
 from fado.aim._weights import search_weights
 from fado.engine import default_estimators
 from fado.execution import n_workers
@@ -54,7 +54,6 @@ FloatArray = npt.NDArray[np.float64]
 WAYS = ("scores", "student", "weights")
 MOST_FITS, MOST_FOLDS = 1_000, 1_000
 INNER_FOLDS = 5
-STUDENT_TREES = 3  # times those of the estimator: it learns from two models
 
 
 class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -271,8 +270,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels = two_classes(problem)
         if (sample_weight is not None or self.by == "weights") and not takes_weights(self.estimator):
             raise ValueError(
-                f"The `fit` of {type(self.estimator).__name__} takes no `sample_weight`: use another estimator, "
-                'or `by="scores"` without weights.'
+                f"{type(self.estimator).__name__}.fit takes no `sample_weight`: use another estimator, or "
+                '`by="scores"` without weights.'
             )
         warn_of_missing(problem.protected)
         seed = seed_from(self.random_state)
@@ -280,7 +279,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.by == "weights":
             aimed = search_weights(aim, self.max_fits)
         else:
-            aimed = aim.by_student(self._student()) if self.by == "student" else aim.by_scores()
+            student = self.student or default_student(self.estimator)
+            aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
         reason = ""
         if not aimed.reached:
             reason = aimed.lines.reason(
@@ -397,18 +397,6 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_rows = aim.n_validated(all_folds=self.by == "scores")
             warn_user(f"A confidence of {self.confidence:g} is out of reach: {too_few(n_rows, missing)}")
         return aim, missing
-
-    def _student(self) -> Any:
-        """Give the regressor that learns scores."""
-        from lightgbm import LGBMClassifier, LGBMRegressor
-
-        if self.student is not None:
-            return self.student
-        if not isinstance(self.estimator, LGBMClassifier):
-            return LGBMRegressor(n_estimators=300, num_leaves=15, verbosity=-1)
-        own = self.estimator.get_params()
-        kept = {name: value for name, value in own.items() if name not in ("objective", "class_weight")}
-        return LGBMRegressor(**kept | {"n_estimators": STUDENT_TREES * own["n_estimators"]})
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.

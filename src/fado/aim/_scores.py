@@ -26,12 +26,13 @@ from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
 from fado.metrics import Budget
 from fado.tabular import Table
 
-__all__ = ["Aim", "Aimed"]
+__all__ = ["Aim", "Aimed", "combined_scorer", "default_student"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int32]
 
+STUDENT_TREES = 3  # times those of the estimator: it learns from two models
 _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in errors: with a confidence, and without
 
 
@@ -276,3 +277,14 @@ def combined_scorer(models: Models, coefficients: Coefficients) -> Scorer:
         return label
     groups = tuple(detach(own) for own in models.groups)
     return CombinedScorer(label, groups, coefficients.negative, coefficients.positive)
+
+
+def default_student(estimator: Any) -> Any:
+    """Give a regressor that learns scores: LightGBM, with the estimator's own settings if it is that too."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    if not isinstance(estimator, LGBMClassifier):
+        return LGBMRegressor(n_estimators=300, num_leaves=15, verbosity=-1)
+    own = estimator.get_params()
+    kept = {name: value for name, value in own.items() if name not in ("objective", "class_weight")}
+    return LGBMRegressor(**kept | {"n_estimators": STUDENT_TREES * own["n_estimators"]})
