@@ -14,7 +14,7 @@ from fado.aim._bounds import Counts, expected_counts, missing_factor
 from fado.aim._comparing import Attribute
 from fado.aim._curve import Point
 from fado.aim._decisions import RATES, Limit
-from fado.metrics import Budget
+from fado.metrics import Budget, share_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,8 +213,11 @@ def curve_frame(
         bounds = lines.bounds(point.counts)
         over = [own.ratio / line for own, line in zip(point.counts, lines.lines, strict=True)]
         worst = int(np.argmin(over)) if over else None
+        low, high = share_limits(np.array([point.tpr]), np.array([point.positives]), 1 - INTERVAL)
         row = {
             "tpr": point.tpr,
+            "tpr_low": float(low[0]),
+            "tpr_high": float(high[0]),
             "ratio": np.nan if worst is None else point.counts[worst].ratio,
             "low": np.nan if worst is None else bounds[worst],
             "fpr": point.fpr,

@@ -66,6 +66,8 @@ class Point:
         Over all groups.
     counts : tuple of Counts
         Of each limit.
+    positives : float
+        As how many rows of equal weight the positives count.
     """
 
     demand: float
@@ -75,6 +77,7 @@ class Point:
     fpr: float
     selection_rate: float
     counts: tuple[Counts, ...]
+    positives: float
 
 
 class Curve:
@@ -176,7 +179,8 @@ def point_of(
         for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))
     )
     counts = tuple(_count(rows, limit, selected) for limit in limits)
-    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts)
+    own = rows.weights[rows.positive]
+    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, float(own.sum() ** 2 / (own @ own)))
 
 
 def _some(knowledge: Knowledge, seed: int) -> Knowledge:

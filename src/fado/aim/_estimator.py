@@ -122,9 +122,9 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     metrics_ : dict of str to float
         The metrics on the validation rows, named as `fado.metrics.evaluate` names them, with intervals.
     path_ : DataFrame
-        One row per point of the trade-off, the untouched model first: ``tpr``, the ``ratio`` that is worst
-        beside its line and its lower bound ``low``, ``fpr``, ``selection_rate``, ``threshold``, ``reached``,
-        ``chosen``, every ratio by name, every group's rate and log factors.
+        One row per point of the trade-off, the untouched model first: ``tpr`` with its interval, the
+        ``ratio`` that is worst beside its line with its lower bound ``low``, ``fpr``, ``selection_rate``,
+        ``threshold``, ``reached``, ``chosen``, every ratio by name, every group's rate and log factors.
     log_factors_ : DataFrame
         How far each compared group is moved: ``attribute``, ``group``, and the log factor of its
         ``negative`` and its ``positive`` rows; -inf where the best coefficient is negative.
