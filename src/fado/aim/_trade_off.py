@@ -85,16 +85,22 @@ def trade_off(
 
     Examples
     --------
-    >>> from fado import OutOfBagEntropy
+    What models said is made up here: one half of the rows is likely of the second group and scores higher.
+
+    >>> import numpy as np
+    >>> from fado import Valuation
     >>> from fado.aim import trade_off
-    >>> from fado.datasets import make_account_fraud
-    >>> X = make_account_fraud(6000, variant="II", random_state=0)
-    >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
-    >>> valuator = OutOfBagEntropy(random_state=0, keep_probabilities=True)
-    >>> valuation = valuator.fit(X, y, sensitive_features={"old": old}).valuation_
-    >>> curve = trade_off(valuation, y, sensitive_features={"old": old})
-    >>> bool(curve["ratio"].iloc[-1] > 2 * curve["ratio"].iloc[0])
-    True
+    >>> rng = np.random.default_rng(0)
+    >>> half = rng.random(4000) > 0.5
+    >>> p_group = np.where(half, 0.8, 0.2)
+    >>> p_y = np.where(half, 0.3, 0.1) + 0.4 * rng.random(4000)
+    >>> group, y = rng.random((2, 4000)) < [p_group, p_y]
+    >>> told = Valuation.from_probabilities(p_y, {"group": np.column_stack([1 - p_group, p_group])})
+    >>> curve = trade_off(told, y, sensitive_features={"group": group}, max_fpr=0.2)
+    >>> curve[["tpr", "ratio", "low"]].iloc[[0, -1]].round(2)
+         tpr  ratio   low
+    0   0.47   0.29  0.26
+    21  0.40   1.00  0.90
     """
     asked = read_lines(ratio, at_least)
     check_confidence(confidence)
