@@ -129,7 +129,7 @@ def models() -> None:
     assert_type(model.threshold_, float)
     assert_type(model.predict_proba(X), Numbers)
     assert_type(model.to_model(), ChosenModel)
-    frontier = find_frontier(X, y, sensitive_features=old, budget=20)
+    frontier = find_frontier(X, y, sensitive_features=old, max_fits=20)
     assert_type(frontier, Frontier)
     assert_type(frontier.frame, pd.DataFrame)
     best = frontier.best(at_least=0.8)
