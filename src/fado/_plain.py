@@ -34,7 +34,8 @@ def simplify(value: Any) -> Any:
         return [simplify(own) for own in value]
     if isinstance(value, np.ndarray):
         return simplify(value.tolist())
-    return value.__name__ if isinstance(value, type) or callable(value) else type(value).__name__
+    named = isinstance(value, type) or callable(value)
+    return str(getattr(value, "__name__", type(value).__name__)) if named else type(value).__name__
 
 
 def encode(value: Any) -> Any:

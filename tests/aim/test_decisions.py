@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.special import logit
 
 from fado.aim._decisions import (
     RATES,
@@ -99,10 +100,8 @@ def test_a_group_that_is_known_for_sure_gets_a_threshold_of_its_own():
     coefficients = Dual(knowledge, [Limit(0, "fpr_ratio", (0, 1))], 0.1).solve([1.0], [np.ones(2)])
     first, second = np.log1p(coefficients.negative[0])
     assert second > 0.5 + first
-    moved = decision_scores(knowledge, coefficients) - decision_scores(
-        knowledge, Coefficients.none(knowledge)
-    )
-    np.testing.assert_allclose(moved, np.where(sure[:, 1], -second, -first))
+    moved = logit(decision_scores(knowledge, coefficients)) - logit(knowledge.positive)
+    np.testing.assert_allclose(moved, np.where(sure[:, 1], -second, -first), rtol=1e-9)
 
 
 def test_rates_that_models_expect_too_low_are_corrected():
@@ -118,7 +117,7 @@ def test_rates_that_models_expect_too_low_are_corrected():
 def test_a_price_instead_of_a_budget():
     knowledge, limit = known(), Limit(0, "fpr_ratio", (0, 1, 2))
     coefficients = Dual(knowledge, [limit], None, price=1.0).solve([0.8], [np.ones(3)])
-    selected = decision_scores(knowledge, coefficients) >= 0.0
+    selected = decision_scores(knowledge, coefficients) >= 0.5
     rates = expected_rates(knowledge.masses(limit), selected, of_selected=True)
     assert rates.min() / rates.max() == pytest.approx(0.8, abs=0.07)  # of 150 rows
-    assert (decision_scores(knowledge, Coefficients.none(knowledge)) >= 0.0).sum() > 2 * selected.sum()
+    assert (decision_scores(knowledge, Coefficients.none(knowledge)) >= 0.5).sum() > 2 * selected.sum()

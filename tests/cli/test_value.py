@@ -59,6 +59,40 @@ def test_values_equal_the_librarys(frame, data, tmp_path):
     pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
 
 
+def test_probabilities_are_kept_as_by_the_library(frame, data, tmp_path):
+    plain, out = tmp_path / "plain.parquet", tmp_path / "values.parquet"
+    assert value(data, plain, "--drop", "id").exit_code == 0
+    result = value(data, out, "--drop", "id", "--keep-probabilities")
+    assert result.exit_code == 0, result.stderr
+    valuator = OutOfBagEntropy(n_bags=5, random_state=0, keep_probabilities=True, z_exclude={"sex": ["sex"]})
+    z = {"sex": frame["sex"]}
+    expected = valuator.fit(frame.drop(columns=["default", "id"]), frame["default"], sensitive_features=z)
+    found = Valuation.load(out)
+    assert found.probabilities["sex"].shape == (N, 2, 2)
+    for name, own in expected.valuation_.probabilities.items():
+        np.testing.assert_array_equal(found.probabilities[name], own)
+    assert found.values.equals(Valuation.load(plain).values)
+    assert Valuation.load(plain).probabilities is None
+
+
+@pytest.mark.parametrize(
+    ("out", "more", "sentence"),
+    [
+        ("v.parquet", ["--algorithm", "inbag"], "is for `--algorithm oob`, not for 'inbag': leave it out"),
+        ("v.parquet", ["--method", "knn-shapley"], "is for `--algorithm oob`, not for 'knn-shapley'"),
+        ("v.csv", [], "`--keep-probabilities` needs a file that ends in .parquet"),
+        ("v.parquet", ["--memory", "4GB"], "valued by entropy, out of bag: leave out `--keep-probabilities`"),
+        ("v.parquet", ["--from", "data.parquet"], "fits nothing: leave out `--bags`, `--keep-probabilities`"),
+    ],
+)
+def test_probabilities_that_cannot_be_kept_are_refused_before_any_work(out, more, sentence, data, tmp_path):
+    more = [data if word == "data.parquet" else word for word in more]
+    result = value(data, tmp_path / out, "--keep-probabilities", *more)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["data.parquet"]
+
+
 def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data, tmp_path):
     result = value(data, tmp_path / "v.parquet", "--drop", "id", protected=("age>=50",))
     old = frame["age"] >= 50

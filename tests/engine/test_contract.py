@@ -103,6 +103,17 @@ def test_scores_of_rows_handed_over_anew_equal_those_of_the_fit(kind, name, scor
 
 
 @every_engine
+@pytest.mark.parametrize("target", [TARGET, THREE, NUMBER], ids=["two", "three", "number"])
+@pytest.mark.parametrize("learnt", [PROTECTED, BLIND], ids=["protected", "blind"])
+def test_rows_are_scored_with_other_labels_as_if_they_had_them(kind, target, learnt):
+    model = make(kind, target=target).fit(task_for(kind, learnt))
+    others = np.roll(target.labels[OUT], 1)
+    expected = model.score(TABLE.take(OUT), others)
+    np.testing.assert_array_equal(model.score(OUT, others), expected)
+    assert bool(np.abs(expected - model.scores).max() > 0.1) is learnt.sees_target
+
+
+@every_engine
 @pytest.mark.parametrize("name", VARIABLES)
 def test_another_table_is_scored_like_rows_of_the_first(kind, name):
     learnt = VARIABLES[name]

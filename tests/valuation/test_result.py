@@ -37,9 +37,46 @@ def test_from_probabilities_by_hand():
     assert np.isnan(valuation.agreement.to_numpy()).all()
 
 
+def test_from_probabilities_keeps_them_at_every_label():
+    """The group is known for sure at label 1 and not at all at label 0: by halves, p = 1/4 and 3/4."""
+    at_label = [[[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]]]
+    own = np.array(at_label)
+    given = {"age": [[0.25, 0.75], [1.0, 0.0]], "sex": own, "race": [0.5, 0.125]}
+    valuation = Valuation.from_probabilities([0.5, 1.0], given)
+    own[:] = 7.0  # the user's own array is another
+    quarter = -(0.25 * np.log2(0.25) + 0.75 * np.log2(0.75))
+    np.testing.assert_allclose(valuation["sex"], [quarter, 0.0], rtol=0, atol=1e-15)
+    assert valuation["age"][0] == valuation["sex"][0]
+    np.testing.assert_array_equal(valuation.probabilities["y"], [[0.5, 0.5], [0.0, 1.0]])
+    np.testing.assert_array_equal(valuation.probabilities["sex"], at_label)
+    by_row = {"age": [[0.25, 0.75], [1.0, 0.0]], "race": [[0.5, 0.5], [0.875, 0.125]]}
+    for name, own in by_row.items():
+        np.testing.assert_array_equal(valuation.probabilities[name], [[row, row] for row in own])
+    assert valuation.classes == {}  # nobody has told what they are called
+
+
+def test_probabilities_follow_rows_and_copies():
+    labelled = Valuation.from_probabilities([0.5, 0.25, 1.0], {"sex": [0.5, 0.75, 0.0]})
+    labelled = labelled.with_provenance(variables={"y": VariableNote("classes", ("no", "yes"))})
+    for taken in (labelled[[2, 0]], labelled.take([False, True, True])[::-1], labelled[[2, 0], ...]):
+        rows = [2, 0] if taken["y"][1] == 1 else [2, 1]
+        assert taken.classes == {"y": ("no", "yes")}
+        assert list(taken.probabilities) == ["y", "sex"]
+        for name, own in taken.probabilities.items():
+            np.testing.assert_array_equal(own, labelled.probabilities[name][rows])
+    copied = pickle.loads(pickle.dumps(labelled.with_rows(None, "pattern")))
+    np.testing.assert_array_equal(copied.probabilities["sex"], labelled.probabilities["sex"])
+    assert Valuation.from_values({"y": [0.5]}).probabilities is None
+
+
 @pytest.mark.parametrize(
     ("p_y", "p_z", "message"),
     [
+        ([[[0.5, 0.5]] * 2], None, r"'y' must have shape \(n,\) or \(n, K >= 2\), got \(1, 2, 2\)"),
+        ([0.5], {"a": [[[0.5, 0.5]] * 3]}, r"'a' must be given for each of the 2 classes .* \(1, 3, 2\)"),
+        ([0.5], {"a": [[[1.0], [1.0]]]}, r"'a' must have shape .* or \(n, 2, G\), got \(1, 2, 1\)"),
+        ([0.5], {"a": [[[0.5, 0.5], [0.5, 0.6]]]}, "'a' must sum to 1 in every row"),
+        ([0.5], {"a": [[[0.5, 0.5], [0.5, np.nan]]]}, "'a' must lie in"),
         ([0.5, 1.5], None, "probabilities of 'y' must lie in"),
         ([0.5, np.nan], None, "without NaN"),
         ([[0.5], [0.5]], None, r"shape \(n,\) or \(n, K >= 2\)"),

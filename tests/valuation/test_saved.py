@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fado import OutOfBagEntropy, Valuation
-from fado.valuation import Scale
+from fado.valuation import Provenance, Scale, VariableNote, read_lazily
 
 KEY = b"fado.valuation"
 
@@ -181,6 +181,125 @@ def test_numbers_that_no_valuator_gave_are_refused(column, number, message, endi
     saved(table, path) if ending == "parquet" else pyarrow.csv.write_csv(table, path)
     with pytest.raises(ValueError, match=rf"v\.{ending}' is not a valuation that FADO saved: {message}"):
         Valuation.load(path)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """Probabilities of 2 labels and of 3 groups at each; nobody has scored row 1."""
+    p_z = np.array(
+        [[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]], [[np.nan] * 3] * 2, [[1.0, 0.0, 0.0], [0.3, 0.3, 0.4]]]
+    )
+    return Valuation(
+        {"y": np.array([0.5, np.nan, 1.0]), "y.probabilities": np.array([0.1, np.nan, 0.2])},
+        counts={"y": np.array([1, 0, 2]), "y.probabilities": np.array([1, 0, 2])},
+        provenance=Provenance(variables={"y.probabilities": VariableNote("classes", ("a", "b", "c"))}),
+        probabilities={"y.probabilities": p_z, "y": np.array([[0.1, 0.9], [np.nan, np.nan], [0.5, 0.5]])},
+    )
+
+
+def test_probabilities_load_to_the_last_bit(kept, tmp_path):
+    kept.save(tmp_path / "v.parquet")
+    loaded = Valuation.load(tmp_path / "v.parquet")
+    assert list(loaded.probabilities) == ["y", "y.probabilities"]
+    for name, own in loaded.probabilities.items():
+        np.testing.assert_array_equal(own, kept.probabilities[name])
+        assert own.flags.writeable
+    assert loaded.classes == {"y.probabilities": ("a", "b", "c")}
+    np.testing.assert_array_equal(read_lazily(tmp_path / "v.parquet")["y"], kept["y"])
+    assert Valuation.load(tmp_path / "v.parquet")[:0].probabilities["y"].shape == (0, 2)
+
+
+def test_probabilities_that_no_csv_file_holds_are_told(kept, tmp_path):
+    few = kept.take([0, 2])
+    with pytest.warns(
+        UserWarning, match=r"A CSV file keeps no probabilities: save the valuation as \.parquet"
+    ):
+        Valuation(
+            {"y": few["y"]},
+            counts={"y": few.field("counts", "y")},
+            probabilities={"y": few.probabilities["y"]},
+        ).save(tmp_path / "v.csv")
+    assert Valuation.load(tmp_path / "v.csv").probabilities is None
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_every_entry_that_tells_of_probabilities_is_read_or_refused(bad, kept, tmp_path):
+    kept.save(tmp_path / "good.parquet")
+    good = pq.read_table(tmp_path / "good.parquet")
+    about = json.loads(good.schema.metadata[KEY])
+    assert about["probabilities"] == {"y": [2], "y.probabilities": [2, 3]}
+    for path in places(about["probabilities"]):
+        file = saved(good, tmp_path / "v.parquet", with_entry(about, ("probabilities", *path), bad))
+        _, refusal = load(file)
+        assert refusal.startswith(f"{str(file)!r} is not a valuation that FADO saved: "), path
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"y": [2], "y.probabilities": [3, 2]}, "its `probabilities` must tell how many classes 'y' has"),
+        ({"y.probabilities": [2, 3]}, "its `probabilities` must tell how many classes 'y' has"),
+        ({"y": [2], "y.probabilities": [2, 4]}, "of 'y.probabilities' are of 4 classes, and it names 3"),
+        ({"y": [2], "sex": [2, 3]}, "its `probabilities` must tell how many classes 'y' has"),
+        (
+            {"y": [10**30], "y.probabilities": [10**30, 3]},
+            "column 'y.probabilities_' must hold 10+ numbers in every",
+        ),
+        ({"y": [2]}, "its columns do not match its description"),
+    ],
+)
+def test_probabilities_of_another_shape_than_told_are_refused(shapes, message, kept, tmp_path):
+    kept.save(tmp_path / "good.parquet")
+    good = pq.read_table(tmp_path / "good.parquet")
+    about = json.loads(good.schema.metadata[KEY]) | {"probabilities": shapes}
+    with pytest.raises(ValueError, match=rf"v\.parquet' is not a valuation that FADO saved: .*{message}"):
+        Valuation.load(saved(good, tmp_path / "v.parquet", about))
+
+
+PAIRS = {
+    "too high": ([[0.1, 0.9], [1.5, -0.5]], r"holds \[1.5, -0.5\] in row 1 .* probabilities lie in \[0, 1\]"),
+    "infinite": (
+        [[np.inf, 0.0], [0.5, 0.5]],
+        r"holds \[inf, 0.0\] in row 0 .* probabilities lie in \[0, 1\]",
+    ),
+    "half known": (
+        [[0.1, 0.9], [np.nan, 0.5]],
+        "holds .* in row 1 .* all or none of a row's probabilities are NaN",
+    ),
+    "no sum": ([[0.1, 0.9], [0.5, 0.4]], "holds .* in row 1 .* probabilities sum to 1"),
+    "a gap": ([[0.1, 0.9], [0.5, None]], "must hold 2 numbers in every row, and some are missing"),
+    "a row without": ([[0.1, 0.9], None], "must hold 2 numbers in every row, and some are missing"),
+}
+
+
+@pytest.mark.parametrize(("entries", "message"), PAIRS.values(), ids=PAIRS)
+def test_lists_that_are_no_probabilities_are_refused(entries, message, tmp_path):
+    Valuation.from_probabilities([0.9, 0.5]).save(tmp_path / "good.parquet")
+    good = pq.read_table(tmp_path / "good.parquet")
+    place = good.column_names.index("y.probabilities")
+    for kind in (pa.list_(pa.float64(), 2), pa.list_(pa.float64())):
+        if kind != good.schema.field(place).type:
+            message = r"must hold 2 numbers in every row, got 'list<"
+        table = good.set_column(place, "y.probabilities", pa.array(entries, kind))
+        with pytest.raises(
+            ValueError, match=rf"v\.parquet' is not a valuation .* column 'y.probabilities' {message}"
+        ):
+            Valuation.load(saved(table, tmp_path / "v.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        ({"y": [[0.5, 0.6]]}, r"column 'y.probabilities' holds \[0.5, 0.6\] in row 0"),
+        ({"sex": [[[0.5, 0.5]] * 2]}, "its `probabilities` must tell"),
+        ({"y": [0.5]}, "its `probabilities` must tell"),
+    ],
+)
+def test_probabilities_that_are_none_are_not_saved(probabilities, message, tmp_path):
+    arrays = {name: np.array(own) for name, own in probabilities.items()}
+    with pytest.raises(ValueError, match=f"The valuation cannot be saved: .*{message}"):
+        Valuation({"y": np.array([0.5])}, probabilities=arrays).save(tmp_path / "v.parquet")
+    assert list(tmp_path.iterdir()) == []
 
 
 WRONG_TYPES = {

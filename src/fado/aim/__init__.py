@@ -1,6 +1,6 @@
-"""Aim: weights that bring a ratio between groups to a line, at the least loss of performance."""
+"""Aim: decisions that bring ratios between groups to a line, from what models of label and groups know."""
 
-from fado.aim._cells import cell_weights
+from fado.aim._comparing import check_confidence, check_line, read_lines
 from fado.aim._estimator import AimedEstimator
 from fado.aim._interventions import (
     AimedScores,
@@ -10,26 +10,20 @@ from fado.aim._interventions import (
     demands_of,
     lines_of,
 )
-from fado.aim._judged import INTERVAL, JudgedRows
-from fado.aim._memberships import Memberships, find_memberships
-from fado.aim._search import Search, Step
-from fado.aim._settings import check_confidence, check_line
+from fado.aim._trade_off import trade_off
+from fado.aim._weights import cell_weights
 
 __all__ = [
-    "INTERVAL",
     "AimedEstimator",
     "AimedScores",
     "AimedStudent",
     "GroupThresholds",
-    "JudgedRows",
-    "Memberships",
-    "Search",
-    "Step",
     "cell_weights",
     "check_confidence",
     "check_line",
     "count_events",
     "demands_of",
-    "find_memberships",
     "lines_of",
+    "read_lines",
+    "trade_off",
 ]

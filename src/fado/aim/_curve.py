@@ -17,7 +17,7 @@ from fado.aim._bounds import Counts
 from fado.aim._decisions import RATES, Coefficients, Dual, Knowledge, Limit, decision_scores, expected_rates
 from fado.metrics import Budget
 
-__all__ = ["Curve", "Point", "Rows"]
+__all__ = ["Curve", "Point", "Rows", "point_of"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -61,11 +61,13 @@ class Point:
     coefficients : Coefficients
         What probabilities of groups count for.
     threshold : float
-        Rows of at least this score are selected.
+        Rows of at least this score, between 0 and 1, are selected.
     tpr, fpr, selection_rate : float
         Over all groups.
     counts : tuple of Counts
         Of each limit.
+    positives : float
+        As how many rows of equal weight the positives count.
     """
 
     demand: float
@@ -75,6 +77,7 @@ class Point:
     fpr: float
     selection_rate: float
     counts: tuple[Counts, ...]
+    positives: float
 
 
 class Curve:
@@ -111,6 +114,8 @@ class Curve:
         self._masses = [knowledge.masses(limit) for limit in limits]
         self._corrections = [np.ones(len(limit.compared)) for limit in limits]
         self._dual = _dual_of(_some(knowledge, seed), limits, budget, len(rows.positive))
+        spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones_like(knowledge.positive)
+        self._spent = knowledge.weights * spent / (knowledge.weights @ spent)
 
     def points(self) -> list[Point]:
         """Give the points, the untouched one first and the most equal one last."""
@@ -122,18 +127,7 @@ class Curve:
     def point(self, demand: float, coefficients: Coefficients) -> Point:
         """Count what comes of some coefficients."""
         scores = decision_scores(self._knowledge, coefficients)
-        rows = self._rows
-        if self._budget.kind == "threshold":
-            threshold = float(np.log(self._budget.limit) - np.log1p(-self._budget.limit))
-        else:
-            threshold = self._budget.threshold(rows.positive, scores, rows.weights)
-        selected = scores >= threshold
-        tpr, fpr, rate = (
-            float(np.average(selected[of], weights=rows.weights[of]))
-            for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))
-        )
-        counts = tuple(_count(rows, limit, selected) for limit in self._limits)
-        return Point(demand, coefficients, threshold, tpr, fpr, rate, counts)
+        return point_of(scores, self._rows, self._limits, self._budget, coefficients, demand)
 
     def _demands(self, untouched: Point) -> FloatArray:
         """Give the demands that are tried: none below what the untouched model meets."""
@@ -155,8 +149,10 @@ class Curve:
         return point
 
     def _correct(self, point: Point) -> None:
-        """Compare the groups' rates with what models expect, and shrink the difference by its error."""
+        """Compare rates with what models expect; of groups, shrink the difference by its error."""
         selected = decision_scores(self._knowledge, point.coefficients) >= point.threshold
+        if self._budget.kind != "threshold":
+            self._dual.spend(float(self._spent @ selected))
         for place, (limit, masses, own) in enumerate(
             zip(self._limits, self._masses, point.counts, strict=True)
         ):
@@ -169,6 +165,26 @@ class Curve:
             errors = (1 - rates) / (rates * n_rows + 0.5)
             off -= np.average(off, weights=1 / (errors + _SPREAD**2))
             self._corrections[place] = np.exp(off * _SPREAD**2 / (_SPREAD**2 + errors))
+
+
+def point_of(
+    scores: FloatArray,
+    rows: Rows,
+    limits: Sequence[Limit],
+    budget: Budget,
+    coefficients: Coefficients,
+    demand: float = np.nan,
+) -> Point:
+    """Decide by scores at the threshold that keeps the budget, and count what comes of it."""
+    threshold = budget.threshold(rows.positive, scores, rows.weights)
+    selected = scores >= threshold
+    tpr, fpr, rate = (
+        float(np.average(selected[of], weights=rows.weights[of]))
+        for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))
+    )
+    counts = tuple(_count(rows, limit, selected) for limit in limits)
+    own = rows.weights[rows.positive]
+    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, float(own.sum() ** 2 / (own @ own)))
 
 
 def _some(knowledge: Knowledge, seed: int) -> Knowledge:

@@ -33,7 +33,6 @@ RATES: Mapping[str, tuple[int | None, bool]] = {
     "fnr_ratio": (1, False),
     "selection_rate_ratio": (None, True),
 }
-_SURE = 1e-6  # how far from 0 and 1 probabilities are kept
 _SOFTNESS = (0.1, 0.02, 0.004)  # of decisions while multipliers are sought, in mean gains: less and less
 _STEEPNESS = 1e3  # of the price of a lowest rate that lies outside its bounds
 _LARGEST = 1e3  # multiplier: where no decisions keep to all lines, they grow without end
@@ -59,9 +58,6 @@ class Knowledge:
     positive: FloatArray
     groups: tuple[tuple[FloatArray, FloatArray], ...]
     weights: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "positive", np.clip(self.positive, _SURE, 1 - _SURE))
 
     def take(self, rows: npt.NDArray[np.intp]) -> Knowledge:
         """Give what is known of some of the rows."""
@@ -118,12 +114,20 @@ class Coefficients:
         zeros = tuple(np.zeros(negative.shape[1]) for negative, _ in knowledge.groups)
         return cls(zeros, zeros)
 
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether all groups are left as they are."""
+        return not any(own.any() for own in (*self.negative, *self.positive))
+
 
 def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatArray:
-    """Score rows: their log odds, moved by what their probabilities of groups count for."""
-    return combine_probabilities(
+    """Score rows between 0 and 1: by the model of the label alone, or moved by probabilities of groups."""
+    if coefficients.moves_nothing:
+        return knowledge.positive
+    moved = combine_probabilities(
         knowledge.positive, knowledge.groups, coefficients.negative, coefficients.positive
     )
+    return expit(moved)
 
 
 def expected_rates(masses: FloatArray, selected: npt.NDArray[np.bool_], *, of_selected: bool) -> FloatArray:
@@ -167,6 +171,10 @@ class Dual:
         self._masses = [knowledge.masses(limit) for limit in limits]
         self._totals = [np.maximum(masses.sum(axis=0), _TINY) for masses in self._masses]
         self._multipliers: FloatArray | None = None
+
+    def spend(self, share: float) -> None:
+        """Change the largest share that may be selected, where models expect another than there is."""
+        self._share = share
 
     def solve(self, lines: Sequence[float], corrections: Sequence[FloatArray]) -> Coefficients:
         """Find the coefficients at some lines; what was found before is where the search begins.

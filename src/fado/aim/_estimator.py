@@ -1,7 +1,8 @@
-"""An estimator whose weights are aimed at a ratio between groups."""
+"""An estimator whose decisions are aimed at ratios between groups."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -11,18 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from fado._compat import get_tags
 from fado._messages import warn_user
-from fado._validation import check_choice, check_count, check_share
-from fado.aim._aiming import Aim
-from fado.aim._facts import tell_facts
-from fado.aim._settings import check_confidence, check_folds, check_line, check_within, two_classes
-from fado.aim._training import check_estimator_fits
-from fado.engine import detach
+from fado._validation import MOST_ROWS, check_choice, check_classifier, check_count, check_instance
+from fado.aim._bounds import chance_of_showing
+from fado.aim._choosing import Lines, curve_frame, log_factors_frame, too_few
+from fado.aim._comparing import (
+    check_confidence,
+    find_attributes,
+    read_lines,
+    read_validation,
+    two_classes,
+    validation_labels,
+)
+from fado.aim._decisions import Limit
+from fado.aim._facts import measure_aimed, tell_facts
+from fado.aim._learning import Learner, check_both_labels, deal_folds, find_folds, takes_weights
+from fado.aim._scores import Aim, default_student
+from fado.aim._weights import search_weights
+from fado.engine import default_estimators
 from fado.execution import n_workers
-from fado.interventions import minmax, row_utilities, value_rows
-from fado.metrics import RATIO_NAMES, Budget
+from fado.metrics import Budget
 from fado.models import ChosenModel
 from fado.tabular import (
     MIN_GROUP_SIZE,
+    Labels,
     Problem,
     Table,
     check_min_group_size,
@@ -30,7 +42,7 @@ from fado.tabular import (
     read_problem,
     warn_of_missing,
 )
-from fado.valuation import read_judge, seed_from
+from fado.valuation import seed_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,80 +51,93 @@ __all__ = ["AimedEstimator"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_FITS = 1_000
+WAYS = ("scores", "student", "weights")
+MOST_FITS, MOST_FOLDS = 1_000, 1_000
+INNER_FOLDS = 5
 
 
 class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Train a classifier so that a ratio between groups reaches a line, at the least loss of performance.
+    """Train a classifier whose decisions bring ratios between groups to a line.
 
-    Rows are weighed by their label and by how likely they belong to each group. Each fit changes the strength
-    of every group's weights, until the ratio on held-out rows reaches the line; further fits then go back
-    towards the line, as weaker weights cost less performance. The model needs no group to decide. If the
-    model without weights reaches the line, it is kept as it is.
+    Models of the label and of the groups are fitted on folds. From what they say about rows they have not
+    seen, the best decisions that do not see the group follow for every line, without another fit. Nothing
+    but the features is needed to decide.
 
     Parameters
     ----------
     estimator : classifier
-        What is trained: one that takes `sample_weight` and gives probabilities, or a pipeline that ends in
-        one.
-    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio: the lowest of the groups' rates over the highest.
+        The model of the label: a classifier that gives probabilities, or a pipeline that ends in one.
+    ratio : str or mapping of str to float, default="fpr_ratio"
+        Which ratio is to reach a line: ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or
+        ``"selection_rate_ratio"``, the lowest of the groups' rates over the highest;
+        ``"equalized_odds_ratio"`` is both ``"fpr_ratio"`` and ``"tpr_ratio"``. A mapping gives several
+        ratios their lines, and all of them must be reached.
     at_least : float, default=0.8
-        The line, in (0, 1].
+        The line, in (0, 1], if `ratio` is a name.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive.
     confidence : float, optional
-        In (0.5, 1). If given, the ratio's lower bound at this confidence must reach the line; if None, the
-        ratio as it is measured must.
+        In (0.5, 1). If given, lower bounds of all ratios at this confidence must reach their lines; if None,
+        the ratios as they are measured on validation rows must. A measured ratio that just reaches its line
+        is below it in the population about half of the time.
+    by : {"scores", "student", "weights"}, default="scores"
+        What is handed over. ``"scores"``: the model of the label and that of the groups, combined.
+        ``"student"``: one regressor of the features, which learnt the combined scores. ``"weights"``: the
+        estimator itself, trained with weights that are searched for, one fit per step.
+    attributes : {"crossed", "each"}, default="crossed"
+        Whether the groups are the combinations of all attributes, or every attribute has groups of its own,
+        and the lines must hold for each.
+    cv : int, splitter or iterable of (train, validation), default=5
+        The folds: their number, a splitter of scikit-learn, or pairs of positions of rows or masks. No row
+        may be validated twice. A student and weights are measured on the last fold, and learn from its
+        training rows.
+    student : regressor, optional
+        What learns the scores. None is LightGBM, with the estimator's own settings and three times its trees
+        if it is LightGBM too.
+    group_estimator : classifier, optional
+        The model of the groups, which sees the features and the label. None is LightGBM.
     max_fits : int, default=12
-        The most fits that the search may take. The models of the groups and the last fit on all rows do not
-        count. With `cv` every fit trains one model per fold.
-    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        If given, every weight is multiplied by ``floor + (1 - floor) * minmax(utility)`` of the row.
-    floor : float, default=0.3
-        The lowest that this factor can be, in [0, 1]. It has no effect without `utility`.
-    validation_fraction : float, default=0.25
-        The share of rows that is held out to judge by, in (0, 1). It has no effect with `judge` or `cv`.
-    cv : int, splitter or iterable of (train, validation), optional
-        Instead of holding out rows, judge every row by a model that was trained on the other folds. Useful
-        where rows are few. An int is the number of folds, at least 2; a splitter is one of scikit-learn's,
-        such as ``KFold(3)``; pairs hold positions of rows, or masks over all of them. No row may be
-        validated twice.
+        The most steps of ``by="weights"``. It has no effect otherwise.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table, among the rows to learn from or among
-        those to judge by, are left out of the ratio, and their rows keep their weight. 0 compares all.
+        Groups of fewer rows that are also less than 1 % of the table are left out of the ratios, and not
+        moved. 0 compares all.
     random_state : int, RandomState or None, default=None
-        The seed of the split, of the models of the groups, and of an estimator that has no seed.
+        The seed of the folds and of estimators that have none.
     budget : Budget or pair of kind and limit, optional
-        Another budget instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the judged
-        rows, or ``("threshold", 0.5)``.
+        Another budget instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` of the
+        validated rows, or ``("threshold", 0.5)``.
     pos_label : label, optional
         The positive label; None is the larger of the two.
     n_jobs : int, optional
-        How many fits run side by side, where there are several; None uses every core. It changes no result.
+        How many fits run side by side; None uses every core. It changes no result.
 
     Attributes
     ----------
     reached_ : bool
-        Whether the line was reached on the judged rows. If not, the model that came closest is kept.
-    why_ : str
-        If the line was not reached, a sentence that says why; else empty.
+        Whether all lines are reached on the validation rows. If not, the model that came closest is kept.
+    reason_ : str
+        If a line was not reached, a sentence that says why; else empty.
     threshold_ : float
-        `predict` gives the positive label to rows whose probability is at least this.
+        `predict` gives the positive label to rows whose score is at least this.
     metrics_ : dict of str to float
-        The metrics of the best fit on the judged rows, named as `fado.metrics.evaluate` names them, with
-        intervals.
-    sample_weight_ : ndarray of shape (n_rows,)
-        The weights that the final model was trained with, before they are multiplied by a `sample_weight`
-        that was passed in.
+        The metrics on the validation rows, named as `fado.metrics.evaluate` names them, with intervals.
     path_ : DataFrame
-        One row per fit, the model without weights first: ``strength`` (the highest ``strength[group]`` less
-        the lowest), ``tpr``, ``ratio`` with its interval ``low`` to ``high``, ``threshold``, ``reached``,
-        and ``strength[group]`` of each compared group.
-    told_ : float or None
-        If the line was not reached: how well the features tell rows' groups, from 0 (no better than the
-        groups' shares; it may be a little below) to 1 (for sure). None if the line was reached, or fewer
-        than two groups are compared.
+        One row per point of the trade-off, the untouched model first: ``tpr`` with its interval, the
+        ``ratio`` that is worst beside its line with its lower bound ``low``, ``fpr``, ``selection_rate``,
+        ``threshold``, ``reached``, ``chosen``, every ratio by name, every group's rate and log factors.
+    log_factors_ : DataFrame
+        How far each compared group is moved: ``attribute``, ``group``, and the log factor of its
+        ``negative`` and its ``positive`` rows; -inf where the best coefficient is negative.
+    decision_scores_ : ndarray of shape (n_rows,) or None
+        The training rows' scores by models that have not seen them, on the scale of `threshold_`; NaN for
+        rows that no fold validates. None if there are none.
+    group_predictability_ : float
+        How much of the doubt about a row's group the features take away, from 0 to 1.
+    sample_weight_ : ndarray of shape (n_rows,) or None
+        With ``by="weights"``, the weights that the model was trained with, before they are multiplied by a
+        `sample_weight` that was passed in; 0 for rows that it was not trained on.
+    n_fits_ : int
+        How many models were fitted.
     classes_ : ndarray
         The two labels in ascending order, as scikit-learn needs them.
     n_features_in_ : int
@@ -122,10 +147,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Without `judge` the final model is trained once more on all rows, with the strengths of the best fit. Its
-    threshold and its metrics are those of the best fit, which was trained on fewer rows. With `judge` the
-    model of the best fit is the final one. The model was chosen by the judged rows, so their metrics flatter
-    it a little: keep test rows apart.
+    With ``by="scores"`` and no `validation`, every training row is validated by models that have not seen
+    it, and then the models are fitted once more on all rows. Bounds allow for what that changes. In all
+    other cases the model that was measured is the model that is handed over. `validation` rows alone decide
+    thresholds and bounds, and log factors too, but for those of a student.
+
+    Scores that were moved order rows; they are no probabilities any more.
 
     Examples
     --------
@@ -142,28 +169,32 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     _estimator_type = "classifier"  # for tools that look for no tags
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True, "judge": True}
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "validation": True}
     reached_: bool
-    why_: str
+    reason_: str
     threshold_: float
     metrics_: dict[str, float]
-    sample_weight_: FloatArray
     path_: pd.DataFrame
-    told_: float | None
+    log_factors_: pd.DataFrame
+    decision_scores_: FloatArray | None
+    group_predictability_: float
+    sample_weight_: FloatArray | None
+    n_fits_: int
     classes_: npt.NDArray[Any]
 
     def __init__(
         self,
         estimator: Any,
-        ratio: str = "fpr_ratio",
+        ratio: Any = "fpr_ratio",
         at_least: float = 0.8,
         max_fpr: float = 0.05,
         confidence: float | None = None,
+        by: str = "scores",
+        attributes: str = "crossed",
+        cv: Any = 5,
+        student: Any = None,
+        group_estimator: Any = None,
         max_fits: int = 12,
-        utility: Any = None,
-        floor: float = 0.3,
-        validation_fraction: float = 0.25,
-        cv: Any = None,
         min_group_size: int = MIN_GROUP_SIZE,
         random_state: Any = None,
         budget: Any = None,
@@ -175,11 +206,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.at_least = at_least
         self.max_fpr = max_fpr
         self.confidence = confidence
-        self.max_fits = max_fits
-        self.utility = utility
-        self.floor = floor
-        self.validation_fraction = validation_fraction
+        self.by = by
+        self.attributes = attributes
         self.cv = cv
+        self.student = student
+        self.group_estimator = group_estimator
+        self.max_fits = max_fits
         self.min_group_size = min_group_size
         self.random_state = random_state
         self.budget = budget
@@ -192,33 +224,27 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y: Any,
         *,
         sensitive_features: Any = None,
-        judge: Any = None,
-        valuation: Any = None,
+        validation: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Self:
-        """Train, judge and change the weights until the ratio reaches the line.
+        """Fit models of label and groups, and find the decisions that reach the lines.
 
         Parameters
         ----------
         X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features, all of which the estimator sees.
+            The features, all of which the models see.
         y : array-like of shape (n_rows,)
             The target, of two classes.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; the groups are the combinations of several. Without any the estimator is
-            trained as it is, with a warning.
-        judge : tuple of (X, y, sensitive_features), optional
-            Rows to judge by, instead of some of the training rows that are held out.
-        valuation : Valuation, optional
-            The values of these rows, for a `utility`. If None and there is a `utility`, `OutOfBagEntropy`
-            values the rows.
+            The protected attributes. Without any the estimator is trained as it is, with a warning.
+        validation : tuple of (X, y, sensitive_features), optional
+            Rows to measure by, instead of training rows out of fold. Their weights may be a fourth entry.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts, in training and in the rates of held-out rows. The estimator gets these
-            weights, times those of `sample_weight_`, as they are; the models of groups get them scaled to a
-            mean of 1.
+            How much each row counts, in training and in rates. The estimator gets these weights as they
+            are, the models of groups get them scaled to a mean of 1.
         groups : array-like of shape (n_rows,), optional
-            Rows of the same entry, such as those of one person, are held out together.
+            Rows of the same entry, such as those of one person, are in the same fold.
 
         Returns
         -------
@@ -227,10 +253,11 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If the line was not reached, with the sentence of `why_`; if groups are small and so left out; if
-            a protected attribute is missing in some rows.
+            If a line was not reached, with the sentence of `reason_`; before the first fit, if there are too
+            few rows for any result to reach it with the confidence asked for; if groups are small and so
+            left out; if a protected attribute is missing in some rows.
         """
-        aim = self._aim()
+        lines, budget = self._check_settings(), Budget.read(self.budget, self.max_fpr)
         problem = read_problem(
             X,
             y,
@@ -241,75 +268,141 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             least_rows=2,
         )
         labels = two_classes(problem)
+        if problem.sample_weight is not None:
+            weighing = labels.is_positive[problem.sample_weight > 0]
+            check_both_labels(weighing, f"rows that weigh something (n_samples = {problem.n_rows} in all)")
+        if (sample_weight is not None or self.by == "weights") and not takes_weights(self.estimator):
+            raise ValueError(
+                f"{type(self.estimator).__name__}.fit takes no `sample_weight`: use another estimator, or "
+                '`by="scores"` without weights.'
+            )
         warn_of_missing(problem.protected)
-        set_apart = None if judge is None else read_judge(judge)
-        if set_apart is not None and self.cv is not None:
-            warn_user("`cv` has no effect with `judge`, whose rows decide alone: leave one of them out.")
-        if valuation is not None and self.utility is None:
-            warn_user("`valuation` has no effect without a `utility`: set one, or leave it out.")
-        factor = self._utility_factor(problem, valuation, X, y, sensitive_features, sample_weight, groups)
-        aimed = aim.run(self.estimator, problem, set_apart, factor)
-        path, positive = aimed.path, labels.positive or 0
+        seed = seed_from(self.random_state)
+        aim, missing = self._aim(problem, labels, validation, lines, budget, seed)
+        if self.by == "weights":
+            aimed = search_weights(aim, self.max_fits)
+        else:
+            student = self.student or default_student(self.estimator)
+            aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
+        reason = ""
+        if not aimed.reached:
+            reason = aimed.lines.reason(
+                aimed.point,
+                aimed.rows.positive,
+                aimed.attributes,
+                predictability=aimed.predictability,
+                each_alone=aimed.each_alone,
+                missing=missing,
+            )
+        metrics = measure_aimed(aimed, budget, seed)
         learnt = {
-            "scorer_": detach(aimed.model),
+            "scorer_": aimed.scorer,
             "_learnt_sparse": problem.table.is_sparse,
             "classes_": np.asarray(labels.classes),
-            "_positive": positive,
-            "reached_": path.reached,
-            "why_": "" if path.reached else path.why_missed(aimed.judged, aimed.told),
-            "threshold_": path.metrics[path.best]["threshold"],
-            "metrics_": path.metrics[path.best],
-            "sample_weight_": aimed.weights,
-            "path_": path.frame(aim.ratio, aimed.judged.compared),
-            "told_": aimed.told,
-            "_facts": tell_facts(aim, self.estimator, problem, aimed, getattr(y, "name", None)),
+            "_positive": labels.positive or 0,
+            "reached_": aimed.reached,
+            "reason_": reason,
+            "threshold_": aimed.point.threshold,
+            "metrics_": metrics,
+            "path_": curve_frame(aimed.points, aimed.lines, aimed.attributes, aimed.chosen),
+            "log_factors_": log_factors_frame(aimed.point, aimed.attributes),
+            "decision_scores_": aimed.decision_scores,
+            "group_predictability_": aimed.predictability,
+            "sample_weight_": aimed.sample_weight,
+            "n_fits_": aim.learner.n_fits,
+            "_measured": (aimed.point.counts, aimed.lines, len(aimed.rows.positive), seed),
+            "_facts": tell_facts(
+                aimed,
+                by=self.by,
+                lines=lines,
+                budget=budget,
+                estimator=self.estimator,
+                problem=problem,
+                target=getattr(y, "name", None),
+                metrics=metrics,
+                reason=reason,
+                n_fits=aim.learner.n_fits,
+                min_group_size=self.min_group_size,
+                seed=seed,
+            ),
         }
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
         self.__dict__.update(learnt)
         note_features(self, problem.table)
-        if not path.reached:
-            warn_user(self.why_)
+        if not aimed.reached:
+            warn_user(reason)
         return self
 
-    def _aim(self) -> Aim:
-        """Check the settings, and gather them."""
-        check_estimator_fits(self.estimator)
-        check_choice("ratio", self.ratio, RATIO_NAMES)
+    def _check_settings(self) -> dict[str, float]:
+        """Check all that can be checked before the rows, and give the lines."""
+        check_classifier("estimator", self.estimator)
+        if self.group_estimator is not None:
+            check_classifier("group_estimator", self.group_estimator)
+        if self.student is not None:
+            _check_regressor(self.student)
+        check_choice("by", self.by, WAYS)
+        check_choice("attributes", self.attributes, ("crossed", "each"))
         check_min_group_size(self.min_group_size)
-        return Aim(
-            ratio=self.ratio,
-            at_least=check_line(self.at_least),
-            budget=Budget.read(self.budget, self.max_fpr),
-            confidence=check_confidence(self.confidence),
-            max_fits=check_count("max_fits", self.max_fits, 1, MOST_FITS),
-            validation_fraction=check_within("validation_fraction", self.validation_fraction, 0, 1),
-            cv=check_folds(self.cv),
-            min_group_size=self.min_group_size,
-            seed=seed_from(self.random_state),
+        check_confidence(self.confidence)
+        check_count("max_fits", self.max_fits, 1, MOST_FITS)
+        if isinstance(self.cv, int | float | np.number):
+            check_count("cv", self.cv, 2, MOST_FOLDS)
+        lines = read_lines(self.ratio, self.at_least)
+        if self.by == "weights" and (len(lines) > 1 or self.attributes == "each"):
+            raise ValueError(
+                '`by="weights"` aims at one ratio between the groups of all attributes crossed: use '
+                '`by="scores"` or `by="student"` for several.'
+            )
+        return lines
+
+    def _aim(
+        self,
+        problem: Problem,
+        labels: Labels,
+        given: Any,
+        asked: dict[str, float],
+        budget: Budget,
+        seed: int,
+    ) -> tuple[Aim, int | None]:
+        """Gather the rows and what is asked of them; warn if there are too few of them for any result."""
+        apart = None if given is None else read_validation(given)
+        attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
+        own = None
+        if apart is not None:
+            weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
+            own = apart.table, validation_labels(labels, apart), weights
+        deal = partial(deal_folds, problem, [seed, 2], INNER_FOLDS)
+        folds = find_folds(self.cv, problem, attributes, seed)
+        learner = Learner(
+            self.estimator,
+            self.group_estimator or default_estimators(problem.table.n_columns + 1)[0],
+            problem.table,
+            labels.is_positive,
+            attributes,
+            sample_weight=problem.sample_weight,
+            seed=seed,
             workers=n_workers(self.n_jobs),
         )
-
-    def _utility_factor(
-        self, problem: Problem, valuation: Any, X: Any, y: Any, z: Any, sample_weight: Any, groups: Any
-    ) -> FloatArray | None:
-        """Give what a mild utility makes of the rows' weights; None without one."""
-        floor = check_share("floor", self.floor)
-        if self.utility is None:
-            return None
-        if valuation is None:
-            given = {
-                "X": X,
-                "y": y,
-                "sensitive_features": z,
-                "sample_weight": sample_weight,
-                "groups": groups,
-            }
-            valuation = value_rows(None, problem, given, self.random_state)
-        utilities = minmax(row_utilities(self.utility, valuation, problem))
-        return floor + (1 - floor) * utilities
+        limits = [
+            (Limit(number, ratio, tuple(range(len(own.compared_names)))), line)
+            for number, own in enumerate(attributes)
+            for ratio, line in asked.items()
+            if len(own.compared_names) > 1
+        ]
+        lines = Lines(
+            tuple(own for own, _ in limits), tuple(line for _, line in limits), self.confidence, 1.0
+        )
+        aim = Aim(
+            learner, problem.table, labels.is_positive, attributes, folds, lines, budget, seed, deal, own
+        )
+        missing = aim.missing_rows(all_folds=self.by == "scores")
+        if missing:
+            n_rows = aim.n_validated(all_folds=self.by == "scores")
+            warn_user(f"A confidence of {self.confidence:g} is out of reach: {too_few(n_rows, missing)}")
+        return aim, missing
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give the probabilities of the two classes, in the order of `classes_`.
+        """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.
 
         Parameters
         ----------
@@ -337,15 +430,37 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.column_stack([1.0 - scores, scores] if self._positive else [scores, 1.0 - scores])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Give how far rows' probabilities are from `threshold_`, above 0 on the side of ``classes_[1]``."""
+        """Give how far rows' scores are from `threshold_`, above 0 on the side of ``classes_[1]``."""
         above = self.predict_proba(X)[:, self._positive] - self.threshold_
         return above if self._positive else -above
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Give the positive label to rows whose probability is at least `threshold_`, else the other."""
+        """Give the positive label to rows whose score is at least `threshold_`, else the other."""
         check_is_fitted(self)
         is_positive = self.predict_proba(X)[:, self._positive] >= self.threshold_
         return self.classes_[np.where(is_positive, self._positive, 1 - self._positive)]
+
+    def chance_on(self, n_rows: int) -> float:
+        """Give how likely so many fresh rows show all ratios at or above their lines.
+
+        Even a model that holds its line in the population may fall below it on a few rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many rows a test would have.
+
+        Returns
+        -------
+        float
+            NaN if there is nothing to compare.
+        """
+        check_is_fitted(self)
+        counts, lines, n_validated, seed = self._measured
+        share = check_count("n_rows", n_rows, 1, MOST_ROWS) / n_validated
+        if not lines.limits:
+            return float("nan")
+        return chance_of_showing(counts, lines.lines, share, seed=seed, allowance=lines.allowance)
 
     def to_model(self) -> ChosenModel:
         """Give the fitted model with its threshold and its card, to be saved.
@@ -374,3 +489,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _check_regressor(student: Any) -> None:
+    """Refuse what does not learn numbers."""
+    from fado._compat import is_regressor
+
+    check_instance("student", student)
+    if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
+        raise TypeError(f"`student` must be a regressor, which learns scores, got {student!r}.")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 
-from fado._messages import closest_names
 from fado.aim._bounds import Counts
+from fado.aim._comparing import read_lines
 from fado.aim._curve import _LOWER, _NARROWEST, _STEPS, Curve, Point, Rows, _count
 from fado.aim._decisions import Knowledge, Limit
-from fado.aim._settings import check_line
+from fado.aim._learning import _FAR, _TINY
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
 from fado.interventions import (
     BaseScoreIntervention,
@@ -35,13 +35,12 @@ AT_LEAST = Setting("at_least", "line", 0.8, "lines", help="The line: the least t
 
 
 def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
-    """Read which ratios are to reach which lines.
+    """Do what `read_lines` does, also for a text of several ratios.
 
     Parameters
     ----------
     ratio : str or mapping of str to float
-        A ratio's name; or a line for each of some names, as a mapping or as text such as
-        ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
+        As for `read_lines`; or text such as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
     at_least : float
         The line of a name that comes without one.
 
@@ -52,23 +51,12 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
     >>> lines_of("fpr_ratio=0.8, tpr_ratio", 0.7)
     {'fpr_ratio': 0.8, 'tpr_ratio': 0.7}
     """
-    if isinstance(ratio, str):
-        pairs = [part.partition("=") for part in ratio.split(",")]
-        given = {name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}
-    elif isinstance(ratio, Mapping):
-        given = dict(ratio)
-    else:
+    if not isinstance(ratio, str | Mapping):
         raise TypeError(f"`ratio` must be a name or a mapping of names to lines, got {ratio!r}.")
-    if not given:
-        raise ValueError("`ratio` is empty: name at least one.")
-    for name in given:
-        if name not in RATIO_NAMES:
-            raise ValueError(
-                f"`ratio` must be one of {', '.join(RATIO_NAMES)}, got {name!r}"
-                f"{closest_names(str(name), RATIO_NAMES)}"
-            )
-    lone = isinstance(ratio, str) and "=" not in ratio
-    return {name: check_line(line, "at_least" if lone else name) for name, line in given.items()}
+    if isinstance(ratio, Mapping) or not ("=" in ratio or "," in ratio):
+        return read_lines(ratio, at_least)
+    pairs = [part.partition("=") for part in ratio.split(",")]
+    return read_lines({name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}, None)
 
 
 def _number(text: str) -> Any:
@@ -264,18 +252,22 @@ class AimedStudent(_Aimed):
         point = self._point(rows)
         if not np.isfinite(point.demand):
             return rows.scores
-        return expit(rows.teach(self._numbers(point, rows)))
+        return expit(rows.teach(*self._lesson(point, rows)))
 
-    def _numbers(self, point: Point, rows: EvaluatedRows) -> FloatArray:
-        """Give what the student learns: the moved log odds of the training rows."""
-        return _moved(point, rows.training.scores, rows.training.group_probabilities)
+    def _lesson(self, point: Point, rows: EvaluatedRows) -> tuple[FloatArray, FloatArray]:
+        """Give what the student learns, moved log odds; those near the threshold count most."""
+        numbers = _moved(point, rows.training.scores, rows.training.group_probabilities)
+        budget, weights = self._budget(rows), rows.training.weights
+        threshold = budget.threshold(rows.training.positive, expit(numbers), weights)
+        edge = float(logit(np.clip(threshold, _TINY, 1 - _TINY)))
+        return numbers, np.exp(-np.abs(numbers - edge)) + _FAR
 
     def scorer(self, rows: EvaluatedRows) -> Scorer:
         """Give the model of the label if nothing moves, else the student."""
         point = self._point(rows)
         if not np.isfinite(point.demand):
             return rows.scorers()[0]
-        return StudentScorer(rows.student(self._numbers(point, rows))[0])
+        return StudentScorer(rows.student(*self._lesson(point, rows))[0])
 
 
 @register_intervention(

@@ -114,6 +114,14 @@ def value(
             "which must be new to them; `--target` and `--protected` are then not needed.",
         ),
     ] = None,
+    keep_probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--keep-probabilities",
+            help="For entropy, oob, and a target of classes: write the predicted probabilities of labels and "
+            "groups beside the values, to a Parquet file.",
+        ),
+    ] = False,
     memory: Memory = None,
     train_rows: TrainRows = None,
     dry_run: DryRun = False,
@@ -131,6 +139,7 @@ def value(
         "--drop": drop,
         "--bags": bags,
         "--groups": groups,
+        "--keep-probabilities": keep_probabilities or None,
     }
     in_parts = names_several(data) or dry_run or any(own is not None for own in (memory, train_rows, dask))
     if models is not None and from_file is None and models_stand_in(models) and not in_parts:
@@ -151,6 +160,7 @@ def value(
         "--from": from_file,
         "--from-id": from_id,
         "--models": models,
+        "--keep-probabilities": keep_probabilities or None,
     }
     could_be = not any(useless.values()) and out.suffix.lower() != ".csv"
     if in_parts or (could_be and is_beyond_memory(data, "Valuing")):
@@ -190,6 +200,8 @@ def value(
         name = _valuator_named(method, algorithm)
         metrics = {"fairness": ratio, "performance": performance}
         taken = _check_taken(name, method, {**metrics, "n_bags": bags, "z_exclude": exclude})
+        if keep_probabilities:
+            _check_keeps_probabilities(name, taken, out)
         check_output(out, [data])
         if models is not None:
             _check_keeps_models(name)
@@ -201,6 +213,7 @@ def value(
             name,
             **{setting: own for setting, own in {**metrics, "n_bags": bags}.items() if own is not None},
             **({} if models is None else {"keep_models": True}),
+            **({"keep_probabilities": True} if keep_probabilities else {}),
             z_exclude=inputs.hidden_columns(exclude or []),
             random_state=seed or 0,
             n_jobs=jobs,
@@ -279,6 +292,13 @@ def _check_taken(name: str, method: str | None, given: Mapping[str, Any]) -> Seq
 def _check_keeps_models(name: str) -> None:
     if not isinstance(make_valuator(name), OutOfBagEntropy | InBagEntropy):
         raise ValueError(f"`--models` is for `--method {ENTROPY}`, not for {name!r}: leave it out.")
+
+
+def _check_keeps_probabilities(name: str, taken: Sequence[str], out: Path) -> None:
+    if "keep_probabilities" not in taken:
+        raise ValueError(f"`--keep-probabilities` is for `--algorithm oob`, not for {name!r}: leave it out.")
+    if out.suffix.lower() == ".csv":
+        raise ValueError("`--keep-probabilities` needs a file that ends in .parquet: a CSV file holds none.")
 
 
 def _binary_target(inputs: Inputs) -> pa.ChunkedArray | npt.NDArray[np.bool_]:

@@ -123,7 +123,8 @@ class Model(Protocol):
             Positions in the engine's table, or another table. Its columns are found by name, in any order;
             where either table has no names, by position. Entries of levels that were not there are missing.
         target : ndarray, optional
-            The target's labels of the rows of another table, for models that see the target.
+            The target's labels of the rows, for models that see the target. Rows of another table need them;
+            for those of the engine's own they take the place of their labels.
 
         Raises
         ------

@@ -12,7 +12,7 @@ from fado.engine._base import FloatArray
 from fado.engine._schema import Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
-__all__ = ["Form", "Layout", "Plan", "form_for", "is_lightgbm"]
+__all__ = ["Form", "Layout", "Plan", "form_for", "is_lightgbm", "with_labels"]
 
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
 
@@ -131,6 +131,19 @@ class Layout:
             schema = replace(schema, levels=tuple(shown))
         self.plan = Plan(form, kept, schema, names)
         self.features = self.plan.lay_out(table, target)
+
+
+def with_labels(features: Any, target: Variable) -> Any:
+    """Give rows that were laid out with the target, but with other labels of it."""
+    extra = _target_columns(target)
+    first = features.shape[1] - len(extra)
+    if hasattr(features, "iloc"):
+        changed = features.copy()
+        for place, values in enumerate(extra.values(), first):
+            changed.isetitem(place, values)
+        return changed
+    kept = features[:, :first]
+    return np.column_stack([kept, *extra.values()]) if isinstance(kept, np.ndarray) else _sparse(kept, extra)
 
 
 def _frequent_levels(column: Column) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch
+from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch, count_rows
 from fado.engine._constant import fit_constant
-from fado.engine._layout import Form, Layout, form_for, is_lightgbm
+from fado.engine._layout import Form, Layout, form_for, is_lightgbm, with_labels
 from fado.engine._missing import explaining_missing
 from fado.engine._sklearn_scorer import SklearnScorer, predict_rows
 from fado.engine._target import check_target, replace_target
@@ -69,6 +69,7 @@ class SklearnEngine:
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn through the estimator's own `fit`, which can be neither stopped nor watched."""
+        from sklearn import config_context
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
 
@@ -81,7 +82,8 @@ class SklearnEngine:
         _set_seed(learnt, task.seed)
         # One thread per fit: fits run side by side, and the number of threads may change the last digits.
         features = _take(layout.features, task.rows)
-        with explaining_missing(task.estimator, layout.plan, features), threadpool_limits(1):
+        routed = config_context(enable_metadata_routing=False)  # weights go to the step that takes them
+        with explaining_missing(task.estimator, layout.plan, features), threadpool_limits(1), routed:
             learnt.fit(features, task.variable.labels[task.rows], **given)
         return SklearnModel(learnt, task, layout, self._target)
 
@@ -131,11 +133,14 @@ class SklearnModel:
         """Score rows through the estimator's `predict_proba` or `predict`."""
         from threadpoolctl import threadpool_limits
 
+        theirs = None
+        if target is not None or isinstance(rows, Table):
+            theirs = replace_target(self._target, target, count_rows(rows), self._variable)
         if isinstance(rows, Table):
-            theirs = replace_target(self._target, target, rows.n_rows, self._variable)
             features = self._layout.plan.lay_out(rows, theirs)
         else:
             features = _take(self._layout.features, rows)
+            features = features if theirs is None else with_labels(features, theirs)
         with explaining_missing(self.estimator, self._layout.plan, features), threadpool_limits(1):
             return predict_rows(self.estimator, features, len(self._variable.classes))
 

@@ -75,8 +75,8 @@ class EvaluatedRows:
     training : callable, optional
         Gives what the property of the same name does.
     teach : callable, optional
-        From numbers of the training rows to a model of numbers that has learnt them, and its predictions of
-        all rows here.
+        From numbers and weights of the training rows to a model of numbers that has learnt them, and its
+        predictions of all rows here.
     scorers : callable, optional
         Gives the model of the label and the model of the groups, to be kept.
 
@@ -101,7 +101,7 @@ class EvaluatedRows:
         group_probabilities: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
         known_groups: Codes | None = None,
         training: Callable[[], KnownRows] | None = None,
-        teach: Callable[[FloatArray], tuple[Scorer, FloatArray]] | None = None,
+        teach: Callable[[FloatArray, FloatArray | None], tuple[Scorer, FloatArray]] | None = None,
         scorers: Callable[[], tuple[Scorer, Scorer]] | None = None,
     ) -> None:
         self.scores, self.positive, self.groups = scores, positive, groups
@@ -142,23 +142,26 @@ class EvaluatedRows:
         """The training rows, scored by models of folds that they are not in; takes a fit for each fold."""
         return self.once("training", self._asked(self._training, "training rows"))
 
-    def teach(self, numbers: FloatArray) -> FloatArray:
+    def teach(self, numbers: FloatArray, weights: FloatArray | None = None) -> FloatArray:
         """Train a student, a regressor of the features, to predict numbers, and let it predict all rows.
 
         Parameters
         ----------
         numbers : ndarray of shape (n_training_rows,)
             What to learn of each training row, such as the log odds of new scores.
+        weights : ndarray of shape (n_training_rows,), optional
+            How much each counts, beside the weight that it has.
 
         Returns
         -------
         ndarray of shape (n_rows,)
         """
-        return self.student(numbers)[1]
+        return self.student(numbers, weights)[1]
 
-    def student(self, numbers: FloatArray) -> tuple[Scorer, FloatArray]:
+    def student(self, numbers: FloatArray, weights: FloatArray | None = None) -> tuple[Scorer, FloatArray]:
         """Do what `teach` does, and give the student too."""
-        return self._asked(self._teach, "training rows")(numbers)
+        found: tuple[Scorer, FloatArray] = self._asked(self._teach, "training rows")(numbers, weights)
+        return found
 
     def scorers(self) -> tuple[Scorer, Scorer]:
         """Give the model of the label and the model of the groups, to be kept; takes their fits."""

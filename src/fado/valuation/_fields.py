@@ -11,13 +11,14 @@ import numpy.typing as npt
 from fado.valuation._plain import shorten
 from fado.valuation._scale import Scale
 
-__all__ = ["FIELDS", "check_fields"]
+__all__ = ["FIELDS", "check_fields", "check_probabilities"]
 
 FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
 
 Numbers = npt.NDArray[Any]
 
 _SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
+_OFF = 1e-6  # by which the sum of probabilities of another's model may be off
 _MOST_FITS = 2**31 - 1
 _ENDS = {"standard_error": (0.0, None), "agreement": (0.0, 1.0), "epistemic": (0.0, 1.0)}
 _CALLED = {
@@ -66,6 +67,40 @@ def check_fields(
                 raise ValueError(
                     f"column {name} holds {numbers[row]} in row {first + row} (the first is 0), but {rule}."
                 )
+
+
+def check_probabilities(name: str, probabilities: Numbers) -> None:
+    """Refuse numbers that are no probabilities, naming column, row and number.
+
+    Parameters
+    ----------
+    name : str
+        What the column is called.
+    probabilities : ndarray of shape (n, K) or (n, K, G)
+        They sum to 1 over the last axis; all of a row may be NaN.
+
+    Examples
+    --------
+    >>> check_probabilities("p", np.array([[0.5, 0.5], [0.5, 0.75]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: column 'p' holds [0.5, 0.75] in row 1 (the first is 0), but probabilities sum to 1.
+    """
+    by_row = probabilities.reshape(len(probabilities), -1)
+    unknown = np.isnan(by_row)
+    sums = probabilities.sum(axis=-1).reshape(len(probabilities), -1)
+    rules = {
+        "probabilities lie in [0, 1]": ((by_row < -_SLACK) | (by_row > 1 + _SLACK)).any(axis=1),
+        "all or none of a row's probabilities are NaN": unknown.any(axis=1) & ~unknown.all(axis=1),
+        "probabilities sum to 1": (np.abs(sums - 1) > _OFF).any(axis=1),
+    }
+    for rule, wrong in rules.items():
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            held = shorten(probabilities[row].tolist())
+            raise ValueError(
+                f"column {shorten(name)} holds {held} in row {row} (the first is 0), but {rule}."
+            )
 
 
 def _judge(field: str, numbers: Numbers, scale: Scale) -> tuple[npt.NDArray[np.bool_], str]:

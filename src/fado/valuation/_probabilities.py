@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["log_losses", "normalised_entropy", "own_label_probability"]
+__all__ = [
+    "log_losses",
+    "normalised_entropy",
+    "of_all_classes",
+    "own_label_probability",
+    "read_probabilities",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,6 +50,53 @@ def _p_log2_p(p: FloatArray) -> FloatArray:
     logarithm = np.zeros_like(p)
     np.log2(p, out=logarithm, where=p != 0)
     return p * logarithm
+
+
+def of_all_classes(probabilities: FloatArray) -> FloatArray:
+    """Give a column per class, also where the probability of class 1 of two stands for both.
+
+    Examples
+    --------
+    >>> of_all_classes(np.array([0.25]))
+    array([[0.75, 0.25]])
+    """
+    if probabilities.ndim > 1:
+        return probabilities
+    return np.column_stack([1.0 - probabilities, probabilities])
+
+
+def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> FloatArray:
+    """Read the probabilities of a variable's classes, refusing what are none.
+
+    Parameters
+    ----------
+    name : str
+        The variable.
+    given : array-like of shape (n,), (n, G) or (n, K, G)
+        The last only for an attribute, given each class of the target.
+    n_labels : int, optional
+        How many classes the target has; None for the target itself.
+
+    Returns
+    -------
+    ndarray of shape (n, G) or (n, K, G)
+    """
+    p = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)  # it is kept
+    if p.ndim not in (1, 2, 3 if n_labels else 1) or (p.ndim > 1 and p.shape[-1] < 2):
+        also = f" or (n, {n_labels}, G)" if n_labels else ""
+        raise ValueError(
+            f"The probabilities of {name!r} must have shape (n,) or (n, K >= 2){also}, got {p.shape}."
+        )
+    if p.ndim == 3 and p.shape[1] != n_labels:
+        raise ValueError(
+            f"The probabilities of {name!r} must be given for each of the {n_labels} classes of the target, "
+            f"got shape {p.shape}."
+        )
+    if not np.isfinite(p).all() or (p < 0).any() or (p > 1).any():
+        raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
+    if p.ndim > 1 and len(p) and not np.allclose(p.sum(axis=-1), 1.0, atol=1e-6):
+        raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
+    return of_all_classes(p)
 
 
 def own_label_probability(probabilities: FloatArray, codes: npt.NDArray[np.integer]) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fado._versions import library_versions
 from fado.tabular import Column, attribute_columns, one_column, read_rows
 from fado.valuation._fields import FIELDS
-from fado.valuation._probabilities import normalised_entropy
+from fado.valuation._probabilities import normalised_entropy, read_probabilities
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._scale import EFFECT, ENTROPY, Scale
 from fado.valuation._stored import StoredColumns
@@ -49,11 +49,18 @@ class Valuation:
         How the values came about.
     index : pandas.Index, optional
         The rows' labels, if the table had any.
+    probabilities : mapping of str to ndarray, optional
+        What models predict, in the form of the attribute of this name.
 
     Attributes
     ----------
     scales : dict of str to Scale
         The scale of each variable's values.
+    probabilities : dict of str to ndarray, or None
+        What models that have not seen the rows predict, if it was kept. Under ``"y"``, the probability of
+        each of the K classes of the target, shape (n_rows, K). Under each protected attribute of classes,
+        the probability of each of its G groups if the target were of class k, for every k, shape
+        (n_rows, K, G). NaN in rows that no model has scored. Continuous attributes have no entry.
     provenance : Provenance
         How the values came about.
 
@@ -80,6 +87,7 @@ class Valuation:
         scales: Mapping[str, Scale] | None = None,
         provenance: Provenance | None = None,
         index: Any = None,
+        probabilities: Mapping[str, FloatArray] | None = None,
     ) -> None:
         fields = zip(FIELDS, (values, standard_error, counts, agreement, epistemic), strict=True)
         self._arrays: dict[str, Mapping[str, npt.NDArray[Any]]] = {
@@ -89,6 +97,7 @@ class Valuation:
         }
         self.scales: dict[str, Scale] = {name: (scales or {}).get(name, ENTROPY) for name in values}
         self.provenance = Provenance() if provenance is None else provenance
+        self.probabilities = None if probabilities is None else dict(probabilities)
         self._index = index
 
     @property
@@ -110,6 +119,19 @@ class Valuation:
     def protected(self) -> list[str]:
         """The protected attributes' names."""
         return self.variables[1:]
+
+    @property
+    def classes(self) -> dict[str, tuple[Any, ...]]:
+        """The labels of each variable of classes, as far as they are known, in the order of `probabilities`.
+
+        Missing entries of a protected attribute are the last of its groups.
+        """
+        notes = self.provenance.variables
+        return {
+            name: notes[name].classes or ()
+            for name in self.variables
+            if name in notes and notes[name].classes
+        }
 
     @property
     def values(self) -> pd.DataFrame:
@@ -199,6 +221,9 @@ class Valuation:
             scales=self.scales,
             provenance=replace(self.provenance, target_pattern=None),
             index=None if self._index is None else self._index[rows],
+            probabilities=None
+            if self.probabilities is None
+            else {name: own[rows] for name, own in self.probabilities.items()},
         )
 
     def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
@@ -222,6 +247,7 @@ class Valuation:
             scales=self.scales,
             provenance=replace(self.provenance, **changes),
             index=self._index,
+            probabilities=self.probabilities,
         )
 
     @property
@@ -292,12 +318,14 @@ class Valuation:
             Predicted probability of the target's positive class, or of all K classes. Predictions for rows
             that the model was not trained on give better values.
         p_z : mapping of str to array-like, optional
-            The same for every protected attribute.
+            The same for every protected attribute; or, of shape (n, K, G), the probabilities of its G groups
+            if the target were of each of its K classes. These are averaged by `p_y` for the values.
 
         Returns
         -------
         Valuation
-            Entropies in [0, 1]. One set of predictions gives no standard errors and no agreement.
+            Entropies in [0, 1], and the `probabilities`. One set of predictions gives no standard errors and
+            no agreement.
 
         Raises
         ------
@@ -305,16 +333,18 @@ class Valuation:
             If numbers lie outside [0, 1] or are missing, probabilities of K classes do not sum to 1, or the
             arrays differ in length.
         """
-        given = {"y": p_y, **(p_z or {})}
         if p_z and "y" in p_z:
             raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
-        values = {name: normalised_entropy(_probabilities(name, p)) for name, p in given.items()}
-        n_rows = len(values["y"])
-        for name, value in values.items():
-            if len(value) != n_rows:
-                raise ValueError(
-                    f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(value)}."
-                )
+        likely = read_probabilities("y", p_y)
+        n_rows, n_labels = likely.shape
+        values, probabilities = {"y": normalised_entropy(likely)}, {"y": likely}
+        for name, given in (p_z or {}).items():
+            p = read_probabilities(name, given, n_labels)
+            if len(p) != n_rows:
+                raise ValueError(f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(p)}.")
+            values[name] = normalised_entropy(p if p.ndim == 2 else np.einsum("nk,nkg->ng", likely, p))
+            at_every_label = p if p.ndim == 3 else p[:, np.newaxis]
+            probabilities[name] = np.broadcast_to(at_every_label, (n_rows, n_labels, p.shape[-1]))
         return cls(
             values,
             counts={name: np.ones(n_rows, dtype=np.int32) for name in values},
@@ -323,6 +353,7 @@ class Valuation:
                 variables={name: VariableNote("classes") for name in values},
                 versions=library_versions(),
             ),
+            probabilities=probabilities,
         )
 
     @classmethod
@@ -384,8 +415,9 @@ class Valuation:
         Parameters
         ----------
         path : path-like
-            A name that ends in ``.parquet``, which also keeps scales and provenance, or in ``.csv``, which
-            keeps the numbers only.
+            A name that ends in ``.parquet``, which also keeps scales, provenance and probabilities, or in
+            ``.csv``, which keeps the values and what is known of them only; a warning says so if there are
+            probabilities.
 
         Raises
         ------
@@ -446,17 +478,6 @@ def _places(rows: Any, n_rows: int) -> npt.NDArray[np.int64]:
 def _mean(values: FloatArray) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _probabilities(name: str, given: npt.ArrayLike) -> FloatArray:
-    p = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
-    if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2):
-        raise ValueError(f"The probabilities of {name!r} must have shape (n,) or (n, K >= 2), got {p.shape}.")
-    if not np.isfinite(p).all() or (p < 0).any() or (p > 1).any():
-        raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
-    if p.ndim == 2 and len(p) and not np.allclose(p.sum(axis=1), 1.0, atol=1e-6):
-        raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
-    return p
 
 
 def _as_values(name: str, given: Any) -> FloatArray:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -17,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._files import replacing
-from fado.tabular import write_csv
-from fado.valuation._fields import FIELDS, check_fields
+from fado._messages import warn_user
+from fado.tabular import TARGET, write_csv
+from fado.valuation._fields import FIELDS, check_fields, check_probabilities
 from fado.valuation._plain import is_shallow, shorten
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
@@ -32,6 +34,7 @@ __all__ = ["METADATA_KEY", "About", "open_values", "read", "read_lazily", "write
 
 ENDINGS = (".parquet", ".csv")
 FORMAT = 2
+PROBABILITIES = "probabilities"
 READABLE = (1, FORMAT)  # format 1 holds entropies, and always the first four fields
 METADATA_KEY = b"fado.valuation"
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
@@ -39,24 +42,25 @@ _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be t
 
 @dataclass(frozen=True)
 class About:
-    """What a file says of its columns."""
+    """What a file says of its columns; `shapes` are those of a row's probabilities, per variable."""
 
     variables: list[str]
     fields: list[str]
     scales: Mapping[str, Scale]
     provenance: Provenance
+    shapes: Mapping[str, tuple[int, ...]]
 
     def column_names(self) -> dict[tuple[str, str], str]:
         """Give the columns' names by field and variable, in their order."""
         names: dict[tuple[str, str], str] = {}
         taken: set[str] = set()
-        for field in self.fields:
-            for variable in self.variables:
-                name = variable if field == "values" else f"{variable}.{field}"
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                names[field, variable] = name
+        wanted = [(own, variable) for own in self.fields for variable in self.variables]
+        for own, variable in wanted + [(PROBABILITIES, variable) for variable in self.shapes]:
+            name = variable if own == "values" else f"{variable}.{own}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            names[own, variable] = name
         return names
 
     def describe(self) -> bytes:
@@ -68,16 +72,22 @@ class About:
             "scales": {name: scale.to_dict() for name, scale in self.scales.items()},
             "metadata": self.provenance.to_dict(),
         }
+        if self.shapes:
+            content[PROBABILITIES] = {name: list(shape) for name, shape in self.shapes.items()}
         return json.dumps(content).encode()
 
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
-    """Write what is known, one column per field and variable."""
+    """Write what is known, one column per field and variable; a row's probabilities are a list."""
     import pyarrow as pa
     import pyarrow.parquet
 
-    ending = _ending(path)
-    about = About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance)
+    ending, probabilities = _ending(path), valuation.probabilities or {}
+    if ending == ".csv" and probabilities:
+        warn_user("A CSV file keeps no probabilities: save the valuation as .parquet to keep them.")
+        probabilities = {}
+    shapes = {name: probabilities[name].shape[1:] for name in valuation.variables if name in probabilities}
+    about = About(valuation.variables, valuation.fields, valuation.scales, valuation.provenance, shapes)
     names = about.column_names()
     if ending == ".csv":
         _check_csv(about)
@@ -86,9 +96,15 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     }
     try:
         check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
+        told = {name: list(own.shape[1:]) for name, own in probabilities.items()}
+        for name in _shapes(told, about.variables, about.provenance):
+            check_probabilities(names[PROBABILITIES, name], probabilities[name])
     except ValueError as error:
         raise ValueError(f"The valuation cannot be saved: {error}") from error
-    columns = [pa.array(arrays[field][variable]) for field, variable in names]
+    columns = [pa.array(arrays[field][variable]) for field in arrays for variable in arrays[field]]
+    for name, shape in shapes.items():
+        numbers = pa.array(probabilities[name].ravel())
+        columns.append(pa.FixedSizeListArray.from_arrays(numbers, prod(shape)))
     table = pa.Table.from_arrays(columns, names=list(names.values())).replace_schema_metadata(
         {METADATA_KEY: about.describe()}
     )
@@ -119,6 +135,8 @@ def read(path: str | os.PathLike[str]) -> Valuation:
 
 def read_lazily(path: str | os.PathLike[str]) -> Valuation:
     """Read a valuation from a Parquet file or a directory of parts; its columns are read when first used.
+
+    Probabilities, which `Valuation.load` gives, are left in the file.
 
     Parameters
     ----------
@@ -155,12 +173,34 @@ def open_values(path: str | os.PathLike[str]) -> tuple[list[Part], About]:
 def _arrays_of(table: pa.Table, about: About) -> dict[str, Any]:
     names = about.column_names()
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {field: {} for field in about.fields}
+    probabilities: dict[str, npt.NDArray[np.float64]] = {}
     for (field, variable), column in zip(names, table.columns, strict=True):
-        arrays[field][variable] = _numbers(names[field, variable], column)
+        name = names[field, variable]
+        if field == PROBABILITIES:
+            probabilities[variable] = _lists(name, column, about.shapes[variable])
+            check_probabilities(name, probabilities[variable])
+        else:
+            arrays[field][variable] = _numbers(name, column)
     check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
     if "counts" in arrays:
         arrays["counts"] = {name: own.astype(np.int32) for name, own in arrays["counts"].items()}
-    return arrays
+    return arrays | ({PROBABILITIES: probabilities} if probabilities else {})
+
+
+def _lists(name: str, column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    """Read a column that has as many numbers in every row as a shape has entries."""
+    import pyarrow as pa
+
+    kind, wanted = column.type, f"column {shorten(name)} must hold {prod(shape)} numbers in every row"
+    if not pa.types.is_fixed_size_list(kind) or (kind.list_size, kind.value_type) != (
+        prod(shape),
+        pa.float64(),
+    ):
+        raise ValueError(f"{wanted}, got {shorten(str(kind))}.")
+    numbers = column.combine_chunks().flatten()
+    if column.null_count or numbers.null_count:
+        raise ValueError(f"{wanted}, and some are missing.")
+    return np.array(numbers).reshape(len(column), *shape)
 
 
 def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
@@ -233,7 +273,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _check_names(names: Sequence[str], about: About) -> None:
-    if len(names) != len(about.fields) * len(about.variables) or (
+    if len(names) != len(about.fields) * len(about.variables) + len(about.shapes) or (
         list(names) != list(about.column_names().values())
     ):
         raise ValueError("its columns do not match its description.")
@@ -271,7 +311,40 @@ def _described(told: bytes | None) -> About:
         if not isinstance(given, Mapping) or set(given) != set(variables):
             raise ValueError("its `scales` must hold one scale for every variable.")
         scales = {name: Scale.from_dict(given[name]) for name in variables}
-    return About(variables, fields, scales, provenance)
+    shapes = _shapes(content.get(PROBABILITIES), variables, provenance)
+    return About(variables, fields, scales, provenance, shapes)
+
+
+def _shapes(given: Any, variables: Sequence[str], provenance: Provenance) -> dict[str, tuple[int, ...]]:
+    """Read of how many classes a row's probabilities are: K of the target, K and G of an attribute."""
+    if given is None or given == {}:
+        return {}
+    if (
+        not isinstance(given, Mapping)
+        or not set(given) <= set(variables)
+        or not all(_are_counts(own, 1 if name == TARGET else 2) for name, own in given.items())
+        or any(own[0] != given.get(TARGET, [0])[0] for own in given.values())
+    ):
+        raise ValueError(
+            "its `probabilities` must tell how many classes 'y' has and, of an attribute, this and how many "
+            "groups it has."
+        )
+    for name, own in given.items():
+        note = provenance.variables.get(name)
+        if note is not None and note.classes and len(note.classes) != own[-1]:
+            raise ValueError(
+                f"its `probabilities` of {shorten(name)} are of {own[-1]} classes, and it names "
+                f"{len(note.classes)}."
+            )
+    return {name: tuple(given[name]) for name in variables if name in given}
+
+
+def _are_counts(given: Any, how_many: int) -> bool:
+    return (
+        isinstance(given, list)
+        and len(given) == how_many
+        and all(type(own) is int and own > 1 for own in given)
+    )
 
 
 def _are_names(given: Any) -> TypeGuard[list[str]]:
@@ -296,6 +369,6 @@ def _guessed(names: Sequence[str]) -> About | None:
     fields = ["values", *(field for field in FIELDS[1:] if f"y.{field}" in names)]
     variables = list(names[: len(names) // len(fields)])
     scales = dict.fromkeys(variables, ENTROPY if len(fields) > 1 else EFFECT)
-    about = About(variables, fields, scales, Provenance())
+    about = About(variables, fields, scales, Provenance(), {})
     matches = variables[:1] == ["y"] and len(set(variables)) == len(variables)
     return about if matches and list(about.column_names().values()) == list(names) else None

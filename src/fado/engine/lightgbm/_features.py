@@ -11,7 +11,7 @@ import pyarrow as pa
 from fado.engine._base import LabelArray, Rows
 from fado.engine._schema import Schema
 from fado.engine._target import check_target, replace_target
-from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, levelled
+from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, in_order, levelled
 from fado.tabular import Column, ShelvedTable, Table, Variable
 
 __all__ = ["Features", "columns_of", "with_target"]
@@ -111,11 +111,18 @@ class Features:
         unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
         return with_target(columns, _as_column(unseen if theirs is None else theirs))
 
-    def of_rows(self, rows: Rows) -> Columns:
-        """Give the columns at some row positions."""
+    def of_rows(self, rows: Rows, target: LabelArray | None, variable: Variable) -> Columns:
+        """Give the columns at some row positions, with other labels of the target where models see it."""
         if isinstance(self.columns, SparseColumns):
-            return self.columns.take(rows)
-        return [column.take(rows) for column in self.columns]
+            columns: Columns = self.columns.take(rows)
+        else:
+            columns = [column.take(rows) for column in self.columns]
+        theirs = None
+        if target is not None:
+            theirs = replace_target(self._target, target, len(rows), variable)
+        if theirs is None:
+            return columns
+        return with_target(in_order(columns, range(self.n_columns)), _as_column(theirs))
 
 
 def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sparse: bool) -> Columns:

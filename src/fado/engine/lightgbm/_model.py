@@ -97,7 +97,7 @@ class LightGBMModel:
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)
         else:
-            columns = self._features.of_rows(rows)
+            columns = self._features.of_rows(rows, target, self._variable)
         numbers = input_for_scores(in_order(columns, self._layout))
         with fitting():
             predicted = np.asarray(self._booster.predict(numbers, num_threads=1), dtype=np.float64)

@@ -102,9 +102,9 @@ def find_frontier(
         How many whole fits the search may cost, at least 2. A model with a quarter of its trees costs a
         quarter, the model of the groups one.
     validation : tuple of (X, y, sensitive_features), optional
-        The validation rows.
+        The validation rows; a fourth entry says how much each counts.
     test : float or tuple of (X, y, sensitive_features), default=0.2
-        The share of the rows that is kept apart as test rows, in (0, 0.7]; or the test rows.
+        The share of the rows that is kept apart as test rows, in (0, 0.7]; or the test rows, as `validation`.
     estimator : classifier, optional
         What is trained; None is LightGBM's classifier.
     space : dict, optional
@@ -246,9 +246,11 @@ def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Pro
     parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *given))}
     for name, rows in given.items():
         if rows is not None:
-            if not isinstance(rows, tuple | list) or len(rows) != 3:
-                raise ValueError(f"`{name}` must be a tuple of three, (X, y, sensitive_features).")
-            own = read_problem(*rows)
+            if not isinstance(rows, tuple | list) or len(rows) not in (3, 4):
+                raise ValueError(
+                    f"`{name}` must be a tuple of three, (X, y, sensitive_features), or of four, with weights."
+                )
+            own = read_problem(*rows[:3], sample_weight=rows[3] if len(rows) == 4 else None)
             parts[name] = problem.n_rows + np.arange(own.n_rows)
             problem = join_problems(problem, own, f"`{name}`")
     return problem, parts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.aim import INTERVAL, lines_of
+from fado.aim import lines_of
 from fado.experiment.config import Config, Given, describe_object, is_object
 from fado.experiment.frontier._choosing import Choice, choose_row, untouched_row
 from fado.experiment.results import Results, same_data
@@ -24,6 +24,7 @@ __all__ = ["fit_best_of", "train_choice"]
 
 FloatArray = npt.NDArray[np.float64]
 DRAWS = 200
+INTERVAL = 0.975  # how sure each end of an interval is, where no confidence is asked for
 _TITLES = {"train": "training"}
 
 

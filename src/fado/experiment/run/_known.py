@@ -119,7 +119,7 @@ class KnownParts:
             group_probabilities=self.group_probabilities,
             known_groups=self._theirs.copy() if needs_group else None,
             training=lambda: self._known(estimator, fit),
-            teach=lambda numbers: self._taught(numbers, estimator, fit),
+            teach=lambda numbers, weights: self._taught(numbers, weights, estimator, fit),
             scorers=lambda: (scorer(), self.group_scorer()),
         )
 
@@ -192,13 +192,16 @@ class KnownParts:
         return KnownRows(scores, self.training_groups(), training.positive, self._codes, weights)
 
     def _taught(
-        self, numbers: FloatArray, estimator: Any, fit: Callable[[Task], Model]
+        self, numbers: FloatArray, weights: FloatArray | None, estimator: Any, fit: Callable[[Task], Model]
     ) -> tuple[Scorer, FloatArray]:
         """Train a student on numbers of the training rows; give it, and what it says of evaluated rows."""
         rows, table = self._all_rows, self._training.table
         taught = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
         student = _student(estimator, table.n_columns, engine_class(estimator, table))
-        model = fit(Task(student, taught, rows, self._seed, self._evaluation.table, self._weights_of(rows)))
+        own = self._weights_of(rows)
+        if weights is not None:
+            own = (weights if own is None else weights * own).astype(np.float32)
+        model = fit(Task(student, taught, rows, self._seed, self._evaluation.table, own))
         return detach(model), model.scores
 
     def _weights_of(self, rows: Rows) -> npt.NDArray[np.float32] | None:

@@ -357,4 +357,4 @@ def _about(models: ValuationModels, told: dict[str, Any]) -> About:
         own.variable.name: ENTROPY if own.variable.kind == "classes" else CLOSENESS for own in models.kept
     }
     provenance = replace(models.provenance, target_pattern=told["target_pattern"])
-    return About(models.variables, list(FIELDS), scales, provenance)
+    return About(models.variables, list(FIELDS), scales, provenance, {})

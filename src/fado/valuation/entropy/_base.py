@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from fado.valuation.entropy._fits import Bag, plan_fits, run_fits
 from fado.valuation.entropy._giveaways import is_given_away, warn_of_giveaways
 from fado.valuation.entropy._learnt import Learnt, largest_errors, shared_gains
 from fado.valuation.entropy._models import ValuationModels, keep_models
-from fado.valuation.entropy._moments import Moments
 from fado.valuation.entropy._statistics import finish
 
 __all__ = ["EntropyValuator"]
@@ -34,6 +33,7 @@ class EntropyValuator(BaseValuator):
     """Base of the entropy valuators: subclasses say which bags there are."""
 
     sends_fits = True
+    keep_probabilities = False  # of rows that a model has learnt from, it is too sure
 
     def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
         self._check(problem)
@@ -41,7 +41,13 @@ class EntropyValuator(BaseValuator):
         table = problem.table
         bags = self._bags(variables, problem.blocks, np.random.default_rng([seed, 0]))
         learnt = self._learn(
-            problem, variables, bags, seed, show=self.progress, keep_models=bool(self.keep_models)
+            problem,
+            variables,
+            bags,
+            seed,
+            show=self.progress,
+            keep_models=bool(self.keep_models),
+            keep_probabilities=bool(self.keep_probabilities),
         )
         for variable in self._given_away(problem, variables, learnt, seed):
             mean_value = float(np.nanmean(learnt.moments[variable.name].mean))
@@ -68,7 +74,7 @@ class EntropyValuator(BaseValuator):
             self.models_ = keep_models(problem, variables, learnt, provenance)
         elif hasattr(self, "models_"):
             del self.models_
-        return _valuation(variables, learnt.moments, provenance)
+        return _valuation(variables, learnt, provenance)
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
         """Value new rows with the models that were kept; needs ``keep_models=True``.
@@ -120,6 +126,7 @@ class EntropyValuator(BaseValuator):
         *,
         show: bool,
         keep_models: bool = False,
+        keep_probabilities: bool = False,
     ) -> Learnt:
         """Have every estimator learn every variable in every bag."""
         table = problem.table
@@ -133,6 +140,7 @@ class EntropyValuator(BaseValuator):
             n_workers(self.n_jobs),
             defaults=self.estimators is None,
             keep_models=keep_models,
+            keep_probabilities=keep_probabilities,
         )
         learnt = Learnt(variables, table.n_rows, table.n_columns)
         for outcome in tracked(outcomes, len(fits), what="fits", show=show):
@@ -166,9 +174,8 @@ def _estimators(given: Any, n_columns: int) -> list[Any]:
     return estimators
 
 
-def _valuation(
-    variables: Sequence[Variable], moments: Mapping[str, Moments], provenance: Provenance
-) -> Valuation:
+def _valuation(variables: Sequence[Variable], learnt: Learnt, provenance: Provenance) -> Valuation:
+    moments = learnt.moments
     done = {variable.name: finish(variable, moments[variable.name]) for variable in variables}
     return Valuation(
         values={name: parts[0] for name, parts in done.items()},
@@ -177,4 +184,5 @@ def _valuation(
         agreement={name: parts[2] for name, parts in done.items()},
         scales={own.name: ENTROPY if own.kind == "classes" else CLOSENESS for own in variables},
         provenance=provenance,
+        probabilities=learnt.mean_probabilities(),
     )

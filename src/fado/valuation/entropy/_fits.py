@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from fado.engine import (
     Engine,
     LightGBMEngine,
     MissingValuesError,
+    Model,
     Scorer,
     SklearnEngine,
     Task,
@@ -31,6 +33,7 @@ from fado.execution import (
     cluster_executor,
 )
 from fado.tabular import Table, Variable
+from fado.valuation._probabilities import of_all_classes
 from fado.valuation.entropy._order import Durations, longest_first
 from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses, trees_grown
 from fado.valuation.entropy._statistics import row_statistics, what_is_wrong
@@ -116,6 +119,7 @@ class Outcome:
     gains: FloatArray | None = None
     estimator: Any = None  # what a default model came to
     kept: KeptModel | None = None  # if it is wanted
+    probabilities: FloatArray | None = None  # if wanted: (n, K) of the target, (n, K or 1, G) of others
 
 
 def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
@@ -155,6 +159,7 @@ def run_fits(
     *,
     defaults: bool,
     keep_models: bool = False,
+    keep_probabilities: bool = False,
 ) -> Iterator[Outcome]:
     """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order.
 
@@ -166,23 +171,23 @@ def run_fits(
     native = [fit for fit in fits if id(fit.estimator) in honoured]
     generic = [fit for fit in fits if id(fit.estimator) not in honoured]
     cluster = cluster_executor()
+    labels = target if keep_probabilities else None
     if native:
         native.sort(key=lambda fit: fit.bag.number)
         seen = target if any(fit.variable.sees_target for fit in native) else None
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
         if cluster is None:  # workers elsewhere bin where the table arrives
             engine.prepare([fit.task(None) for fit in native])
-        place = _Workplace(engine, sample_weight, keep_models, cluster or ThreadExecutor(workers))
+        place = _Workplace(engine, sample_weight, keep_models, labels, cluster or ThreadExecutor(workers))
         if defaults and native[0].bag.out_of_bag is not None:
             native, done = _pace(native, place)
             yield from done
         order = longest_first([fit.variable.name for fit in native], place.durations)
         yield from place.run(_run_fit, native, order)
     if generic:
-        place = _Workplace(
-            SklearnEngine(table, target), sample_weight, keep_models, cluster or JoblibExecutor(workers)
-        )
-        place.engine.prepare([fit.task(None) for fit in generic])
+        own = SklearnEngine(table, target)
+        own.prepare([fit.task(None) for fit in generic])
+        place = _Workplace(own, sample_weight, keep_models, labels, cluster or JoblibExecutor(workers))
         yield from place.run(_run_fit, generic, range(len(generic)))
 
 
@@ -197,16 +202,24 @@ class _Workplace:
         What each row counts.
     keep_models : bool
         Whether the models are wanted without their rows.
+    labels : Variable or None
+        The target, for each of whose classes probabilities are wanted; None if they are not.
     executor : Executor
         Of this machine, or of a cluster.
     """
 
     def __init__(
-        self, engine: Engine, sample_weight: FloatArray | None, keep_models: bool, executor: Executor
+        self,
+        engine: Engine,
+        sample_weight: FloatArray | None,
+        keep_models: bool,
+        labels: Variable | None,
+        executor: Executor,
     ) -> None:
         self.engine = engine
         self.sample_weight = sample_weight
         self.keep_models = keep_models
+        self.labels = labels
         self.durations = Durations()
         self._executor = executor
 
@@ -251,17 +264,14 @@ def _run_watched(fit: Fit, place: _Workplace, stop: threading.Event | None) -> t
 def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Watch | None) -> Outcome:
     """Run a fit and reduce what its model says to what is averaged; an error names the fit."""
     start = time.perf_counter()
-    try:
+    with _naming(fit):
         model = place.engine.fit(fit.task(place.sample_weight), stop, watch)
-    except MissingValuesError:
-        raise
-    except Exception as error:
-        raise RuntimeError(f"{fit} failed: {error}") from error
-    place.durations.note(fit.variable.name, time.perf_counter() - start)
     variable, scored = fit.variable, fit.bag.scored
-    wrong = what_is_wrong(variable, len(scored), model.scores)
-    if wrong:
-        raise RuntimeError(f"{fit} gave {wrong}: no value can come of that; mend the estimator.")
+    _check(fit, len(scored), model.scores)
+    probabilities = None
+    if place.labels is not None and variable.kind == "classes":
+        probabilities = _probabilities(fit, model, place.labels)
+    place.durations.note(variable.name, time.perf_counter() - start)
     training_mean = float("nan")
     if variable.kind == "continuous":
         rows = fit.learnable()
@@ -269,7 +279,46 @@ def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Wat
         training_mean = float(np.average(variable.labels[rows], weights=weights))
     values, agreement = row_statistics(variable, scored, model.scores, training_mean)
     kept = KeptModel(fit.bag.number, detach(model), training_mean) if place.keep_models else None
-    return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced, kept)
+    return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced, kept, probabilities)
+
+
+def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
+    """Give the probabilities of all classes; if the model sees the target, as they are at each of its labels.
+
+    At its own label a row has been scored already.
+    """
+    own = of_all_classes(model.scores)
+    if fit.variable.name == target.name:
+        return own
+    if not fit.variable.sees_target:
+        return own[:, np.newaxis]
+    at_label = np.repeat(own[:, np.newaxis], len(target.classes), axis=1)
+    rows = fit.bag.scored
+    for code in range(len(target.classes)):
+        others = np.flatnonzero(target.labels[rows] != code)
+        if len(others):
+            with _naming(fit):
+                scores = model.score(rows[others], np.full(len(others), code, dtype=target.labels.dtype))
+            _check(fit, len(others), scores)
+            at_label[others, code] = of_all_classes(scores)
+    return at_label
+
+
+@contextmanager
+def _naming(fit: Fit) -> Iterator[None]:
+    """Let an estimator's own error name the fit; what is missing in a table is told as it is."""
+    try:
+        yield
+    except MissingValuesError:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"{fit} failed: {error}") from error
+
+
+def _check(fit: Fit, n_rows: int, scores: FloatArray) -> None:
+    wrong = what_is_wrong(fit.variable, n_rows, scores)
+    if wrong:
+        raise RuntimeError(f"{fit} gave {wrong}: no value can come of that; mend the estimator.")
 
 
 def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[Outcome]]:

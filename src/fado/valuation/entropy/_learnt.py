@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.tabular import Variable
+from fado.tabular import TARGET, Variable
 from fado.valuation._provenance import SplitGains
 from fado.valuation.entropy._fits import KeptModel, Outcome
 from fado.valuation.entropy._moments import Moments
@@ -44,6 +44,7 @@ class Learnt:
         self.gains = {variable.name: np.zeros(n_columns + 1) for variable in variables}
         self.paced: dict[str, Any] = {}
         self.kept: dict[str, list[KeptModel]] = {variable.name: [] for variable in variables}
+        self._sums: dict[str, npt.NDArray[np.float64]] = {}  # of probabilities, if they are kept
 
     def add(self, outcome: Outcome) -> None:
         """Add what one fit says; the order decides the last bits."""
@@ -54,6 +55,23 @@ class Learnt:
             self.paced[outcome.variable] = outcome.estimator
         if outcome.kept is not None:
             self.kept[outcome.variable].append(outcome.kept)
+        if outcome.probabilities is not None:
+            if outcome.variable not in self._sums:
+                n_rows = len(self.moments[outcome.variable].count)
+                self._sums[outcome.variable] = np.zeros((n_rows, *outcome.probabilities.shape[1:]))
+            self._sums[outcome.variable][outcome.rows] += outcome.probabilities
+
+    def mean_probabilities(self) -> dict[str, npt.NDArray[np.float64]] | None:
+        """Give the mean probabilities of classes over the fits, as `Valuation` has them; None if not kept."""
+        if not self._sums:
+            return None
+        means, n_labels = {}, self._sums[TARGET].shape[1]
+        for name in [name for name in self.moments if name in self._sums]:  # not as the fits were done
+            total = self._sums[name]
+            count = self.moments[name].count.reshape(-1, *[1] * (total.ndim - 1))
+            mean = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+            means[name] = mean if mean.shape[1] == n_labels else np.repeat(mean, n_labels, axis=1)
+        return means
 
     def of_defaults(self, parameter: str) -> dict[str, Any] | None:
         """Give a parameter of the default models, per variable; None for other models."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fado.engine import Scorer
 from fado.tabular import Table, Variable
-from fado.valuation._probabilities import normalised_entropy, own_label_probability
+from fado.valuation._probabilities import normalised_entropy, of_all_classes, own_label_probability
 from fado.valuation.entropy._fits import KeptModel
 from fado.valuation.entropy._labels import NOT_TOLD, UNSEEN
 from fado.valuation.entropy._moments import Moments
@@ -102,7 +102,7 @@ def mean_probabilities(
     total: Any = 0.0
     for own, _, predicted in _predictions(part, kept):
         total = total + predicted if own is kept[-1] else total
-    return part, _of_all_classes(total / len(kept[-1].models), kept[-1].variable)
+    return part, of_all_classes(total / len(kept[-1].models))
 
 
 class _Sums:
@@ -175,7 +175,8 @@ def _predictions(
                 predicted = model.scorer.score(part.table, labels)
             else:
                 expected = np.mean(likely[model.bag], axis=0)
-                predicted = _averaged(model.scorer, part.table, _of_all_classes(expected, target))
+                expected = of_all_classes(expected) if target.kind == "classes" else expected
+                predicted = _averaged(model.scorer, part.table, expected)
             _check(own.variable, part, predicted)
             if own.variable is target and labels is None:
                 likely.setdefault(model.bag, []).append(predicted)
@@ -203,13 +204,6 @@ def _averaged(scorer: Scorer, table: Table, expected: FloatArray) -> FloatArray:
     if scorer.n_classes:
         total = np.where(np.abs(total - 1.0) < _ROUNDING, np.minimum(total, 1.0), total)
     return np.asarray(total)
-
-
-def _of_all_classes(predicted: FloatArray, variable: Variable) -> FloatArray:
-    """Give both columns where the probability of class 1 stands for them."""
-    if variable.kind == "continuous" or predicted.ndim == 2:
-        return predicted
-    return np.column_stack([1.0 - predicted, predicted])
 
 
 def _check(variable: Variable, part: Part, predicted: FloatArray) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fado._memory import check_room_for
 from fado.tabular import Problem, Variable
 from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
 from fado.valuation._registry import register_valuator
@@ -14,6 +15,8 @@ from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
 
 __all__ = ["OutOfBagEntropy"]
+
+_MOST_CELLS = 100  # classes of the target times groups of an attribute
 
 
 @register_valuator("oob")
@@ -54,6 +57,11 @@ class OutOfBagEntropy(EntropyValuator):
         Whether to show a progress bar.
     keep_models : bool, default=False
         Whether to keep the trained models, without the training rows. `value` needs them for new rows.
+    keep_probabilities : bool, default=False
+        Whether ``valuation_.probabilities`` holds the mean probabilities that models gave to rows that they
+        had not seen: of each class of the target, and of each group of a protected attribute if the target
+        were of each class. It takes one more scoring of every row for each further class of the target, and
+        changes no value. The target must have classes.
 
     Attributes
     ----------
@@ -94,6 +102,7 @@ class OutOfBagEntropy(EntropyValuator):
         n_jobs: int | None = None,
         progress: bool = False,
         keep_models: bool = False,
+        keep_probabilities: bool = False,
     ) -> None:
         self.estimators = estimators
         self.n_bags = n_bags
@@ -105,6 +114,7 @@ class OutOfBagEntropy(EntropyValuator):
         self.n_jobs = n_jobs
         self.progress = progress
         self.keep_models = keep_models
+        self.keep_probabilities = keep_probabilities
 
     def _check(self, problem: Problem) -> None:
         super()._check(problem)
@@ -113,6 +123,8 @@ class OutOfBagEntropy(EntropyValuator):
             n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
         check_bags(n_units, self.n_bags, self.unseen_fraction, units)
         check_memory(problem.n_rows, self.n_bags)
+        if self.keep_probabilities:
+            _check_probabilities(problem)
 
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         n_rows = len(variables[0].labels)
@@ -132,6 +144,28 @@ class OutOfBagEntropy(EntropyValuator):
                 "z_sees_target": bool(self.z_sees_target),
             },
         }
+
+
+def _check_probabilities(problem: Problem) -> None:
+    """Refuse to keep probabilities of a number, of too many classes and groups, or beyond memory."""
+    target, total = problem.target, 0
+    if target.kind != "classes":
+        raise ValueError(
+            "`keep_probabilities=True` needs a target of classes, and 'y' is continuous: leave it out, or "
+            'set `kinds={"y": "classes"}`.'
+        )
+    for variable in problem.variables:
+        n_labels, n_classes = len(target.classes), len(variable.classes)
+        cells = n_classes if variable is target else n_labels * n_classes
+        if cells > _MOST_CELLS:
+            counted = f"{n_labels} classes of 'y'"
+            counted += "" if variable is target else f" times {n_classes} groups of {variable.name!r}"
+            raise ValueError(
+                f"`keep_probabilities=True` keeps at most {_MOST_CELLS} numbers of a row and variable, got "
+                f"{counted}: merge some, or leave it out."
+            )
+        total += cells
+    check_room_for(f"`keep_probabilities=True` for {problem.n_rows:,} rows", 8 * problem.n_rows * total)
 
 
 def _others(n_rows: int, rows: Any) -> Any:

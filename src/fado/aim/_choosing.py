@@ -1,0 +1,313 @@
+"""Which point of the curve to hand over, and why none reaches the lines if none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._messages import list_names
+from fado.aim._bounds import Counts, expected_counts, missing_factor
+from fado.aim._comparing import Attribute
+from fado.aim._curve import Point
+from fado.aim._decisions import RATES, Limit
+from fado.metrics import Budget, share_limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["INTERVAL", "Lines", "curve_frame", "log_factors_frame", "too_few"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+HARDLY_PREDICTED = 0.02  # of the doubt about groups: below, nothing moves a ratio
+INTERVAL = 0.975  # how sure a lower bound is where no confidence is asked for
+_COUNTED = {0: "negatives", 1: "positives", None: "rows"}
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """What is asked of decisions: ratios with their lines, and how sure they are to reach them.
+
+    Parameters
+    ----------
+    limits : tuple of Limit
+        The ratios of each attribute.
+    lines : tuple of float
+        The least that each must be.
+    confidence : float or None
+        With which lower bounds must reach the lines; None if estimates must.
+    allowance : float
+        By how much counts are divided for a bound.
+    """
+
+    limits: tuple[Limit, ...]
+    lines: tuple[float, ...]
+    confidence: float | None
+    allowance: float
+
+    def figures(self, counts: Sequence[Counts]) -> list[float]:
+        """Give what is held against each line: ratios, or their bounds."""
+        if self.confidence is None:
+            return [own.ratio for own in counts]
+        return self.bounds(counts)
+
+    def bounds(self, counts: Sequence[Counts]) -> list[float]:
+        """Give the lower bound of each ratio."""
+        level = INTERVAL if self.confidence is None else self.confidence
+        return [own.bound(level, self.allowance) for own in counts]
+
+    def reached(self, counts: Sequence[Counts]) -> bool:
+        """Tell whether all lines are reached."""
+        return all(figure >= line for figure, line in zip(self.figures(counts), self.lines, strict=True))
+
+    def margin(self, figures: Sequence[float]) -> float:
+        """Give how far the worst figure is above its line, in logarithms; -inf where one is undefined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            margins = np.log(np.asarray(figures)) - np.log(np.asarray(self.lines))
+        return -np.inf if np.isnan(margins).any() else float(margins.min(initial=np.inf))
+
+    def choose(self, points: Sequence[Point]) -> int:
+        """Choose a point, from the untouched first to the most equal last.
+
+        Without a confidence it is the one of the highest true-positive rate that reaches all lines, or the
+        untouched one if that does. With
+        one, points are tested from the most equal one back, until the first that fails: the last that passed
+        is chosen, and the number of tests needs no correction. Where none reaches the lines, it is the
+        closest.
+        """
+        ratios = [self.margin([own.ratio for own in point.counts]) for point in points]
+        passed = [place for place, point in enumerate(points) if self.reached(point.counts)]
+        if self.confidence is None:
+            if 0 in passed:
+                return 0
+            if passed:
+                return max(passed, key=lambda place: (points[place].tpr, ratios[place]))
+            return int(np.argmax(ratios))
+        place = int(np.argmax(ratios))
+        if place not in passed:
+            return int(np.argmax([self.margin(self.bounds(point.counts)) for point in points]))
+        while place - 1 in passed:
+            place -= 1
+        return place
+
+    def missing_rows(self, budget: Budget, positive: Bools, attributes: Sequence[Attribute]) -> int | None:
+        """Give how many more rows even equal rates would need for their bounds; 0 if there are enough.
+
+        None if that cannot be told before models are fitted.
+        """
+        if self.confidence is None:
+            return 0
+        expected = [
+            expected_counts(limit.ratio, budget, *_cells(limit, positive, attributes))
+            for limit in self.limits
+        ]
+        known = [(own, line) for own, line in zip(expected, self.lines, strict=True) if own is not None]
+        if not known:
+            return None
+        level = self.confidence
+
+        def passes(factor: float) -> bool:
+            return all(own.times(factor).bound(level, self.allowance) >= line for own, line in known)
+
+        factor = missing_factor(passes)
+        return -1 if np.isinf(factor) else int(np.ceil((factor - 1) * len(positive)))
+
+    def reason(
+        self,
+        point: Point,
+        positive: Bools,
+        attributes: Sequence[Attribute],
+        *,
+        predictability: float,
+        each_alone: bool,
+        missing: int | None,
+    ) -> str:
+        """Say why the lines were not reached, and what came closest.
+
+        Parameters
+        ----------
+        point : Point
+            What is handed over, as it was measured.
+        positive : ndarray of bool
+            Which validation rows are positive.
+        attributes : sequence of Attribute
+            Their groups.
+        predictability : float
+            How well features tell the group.
+        each_alone : bool
+            Whether there are several lines, and each could be reached without the others.
+        missing : int or None
+            How many rows were missing before anything was fitted.
+        """
+        if not self.limits:
+            return "There are no two groups to compare: the estimator is trained as it is."
+        asked = zip(self.limits, self.lines, strict=True)
+        lines = list_names([f"{_named(limit, attributes)} {line:g}" for limit, line in asked])
+        one = len(self.lines) == 1
+        start = f"The {'line' if one else 'lines'} {lines} {'was' if one else 'were'} not reached"
+        empty = self._empty_cell(positive, attributes)
+        if empty:
+            return f"{start}: {empty}"
+        closest = (
+            f"The closest has {self._shown(point, attributes)} at a true-positive rate of {point.tpr:.3f}."
+        )
+        if any(np.isnan(own.ratio) for own in point.counts):
+            return f"{start}: at this budget a rate is 0 in every group. Allow more, or give more rows."
+        if missing:
+            return f"{start}: {too_few(len(positive), missing)} {closest}"
+        if predictability < HARDLY_PREDICTED:
+            return (
+                f"{start}, and no rule that does not know the group will: the features take away only "
+                f"{predictability:.1%} of the doubt about it. {closest}"
+            )
+        if self.confidence is None and self._may_be_reached(point):
+            return f"{start} on {len(positive):,} validation rows, too few to tell whether it is. {closest}"
+        estimates = self.margin([own.ratio for own in point.counts]) >= 0
+        if self.confidence is not None and estimates:
+            return (
+                f"{start} with a confidence of {self.confidence:g}: {len(positive):,} rows are too few to be "
+                f"sure. {closest} Give more rows, or ask for less."
+            )
+        if each_alone:
+            return f"{start} at once, though each is alone: they exclude each other here. {closest}"
+        return f"{start}. {closest} Try another estimator, or a lower line."
+
+    def _empty_cell(self, positive: Bools, attributes: Sequence[Attribute]) -> str:
+        """Name a compared group that has no row of the label that a ratio counts."""
+        for limit in self.limits:
+            label, _ = RATES[limit.ratio]
+            negatives, positives = _cells(limit, positive, attributes)
+            members = {0: negatives, 1: positives, None: negatives + positives}[label]
+            for own, group in zip(members, limit.compared, strict=True):
+                if own == 0:
+                    name = attributes[limit.attribute].compared_names[group]
+                    return f"group {name} has no {_COUNTED[label]} among the validation rows."
+        return ""
+
+    def _may_be_reached(self, point: Point) -> bool:
+        """Tell whether no ratio is below its line beyond doubt."""
+        lows = [own.bound(INTERVAL) / max(own.ratio, 1e-9) for own in point.counts]
+        return all(
+            own.ratio / max(low, 1e-9) >= line
+            for own, low, line in zip(point.counts, lows, self.lines, strict=True)
+        )
+
+    def _shown(self, point: Point, attributes: Sequence[Attribute]) -> str:
+        bounds = self.bounds(point.counts)
+        told = [
+            f"{_named(limit, attributes)} {own.ratio:.3f} (lower bound {bound:.3f})"
+            for limit, own, bound in zip(self.limits, point.counts, bounds, strict=True)
+        ]
+        return list_names(told)
+
+
+def too_few(n_rows: int, missing: int) -> str:
+    """Say that no result could pass, and how many rows are missing."""
+    if missing < 0:
+        return f"with {n_rows:,} rows, or any number of them, no ratio could be shown to reach it."
+    return (
+        f"{n_rows:,} rows are too few for any result to be sure of it; even equal rates would need about "
+        f"{missing:,} more."
+    )
+
+
+def curve_frame(
+    points: Sequence[Point], lines: Lines, attributes: Sequence[Attribute], chosen: int | None
+) -> pd.DataFrame:
+    """Give one row per point, the untouched one first.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The curve.
+    lines : Lines
+        What is asked.
+    attributes : sequence of Attribute
+        Whose groups are compared.
+    chosen : int or None
+        Which point was chosen, if one was.
+    """
+    import pandas as pd
+
+    rows = []
+    for place, point in enumerate(points):
+        bounds = lines.bounds(point.counts)
+        over = [own.ratio / line for own, line in zip(point.counts, lines.lines, strict=True)]
+        worst = int(np.argmin(over)) if over else None
+        low, high = share_limits(np.array([point.tpr]), np.array([point.positives]), 1 - INTERVAL)
+        row = {
+            "tpr": point.tpr,
+            "tpr_low": float(low[0]),
+            "tpr_high": float(high[0]),
+            "ratio": np.nan if worst is None else point.counts[worst].ratio,
+            "low": np.nan if worst is None else bounds[worst],
+            "fpr": point.fpr,
+            "selection_rate": point.selection_rate,
+            "threshold": point.threshold,
+            "reached": lines.reached(point.counts),
+            "chosen": place == chosen,
+        }
+        for limit, own, bound in zip(lines.limits, point.counts, bounds, strict=True):
+            name = _named(limit, attributes)
+            row |= {name: own.ratio, f"{name}_low": bound}
+            titles = attributes[limit.attribute].compared_titles
+            for group, rate in zip(limit.compared, own.rates, strict=True):
+                row[f"{limit.ratio.removesuffix('_ratio')}[{titles[group]}]"] = rate
+        rows.append(row | _log_factors(point, attributes))
+    return pd.DataFrame(rows)
+
+
+def log_factors_frame(point: Point, attributes: Sequence[Attribute]) -> pd.DataFrame:
+    """Give the log factors of every compared group, one row each; -inf where a coefficient is negative."""
+    import pandas as pd
+
+    rows = []
+    for own, negative, positive in zip(
+        attributes, point.coefficients.negative, point.coefficients.positive, strict=True
+    ):
+        for group in np.flatnonzero(own.compared).tolist():
+            number = own.classes[group]
+            rows.append(
+                {
+                    "attribute": own.name,
+                    "group": own.titles[group],
+                    "negative": _log_factor(negative[number]),
+                    "positive": _log_factor(positive[number]),
+                }
+            )
+    return pd.DataFrame(rows, columns=["attribute", "group", "negative", "positive"])
+
+
+def _log_factors(point: Point, attributes: Sequence[Attribute]) -> dict[str, float]:
+    frame = log_factors_frame(point, attributes)
+    several = len(attributes) > 1
+    found: dict[str, float] = {}
+    for _, row in frame.iterrows():
+        name = f"{row['attribute']}: {row['group']}" if several else row["group"]
+        found |= {f"log_factor[{name}, {label}]": row[label] for label in ("negative", "positive")}
+    return found
+
+
+def _log_factor(coefficient: float) -> float:
+    return float(np.log1p(coefficient)) if coefficient > -1 else -np.inf
+
+
+def _named(limit: Limit, attributes: Sequence[Attribute]) -> str:
+    return limit.ratio if len(attributes) == 1 else f"{limit.ratio}[{attributes[limit.attribute].name}]"
+
+
+def _cells(limit: Limit, positive: Bools, attributes: Sequence[Attribute]) -> tuple[FloatArray, FloatArray]:
+    """Count the negatives and the positives of each compared group among the validation rows."""
+    own, places = attributes[limit.attribute], list(limit.compared)
+    counts = [
+        np.bincount(own.classes[own.validation[positive == label]], minlength=len(own.names) + 1)[
+            places
+        ].astype(np.float64)
+        for label in (False, True)
+    ]
+    return counts[0], counts[1]

@@ -1,0 +1,308 @@
+"""Aimed decisions: from what models know of rows they have not seen to the model that is handed over.
+
+By scores: the curve is found on out-of-fold rows, and the models of label and groups are fitted again on all
+rows. By a student: the curve is found on out-of-fold rows of all folds but one, a regressor learns the scores
+of its best point, and the fold that was left out measures that very regressor. With validation rows of their
+own, both are measured there, and nothing is fitted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from fado.aim._bounds import ALLOWANCE
+from fado.aim._choosing import Lines
+from fado.aim._comparing import Attribute
+from fado.aim._curve import Curve, Point, Rows, point_of
+from fado.aim._decisions import Coefficients, Knowledge, decision_scores
+from fado.aim._learning import Fold, Learner, Models, check_both_labels, group_predictability
+from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
+from fado.metrics import Budget
+from fado.tabular import Table
+
+__all__ = ["Aim", "Aimed", "combined_scorer", "default_student"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int32]
+
+STUDENT_TREES = 3  # times those of the estimator: it learns from two models
+_MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in errors: with a confidence, and without
+
+
+@dataclass(frozen=True, eq=False)
+class Aimed:
+    """What came of it.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        What is handed over.
+    point : Point
+        What was measured of it on the validation rows.
+    points : list of Point
+        The way to it, the untouched model first.
+    chosen : int
+        Where `point` stands among them.
+    scores : ndarray
+        The scores of the validation rows.
+    rows : Rows
+        The validation rows.
+    attributes : tuple of Attribute
+        With the groups of those rows.
+    lines : Lines
+        What was asked.
+    predictability : float
+        How well features tell the group.
+    each_alone : bool
+        Whether there are several lines, not all reached, and each could be without the others.
+    decision_scores : ndarray or None
+        Of the training rows, by models that have not seen them; NaN of those that none has left out.
+    sample_weight : ndarray or None
+        With which the model was trained.
+    """
+
+    scorer: Scorer
+    point: Point
+    points: list[Point]
+    chosen: int
+    scores: FloatArray
+    rows: Rows
+    attributes: tuple[Attribute, ...]
+    lines: Lines
+    predictability: float
+    each_alone: bool = False
+    decision_scores: FloatArray | None = None
+    sample_weight: FloatArray | None = None
+
+    @property
+    def reached(self) -> bool:
+        """Whether there are groups to compare, and all lines are reached."""
+        return bool(self.lines.limits) and self.lines.reached(self.point.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """The rows, what is asked of decisions on them, and the models that learn.
+
+    Parameters
+    ----------
+    learner : Learner
+        Fits models on the training rows.
+    table : Table
+        The training rows.
+    positive : ndarray of bool
+        Which of them are positive.
+    attributes : tuple of Attribute
+        Their groups.
+    folds : sequence of pairs of ndarray
+        The rows to fit on and those to validate.
+    lines : Lines
+        What is asked.
+    budget : Budget
+        What limits decisions.
+    seed : int
+        Of the rows that the curve is sought on, if there are many.
+    deal : callable
+        Deals some rows into folds.
+    validation : tuple of Table and ndarray, or None
+        Validation rows of their own: their features, labels and weights.
+    """
+
+    learner: Learner
+    table: Table
+    positive: Bools
+    attributes: tuple[Attribute, ...]
+    folds: Sequence[Fold]
+    lines: Lines
+    budget: Budget
+    seed: int
+    deal: Callable[[Positions], list[Fold]]
+    validation: tuple[Table, Bools, FloatArray] | None = None
+
+    def n_validated(self, *, all_folds: bool) -> int:
+        """Say how many rows measure: those that were set apart, or those of all folds or of the last."""
+        if self.validation is not None:
+            return len(self.validation[1])
+        return sum(len(own) for _, own in (self.folds if all_folds else self.folds[-1:]))
+
+    def missing_rows(self, *, all_folds: bool) -> int | None:
+        """Say how many more rows any result would need, before anything is fitted; see `Lines`."""
+        if self.validation is not None:
+            return self.lines.missing_rows(self.budget, self.validation[1], self.attributes)
+        validated = np.concatenate([own for _, own in (self.folds if all_folds else self.folds[-1:])])
+        attributes, rows = self._at(validated)
+        lines = replace(self.lines, allowance=ALLOWANCE) if all_folds else self.lines
+        return lines.missing_rows(self.budget, rows.positive, attributes)
+
+    def by_scores(self) -> Aimed:
+        """Combine the models of label and groups."""
+        if self.validation is not None:
+            table, _, weights = self.validation
+            models = self.learner.fit()
+            knowledge, rows = models.knowledge(table, weights), self._own_rows()
+            return self._combined(models, knowledge, rows, self.attributes, self.lines)
+        validated, knowledge = self.learner.out_of_fold(self.folds)
+        attributes, rows = self._at(validated)
+        check_both_labels(rows.positive, "validation rows")
+        found = self._combined(None, knowledge, rows, attributes, replace(self.lines, allowance=ALLOWANCE))
+        return replace(found, decision_scores=self._spread(validated, found.scores))
+
+    def by_student(self, student: Any) -> Aimed:
+        """Teach a regressor the scores of the best point, and measure it on rows that it has not seen."""
+        learnt, table, attributes, theirs = self.last_fold()
+        folds = self.folds if self.validation is not None else self.deal(learnt)
+        validated, knowledge = self.learner.out_of_fold(folds)
+        rows = self._at(validated)[1]
+        points = self._curve(knowledge, rows).points()
+        chosen = self._point_for_student(points, len(theirs.positive) / len(validated))
+        point = points[chosen]
+        taught = decision_scores(knowledge, point.coefficients)
+        if point.coefficients.moves_nothing:
+            scorer = detach(self.learner.fit(learnt, groups=False).label)
+        else:
+            scorer = StudentScorer(detach(self.learner.teach(student, validated, taught, point.threshold)))
+        scores = scorer.score(table)
+        measured = point_of(scores, theirs, self.lines.limits, self.budget, point.coefficients, point.demand)
+        return Aimed(
+            scorer,
+            measured,
+            points,
+            chosen,
+            scores,
+            theirs,
+            attributes,
+            self.lines,
+            self._predictability(knowledge, rows),
+            self._each_alone(point, self.lines, knowledge, rows),
+            self._spread(validated, taught),
+        )
+
+    def last_fold(self) -> tuple[Positions, Table, tuple[Attribute, ...], Rows]:
+        """Give the rows to learn from, and those that validate: set apart, or the last fold's.
+
+        Returns
+        -------
+        learnt : ndarray of int
+        table : Table
+            Of the validation rows.
+        attributes : tuple of Attribute
+            With their groups.
+        rows : Rows
+            Their labels, groups and weights.
+        """
+        if self.validation is not None:
+            every = np.arange(self.table.n_rows, dtype=np.int32)
+            return every, self.validation[0], self.attributes, self._own_rows()
+        learnt, left_out = self.folds[-1]
+        check_both_labels(self.positive[left_out], "validation rows of the last fold")
+        return learnt, self.table.take(left_out), *self._at(left_out)
+
+    def memberships(self, learnt: Positions) -> tuple[FloatArray, float]:
+        """Give rows' probabilities of groups, given features and label, and how well features tell them."""
+        rows, knowledge = self.learner.out_of_fold(self.deal(learnt), label=False)
+        negative, positive = knowledge.groups[0]
+        known = np.where(self.positive[rows][:, np.newaxis], positive, negative)
+        return known, self._predictability(knowledge, self._at(rows)[1])
+
+    def _combined(
+        self,
+        models: Models | None,
+        knowledge: Knowledge,
+        rows: Rows,
+        attributes: tuple[Attribute, ...],
+        lines: Lines,
+    ) -> Aimed:
+        """Choose a point of the curve, and fit what decides there on all rows if it is not fitted yet."""
+        points = self._curve(knowledge, rows).points()
+        chosen = lines.choose(points)
+        point = points[chosen]
+        untouched = point.coefficients.moves_nothing
+        if models is None:
+            models = self.learner.fit(groups=not untouched)
+        return Aimed(
+            combined_scorer(models, point.coefficients),
+            point,
+            points,
+            chosen,
+            decision_scores(knowledge, point.coefficients),
+            rows,
+            attributes,
+            lines,
+            self._predictability(knowledge, rows),
+            self._each_alone(point, lines, knowledge, rows),
+        )
+
+    def _each_alone(self, point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
+        """Tell whether lines that are not all reached could each be reached without the others."""
+        if len(lines.limits) < 2 or lines.reached(point.counts):
+            return False
+        for limit, line in zip(lines.limits, lines.lines, strict=True):
+            alone = replace(lines, limits=(limit,), lines=(line,))
+            points = Curve(knowledge, rows, [limit], [line], self.budget, self.seed).points()
+            if not any(alone.reached(own.counts) for own in points):
+                return False
+        return True
+
+    def _curve(self, knowledge: Knowledge, rows: Rows) -> Curve:
+        return Curve(knowledge, rows, self.lines.limits, self.lines.lines, self.budget, self.seed)
+
+    def _point_for_student(self, points: Sequence[Point], share: float) -> int:
+        """Choose where a student is likely to reach the lines on so many times as many rows."""
+        asked = self.lines.confidence
+        level = float(ndtr(_MARGIN[asked is not None] + (0.0 if asked is None else ndtri(asked))))
+        lines = replace(self.lines, confidence=level)
+        fewer = [replace(point, counts=tuple(own.times(share) for own in point.counts)) for point in points]
+        return lines.choose(fewer)
+
+    def _at(self, rows: Positions) -> tuple[tuple[Attribute, ...], Rows]:
+        """Give the attributes and the labels of some training rows."""
+        attributes = tuple(replace(own, validation=own.codes[rows]) for own in self.attributes)
+        codes = tuple(own.classes[own.validation] for own in attributes)
+        return attributes, Rows(self.positive[rows], codes, self.learner.weights_of(rows))
+
+    def _own_rows(self) -> Rows:
+        """Give the labels of the validation rows that were set apart."""
+        assert self.validation is not None  # noqa: S101 - for the type checker
+        _, positive, weights = self.validation
+        return Rows(positive, tuple(own.classes[own.validation] for own in self.attributes), weights)
+
+    def _predictability(self, knowledge: Knowledge, rows: Rows) -> float:
+        """Say how well features tell the group that they tell worst."""
+        found = [
+            group_predictability(knowledge, number, codes)
+            for number, codes in enumerate(rows.codes)
+            if codes.max() < knowledge.groups[number][0].shape[1]
+        ]
+        return min(found, default=0.0)
+
+    def _spread(self, rows: Positions, scores: FloatArray) -> FloatArray:
+        found = np.full(self.table.n_rows, np.nan)
+        found[rows] = scores
+        return found
+
+
+def combined_scorer(models: Models, coefficients: Coefficients) -> Scorer:
+    """Give what decides: the model of the label, with those of the groups if they move anything."""
+    label = detach(models.label)
+    if coefficients.moves_nothing:
+        return label
+    groups = tuple(detach(own) for own in models.groups)
+    return CombinedScorer(label, groups, coefficients.negative, coefficients.positive)
+
+
+def default_student(estimator: Any) -> Any:
+    """Give a regressor that learns scores: LightGBM, with the estimator's own settings if it is that too."""
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    if not isinstance(estimator, LGBMClassifier):
+        return LGBMRegressor(n_estimators=300, num_leaves=15, verbosity=-1)
+    own = estimator.get_params()
+    kept = {name: value for name, value in own.items() if name not in ("objective", "class_weight")}
+    return LGBMRegressor(**kept | {"n_estimators": STUDENT_TREES * own["n_estimators"]})
