@@ -27,7 +27,8 @@ CELLS = {
     "valuator.fit(X, y, sensitive_features=z);",
     "valuation": "valuator.valuation_",
     "explore": "explore(X, y, sensitive_features=z, valuation=valuator.valuation_)",
-    "search": "frontier = find_frontier(X, y, sensitive_features=z, estimator=few, budget=5, progress=True)",
+    "search": "frontier = find_frontier(\n"
+    "    X, y, sensitive_features=z, estimator=few, max_fits=5, progress=True\n)",
     "frontier": "frontier",
     "results": "frontier.results",
     "model": "model = frontier.closest(0.8)\nmodel",

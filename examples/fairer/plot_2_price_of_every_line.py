@@ -2,7 +2,7 @@
 The price of every line
 =======================
 
-``find_frontier`` spends a budget of fits on models for every line, and keeps the best of them.
+``find_frontier`` finds models for every line in so many fits, and keeps the best of them.
 """
 
 # %%
@@ -14,7 +14,7 @@ X = make_account_fraud(20_000, variant="II", random_state=0).drop(columns="month
 y, old = X.pop("fraud_bool"), X["customer_age"] >= 50
 space = {"n_estimators": [30, 60], "num_leaves": [7, 15], "learning_rate": 0.1}
 frontier = find_frontier(
-    X, y, sensitive_features=old, ratio="fpr_ratio", budget=16, space=space, random_state=0
+    X, y, sensitive_features=old, ratio="fpr_ratio", max_fits=16, space=space, random_state=0
 )
 print(frontier)
 

@@ -16,7 +16,7 @@ def test_a_cluster_finds_the_same_frontier():
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        found = search(budget=3, client=client)
+        found = search(max_fits=3, client=client)
     assert (found.frame["status"] == "done").all()
     assert "aimed" in set(found.frame["intervention"])
-    pd.testing.assert_frame_equal(found.frame, search(budget=3).frame, check_exact=True)
+    pd.testing.assert_frame_equal(found.frame, search(max_fits=3).frame, check_exact=True)

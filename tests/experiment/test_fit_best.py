@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from tests.experiment.test_dials import APPLICANTS, TABLE
+from tests.experiment.test_score_interventions import APPLICANTS, TABLE
 
 from fado.experiment import Experiment, Results
 
@@ -22,7 +22,7 @@ def value_table(tmp_path):
     table["split"] = {"method": "random", "train": 0.5, "validation": 0.3, "test": 0.2}
     table["valuation"] = {"bags": 5, "models": [{"n_estimators": 5}]}
     table["interventions"] = {
-        "rps": False, "uar": {"alphas": [0.5]}, "aimed": {"max_fits": 3}, "group_thresholds": {"max_fits": 3},
+        "rps": False, "uar": {"alphas": [0.5]}, "aimed": {"lines": [0.7, 0.8]}, "group_thresholds": True,
     }  # fmt: skip
     table["models"]["count"] = 1
     APPLICANTS.X.assign(y=APPLICANTS.y, sex=APPLICANTS.sex).to_parquet(tmp_path / "data.parquet")
@@ -68,7 +68,7 @@ def test_thresholds_of_groups_are_never_chosen(mixed):
 
 def test_what_no_model_reached_is_none_and_bad_asks_are_refused(mixed):
     assert mixed.fit_best("fnr_ratio", 1.0) is None
-    with pytest.raises(ValueError, match="`metric` must be 'fpr_ratio'"):
+    with pytest.raises(ValueError, match="`ratio` must be one of fpr_ratio"):
         mixed.fit_best("auc")
     with pytest.raises(ValueError, match=r"The experiment names its estimator, .*: hand none over"):
         mixed.fit_best("fpr_ratio", estimator=GaussianNB())
@@ -79,7 +79,7 @@ def test_what_no_model_reached_is_none_and_bad_asks_are_refused(mixed):
 
 def test_an_estimator_that_was_handed_over_is_handed_over_again(tmp_path):
     table = value_table(tmp_path)
-    table["interventions"] = {"rps": False, "aimed": {"max_fits": 2}}
+    table["interventions"] = {"rps": False, "aimed": True}
     del table["models"]["space"]
     results = Experiment(table, estimator=GaussianNB(var_smoothing=1e-8)).run(tmp_path / "s", n_jobs=1)
     for other in (None, GaussianNB()):
@@ -99,5 +99,5 @@ def test_attributes_that_are_judged_apart_have_no_one_line(tmp_path):
     table["data"] |= {"protected": ["sex", "town"], "drop": ["sex", "town"]}
     table["evaluation"]["groups"] = "each"
     results = Experiment(table).run(tmp_path / "s", n_jobs=1)
-    with pytest.raises(ValueError, match="judges each attribute for itself"):
+    with pytest.raises(ValueError, match="compares the groups of each attribute"):
         results.fit_best("fpr_ratio", 0.05)

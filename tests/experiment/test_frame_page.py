@@ -21,9 +21,9 @@ EVERYTHING = {
     "uar": {"alphas": [0.5]},
     "corrected_uar": {"alphas": [0.5]},
     "fairlearn_grid": {"points": [0.5]},
-    "aimed": {"max_fits": 1, "targets": [1.0]},
-    "group_thresholds": {"max_fits": 1, "targets": [1.0]},
-    "inferred_thresholds": {"max_fits": 1, "targets": [1.0]},
+    "aimed": True,
+    "student": True,
+    "group_thresholds": True,
 }
 NOTHING = {"rps": False, "rw": False}
 KINDS = {"text": "O", "number": "f", "whole number": "i"}
@@ -54,7 +54,7 @@ def frames(tmp_path_factory):
         sensitive_features={"z": z},
         estimator=LogisticRegression(),
         space={"C": {"log_uniform": [0.1, 1.0]}},
-        budget=6,
+        max_fits=6,
         max_fpr=0.2,
         n_jobs=1,
     )

@@ -73,10 +73,10 @@ def odd_data(config):
     go_wrong("data")
     return read_data(config)
 
-def odd_scores(bench, recipe, parameters, stop=None):
+def odd_scores(bench, recipe, parameters, *more):
     if recipe.intervention == "odd":
         go_wrong("fit")
-    return scores(bench, recipe, parameters, stop)
+    return scores(bench, recipe, parameters, *more)
 
 Bench.scores, runner.read_data = odd_scores, odd_data
 """

@@ -2,7 +2,28 @@
 
 from fado.aim._comparing import check_confidence, check_line, read_lines
 from fado.aim._estimator import AimedEstimator
+from fado.aim._interventions import (
+    AimedScores,
+    AimedStudent,
+    GroupThresholds,
+    count_events,
+    demands_of,
+    lines_of,
+)
 from fado.aim._trade_off import trade_off
 from fado.aim._weights import cell_weights
 
-__all__ = ["AimedEstimator", "cell_weights", "check_confidence", "check_line", "read_lines", "trade_off"]
+__all__ = [
+    "AimedEstimator",
+    "AimedScores",
+    "AimedStudent",
+    "GroupThresholds",
+    "cell_weights",
+    "check_confidence",
+    "check_line",
+    "count_events",
+    "demands_of",
+    "lines_of",
+    "read_lines",
+    "trade_off",
+]

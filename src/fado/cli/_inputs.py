@@ -132,10 +132,11 @@ def read_inputs(
     drop: Sequence[str] | None = None,
     weight: str | None = None,
     groups: str | None = None,
+    split: str | None = None,
 ) -> Inputs:
     """Read a table and pick from it what the command line names."""
     table = read_table(data)
-    beside = {"--weight": weight, "--groups": groups}
+    beside = {"--weight": weight, "--groups": groups, "--split": split}
     _check_no_comparison(table, target)
     for name in (target, *beside.values()):
         if name is not None and name not in table.column_names:

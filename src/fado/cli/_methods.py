@@ -239,7 +239,7 @@ def _methods(changes: str) -> dict[str, Entry]:
     return {
         entry.key: entry
         for entry in intervention_entries()
-        if entry.kind.changes == changes and entry.key != UNTOUCHED and not entry.dial
+        if entry.kind.changes == changes and entry.key != UNTOUCHED
     }
 
 

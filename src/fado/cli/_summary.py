@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fado.tabular import Groups, Variable
 
-__all__ = ["in_shown_order", "print_settings", "print_table"]
+__all__ = ["in_shown_order", "print_settings", "print_table", "table_text"]
 
 WIDTH = 80  # of text that goes to no terminal
 _BOUND = "\N{NO-BREAK SPACE}"
@@ -22,7 +22,12 @@ UNBROKEN = 10_000  # a table that goes to no terminal is as wide as its longest 
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table to stdout; whatever the cells contain is printed as it is.
+    """Print a table to stdout, as `table_text` gives it."""
+    print(table_text(title, header, rows), end="")
+
+
+def table_text(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Give a table as text; whatever the cells contain stands as it is.
 
     Parameters
     ----------
@@ -48,7 +53,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]
         if title:
             console.print(Text(title, style="bold"))
         console.print(table)
-    print(captured.get(), end="")
+    return captured.get()
 
 
 def print_settings(settings: Mapping[str, Any]) -> None:

@@ -52,7 +52,7 @@ def demo(
     print_winners(results)
     results.report(report)
     print(f"The landscapes: {report}")
-    frontier(data, out=out / "model", budget=FITS, **named)
+    frontier(data, out=out / "model", max_fits=FITS, **named)
     print(f"Done in {time.monotonic() - start:.0f} s.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -24,10 +24,11 @@ from fado.cli._options import (
     Weight,
 )
 from fado.cli._runs import stopping
-from fado.cli._summary import print_table
+from fado.cli._splits import Split, Test, TestFraction, Validation, check_split, split_inputs, target_of
 from fado.cli._tables import check_apart
+from fado.cli._verdict import told_of, verdict_text
 from fado.metrics import Budget
-from fado.models import LANDSCAPE, ChosenModel, check_directory, write_model
+from fado.models import LANDSCAPE, check_directory, write_model
 from fado.tabular import MIN_GROUP_SIZE
 
 __all__ = ["frontier"]
@@ -45,19 +46,25 @@ def frontier(
         ),
     ],
     ratio: Annotated[
-        Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"],
-        typer.Option(help="The ratio between groups that must reach the line."),
-    ] = "fpr_ratio",
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=LINE]",
+            show_default="fpr_ratio",
+            help="A ratio between groups that must reach a line: fpr_ratio, fnr_ratio, tpr_ratio, "
+            "selection_rate_ratio or equalized_odds_ratio; its line as in fpr_ratio=0.8. May be repeated: all "
+            "lines must hold.",
+        ),
+    ] = None,
     at_least: Annotated[
-        float, typer.Option(metavar="R", help="The line: the least that the ratio must be.")
+        float, typer.Option(metavar="R", help="The line of a ratio that comes without one.")
     ] = 0.8,
     confidence: Annotated[
         float | None,
         typer.Option(
-            metavar="C", help="Ask that the ratio's lower bound at this confidence reaches the line."
+            metavar="C", help="Ask that lower bounds of the ratios at this confidence reach their lines."
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(metavar="N", help="How many whole fits the search may cost.")] = 60,
+    max_fits: Annotated[int, typer.Option(metavar="N", help="How many whole fits the search may cost.")] = 60,
     max_fpr: Annotated[
         float | None,
         typer.Option(
@@ -86,6 +93,10 @@ def frontier(
     positive: Positive = None,
     drop: Drop = None,
     weight: Weight = None,
+    split: Split = None,
+    validation: Validation = None,
+    test: Test = None,
+    test_fraction: TestFraction = None,
     min_group_size: MinGroupSize = None,
     store: Annotated[
         Path | None,
@@ -95,29 +106,36 @@ def frontier(
     jobs: Jobs = None,
     dask: Dask = None,
 ) -> None:
-    """Find the best model whose ratio between groups reaches a line, and write it with its card."""
-    from fado.aim import check_confidence, check_line
+    """Find the best model whose ratios between groups reach their lines, and write it with its card."""
+    from fado.aim import check_confidence, check_line, lines_of
     from fado.experiment import find_frontier
 
     check_line(at_least, "--at-least")
     check_confidence(confidence)
-    decide = _budget(max_fpr, max_selection_rate, top_k, threshold)
+    asked = ", ".join(ratio or ["fpr_ratio"])
+    lines = _lines(lines_of, asked, at_least)
+    limit = _budget(max_fpr, max_selection_rate, top_k, threshold)
+    check_split(split, validation, test, test_fraction)
     if store is not None:
         check_apart(out, store, "`--store`")
     check_directory(out)
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
+    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight, split=split)
+    parts = split_inputs(inputs, split, validation, test)
+    train = parts["train"]
     with ExitStack() as opened:
         if store is not None:
             opened.enter_context(stopping(store))
         found = find_frontier(
-            inputs.features,
-            _named(inputs),
-            sensitive_features=inputs.protected,
-            ratio=ratio,
-            budget=budget,
-            decide=decide,
-            pos_label=inputs.positive,
-            sample_weight=inputs.weight,
+            train.features,
+            target_of(train),
+            sensitive_features=train.protected,
+            ratio=lines if len(lines) > 1 else next(iter(lines)),
+            max_fits=max_fits,
+            budget=limit,
+            validation=_rows(parts.get("validation")),
+            test=_rows(parts.get("test")) or (0.2 if test_fraction is None else test_fraction),
+            pos_label=train.positive,
+            sample_weight=train.weight,
             min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
             store=store,
             random_state=seed,
@@ -125,18 +143,35 @@ def frontier(
             client=dask,
             progress=True,
         )
-    model = found.closest(at_least, confidence)
+    model = found.closest(lines, confidence)
     if model is None:
         raise ValueError(
-            f"No model can be compared by its {ratio}: the groups have too few rows of a label, or no model "
-            "tells rows apart."
+            f"No model can be compared by {' and '.join(lines)}: the groups have too few rows of a label, or "
+            "no model tells rows apart."
         )
     write_model(model, out, landscape=found.report)
     print(found)
-    _print_model(model)
+    print(verdict_text(told_of(model.facts_)), end="")
     print(f"The model and its card (card.md, card.html): {out}")
     print(f"The landscape, to choose from: {out / LANDSCAPE}")
     print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")
+
+
+def _lines(read: Any, asked: str, at_least: float) -> dict[str, float]:
+    """Read the ratios and their lines; a sentence about them calls options by their names."""
+    try:
+        lines: dict[str, float] = read(asked, at_least)
+    except (TypeError, ValueError) as error:
+        raise ValueError(str(error).replace("`ratio", "`--ratio")) from None
+    return lines
+
+
+def _rows(part: Inputs | None) -> tuple[Any, ...] | None:
+    """Give the rows of a part as `find_frontier` takes them."""
+    if part is None:
+        return None
+    rows = (part.features, target_of(part), part.protected)
+    return rows if part.weight is None else (*rows, part.weight)
 
 
 def _budget(
@@ -160,30 +195,3 @@ def _budget(
         option = {"fpr": "--max-fpr", "selection_rate": "--max-selection-rate", "top_k": "--top-k"}
         named = [(f"The limit of a budget of kind {kind!r}", f"`{own}`") for kind, own in option.items()]
         raise ValueError(reduce(lambda told, pair: told.replace(*pair), named, str(error))) from None
-
-
-def _named(inputs: Inputs) -> Any:
-    return inputs.target.to_pandas().rename(inputs.name)
-
-
-def _print_model(model: ChosenModel) -> None:
-    """Print what the model reached, and on which rows."""
-    facts = model.facts_
-    parts = list(facts.measured)
-    names = [name for name in model.metrics_ if not name.endswith(("_low", "_high"))]
-    print_table(
-        "What it reaches, with intervals",
-        ["metric", *parts],
-        [[name, *(_with_interval(facts.measured[part], name) for part in parts)] for name in names],
-    )
-    line = f"{facts.ratio} of at least {facts.at_least:g}"
-    sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
-    print(f"The line is reached: {line}{sure}." if model.reached_ else f"The line is missed: {line}{sure}.")
-    print(facts.chosen if model.reached_ else f"{facts.chosen} {facts.why}")
-
-
-def _with_interval(metrics: Any, name: str) -> str:
-    value, low, high = (metrics.get(f"{name}{end}", float("nan")) for end in ("", "_low", "_high"))
-    if value != value:
-        return "-"
-    return f"{value:.3f}" if low != low else f"{value:.3f} ({low:.3f} to {high:.3f})"

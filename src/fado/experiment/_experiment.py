@@ -114,11 +114,10 @@ class Experiment:
         return GridProposer.of(self._config)
 
     def __repr__(self) -> str:
-        plan, turned = self.plan, self._config.most_dial_fits
-        beside = f", and at most {turned:,} to reach lines" if turned else ""
+        plan = self.plan
         return (
             f"Experiment of {len(plan.recipes):,} interventions x {len(plan.models):,} models = "
-            f"{plan.n_rows:,} rows, {plan.n_fits:,} fits{beside}"
+            f"{plan.n_rows:,} rows, {plan.n_fits:,} fits"
         )
 
     def estimated_seconds(self, *, n_jobs: int | None = None) -> float:

@@ -1,4 +1,4 @@
-"""Interventions: what changes a training set or its weights before a model is trained."""
+"""Interventions: what changes a training set or its weights before, or scores after a model is trained."""
 
 import fado.interventions._catalogue  # noqa: F401  # registers what follows
 from fado.interventions._base import BaseIntervention
@@ -14,6 +14,7 @@ from fado.interventions._registry import (
 )
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
 from fado.interventions._sampling import PrevalenceSampling
+from fado.interventions._scores import BaseScoreIntervention, EvaluatedRows, KnownRows
 from fado.interventions._training_set import TrainingSet
 from fado.interventions._untouched import NoIntervention
 from fado.interventions._utilities import row_utilities, value_rows
@@ -22,10 +23,13 @@ from fado.interventions.bulk import FilesChange, GroupChange, reweigh_files, sam
 
 __all__ = [
     "BaseIntervention",
+    "BaseScoreIntervention",
     "Entry",
+    "EvaluatedRows",
     "FairlearnGrid",
     "FilesChange",
     "GroupChange",
+    "KnownRows",
     "NoIntervention",
     "PrevalenceSampling",
     "RandomPrevalenceSampler",

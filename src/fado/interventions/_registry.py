@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeVar
 
 from fado._plugins import load_plugins
 from fado.interventions._base import BaseIntervention
+from fado.interventions._scores import BaseScoreIntervention
 
 __all__ = ["Entry", "Setting", "intervention_entries", "intervention_named", "register_intervention"]
 
-Class = TypeVar("Class", bound=type[BaseIntervention])
+Class = TypeVar("Class", bound=type[BaseIntervention] | type[BaseScoreIntervention])
 REQUIRED: Any = ...
 
 
@@ -25,8 +26,8 @@ class Setting:
     name : str
         The parameter's name. It is also the name of a column of `Results.frame` and of an option of the
         command line.
-    kind : {"share", "number", "choice"}
-        A number in [0, 1], a number of at least 0, or one of `choices`.
+    kind : {"share", "line", "number", "choice"}
+        A number in [0, 1], one in (0, 1], a number of at least 0, or one of `choices`.
     default : float or str
         The value if none is given.
     plural : str, optional
@@ -41,7 +42,7 @@ class Setting:
     """
 
     name: str
-    kind: Literal["share", "number", "choice"]
+    kind: Literal["share", "line", "number", "choice"]
     default: float | str
     plural: str | None = None
     choices: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ class Entry:
     key : str
         The name in configurations and commands, such as ``"corrected_uar"``.
     kind : class
-        The class of the intervention.
+        The class of the intervention: it changes rows, weights or scores.
     settings : tuple of Setting
         The parameters that a user may set.
     fixed : mapping
@@ -73,30 +74,29 @@ class Entry:
         The colour of its models on charts; None colours them by alpha.
     needs_group : bool
         Whether decisions need the group of a row.
-    dial : bool
-        Whether an experiment searches for its strength until ratios reach lines, instead of trying listed
-        settings.
     """
 
     name: str
     key: str
-    kind: type[BaseIntervention]
+    kind: type[BaseIntervention] | type[BaseScoreIntervention]
     settings: tuple[Setting, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     by_default: bool = False
     shape: str = "circle"
     colour: str | None = None
     needs_group: bool = False
-    dial: bool = False
 
     @property
     def uses_values(self) -> bool:
         """Whether the intervention needs utilities."""
         return self.kind.uses_values
 
-    def make(
-        self, *, random_state: Any = None, min_group_size: int | None = None, **settings: Any
-    ) -> BaseIntervention:
+    @property
+    def changes_scores(self) -> bool:
+        """Whether the intervention changes scores of a model that is trained on all rows as they are."""
+        return self.kind.changes == "scores"
+
+    def make(self, *, random_state: Any = None, min_group_size: int | None = None, **settings: Any) -> Any:
         """Make an object of the intervention's class.
 
         Parameters
@@ -111,7 +111,7 @@ class Entry:
 
         Returns
         -------
-        BaseIntervention
+        BaseIntervention or BaseScoreIntervention
 
         Examples
         --------
@@ -140,7 +140,6 @@ def register_intervention(
     shape: str = "circle",
     colour: str | None = None,
     needs_group: bool = False,
-    dial: bool = False,
 ) -> Callable[[Class], Class]:
     """Register an intervention, so that experiments and commands offer it.
 
@@ -163,15 +162,12 @@ def register_intervention(
         The colour of its models on charts; None colours them by alpha.
     needs_group : bool, default=False
         Whether decisions need the group of a row.
-    dial : bool, default=False
-        Whether an experiment searches for its strength until ratios reach lines. The class must then have the
-        parameters `ratio`, `strength` and `direction`.
 
     Returns
     -------
     callable
-        A decorator for a subclass of `BaseIntervention`. It raises a ValueError if another class is
-        registered under the same key.
+        A decorator for a subclass of `BaseIntervention` or `BaseScoreIntervention`. It raises a ValueError
+        if another class is registered under the same key.
     """
 
     def register(kind: Class) -> Class:
@@ -189,7 +185,6 @@ def register_intervention(
             shape=shape,
             colour=colour,
             needs_group=needs_group,
-            dial=dial,
         )
         return kind
 

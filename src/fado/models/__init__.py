@@ -2,7 +2,7 @@
 
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
-from fado.models._facts import Facts, GroupCount, Part
+from fado.models._facts import Facts, GroupCount, GroupRates, Part
 from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "ChosenModel",
     "Facts",
     "GroupCount",
+    "GroupRates",
     "Part",
     "check_directory",
     "load_model",

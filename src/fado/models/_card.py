@@ -54,7 +54,8 @@ def card_content(
 
 
 def _lead(facts: Facts) -> list[str]:
-    asked = f"{facts.ratio} of at least {facts.at_least:g} between {_groups_of(facts)}"
+    lines = " and a ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
+    asked = f"{lines} between {_groups_of(facts)}"
     if facts.confidence is not None:
         asked += f", with a confidence of {100 * facts.confidence:g} %"
     outcome = "reached it" if facts.reached else "did not reach it"
@@ -159,7 +160,7 @@ def _measured(facts: Facts) -> dict[str, Any]:
 def _title(name: str, facts: Facts) -> str:
     if name in _RATES:
         return _RATES[name]
-    return f"{RATIO_TITLES[name]}{', aimed at' if name == facts.ratio else ''}"
+    return f"{RATIO_TITLES[name]}{', aimed at' if name in facts.lines else ''}"
 
 
 def _with_interval(metrics: Any, name: str) -> str:
@@ -173,8 +174,8 @@ def _limits(facts: Facts) -> dict[str, Any]:
     points = [
         "What is told here was measured on rows like those above. On other people, at other times or at "
         "another threshold it may not hold: check it on new rows, again and again.",
-        f"Only {facts.ratio} between {_groups_of(facts)} was aimed at. Other ratios, other groups and groups "
-        "within these groups may be far from equal.",
+        f"Only {' and '.join(facts.lines)} between {_groups_of(facts)} was aimed at. Other ratios, other "
+        "groups and groups within these groups may be far from equal.",
         "A ratio compares rates of errors or decisions. It is no proof that decisions are fair or lawful.",
     ]
     if facts.models > 1:

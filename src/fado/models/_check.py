@@ -132,9 +132,12 @@ def check_line(
 
 
 def _held(metrics: Mapping[str, float], facts: Facts) -> bool | None:
-    name = facts.ratio if facts.confidence is None else f"{facts.ratio}_low"
-    number = metrics.get(name, float("nan"))
-    return None if np.isnan(number) else _is_above(number, facts.at_least)
+    """Tell whether all lines are held; None if none is missed and one cannot be told."""
+    end = "" if facts.confidence is None else "_low"
+    numbers = {ratio: metrics.get(f"{ratio}{end}", float("nan")) for ratio in facts.lines}
+    if any(not np.isnan(own) and not _is_above(own, facts.lines[ratio]) for ratio, own in numbers.items()):
+        return False
+    return None if np.isnan(list(numbers.values())).any() else True
 
 
 def _is_above(number: float, line: float) -> bool:
@@ -144,30 +147,42 @@ def _is_above(number: float, line: float) -> bool:
 
 def _doubts(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> list[str]:
     """Say so where these rows are too few to be sure."""
-    low, high = (metrics.get(f"{facts.ratio}{end}", float("nan")) for end in ("_low", "_high"))
-    if np.isnan(low):
+    ends = {
+        ratio: [metrics.get(f"{ratio}{end}", float("nan")) for end in ("_low", "_high")]
+        for ratio in facts.lines
+    }
+    if np.isnan(list(ends.values())).any():
         return []
-    if held and not _is_above(low, facts.at_least):
+    if held and not all(_is_above(low, facts.lines[ratio]) for ratio, (low, _) in ends.items()):
         return ["The interval holds ratios below the line too: these rows are too few to be sure."]
-    if held is False and _is_above(high, facts.at_least):
+    if held is False and all(_is_above(high, facts.lines[ratio]) for ratio, (_, high) in ends.items()):
         return ["The interval holds ratios above the line too: these rows are too few to be sure."]
     return []
 
 
 def _sentence(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> str:
-    asked = f"at least {facts.at_least:g} asked"
+    several = len(facts.lines) > 1
+    told = "; ".join(_told(ratio, line, metrics, facts) for ratio, line in facts.lines.items())
+    if held is None:
+        return f"Whether the line{'s are' if several else ' is'} held cannot be told: {told}."
+    return f"The line{'s are' if several else ' is'} {'held' if held else 'not held'}: {told}."
+
+
+def _told(ratio: str, line: float, metrics: Mapping[str, float], facts: Facts) -> str:
+    """Say a ratio with its interval, and what was asked of it."""
+    asked = f"at least {line:g} asked"
     if facts.confidence is not None:
         asked = f"a lower end of {asked}, at a confidence of {100 * facts.confidence:g} %"
-    number, low, high = (metrics.get(f"{facts.ratio}{end}", float("nan")) for end in ("", "_low", "_high"))
+    number, low, high = (metrics.get(f"{ratio}{end}", float("nan")) for end in ("", "_low", "_high"))
     if np.isnan(number):
-        return f"Whether the line is held cannot be told: {facts.ratio} is undefined, {asked}."
+        return f"{ratio} is undefined, {asked}"
     deciding = number if facts.confidence is None else low
     digits = 3
-    while held is not None and _is_above(round(deciding, digits), facts.at_least) is not held:
+    while not np.isnan(deciding) and _is_above(round(deciding, digits), line) is not _is_above(
+        deciding, line
+    ):
         digits += 1  # 0.79998 is not 0.8
-    told = f"{facts.ratio} {number:.{digits}f}"
+    told = f"{ratio} {number:.{digits}f}"
     if not np.isnan(low):
         told += f" ({low:.{digits}f} to {high:.{digits}f})"
-    if held is None:
-        return f"Whether the line is held cannot be told: {told} has no interval, {asked}."
-    return f"The line is {'held' if held else 'not held'}: {told}, {asked}."
+    return f"{told} has no interval, {asked}" if np.isnan(deciding) else f"{told}, {asked}"

@@ -124,7 +124,8 @@ class ChosenModel:
 
     def __repr__(self) -> str:
         facts = self.facts_
-        aim = f"{facts.ratio} of at least {facts.at_least:g} {'reached' if facts.reached else 'not reached'}"
+        lines = " and ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
+        aim = f"{lines} {'reached' if facts.reached else 'not reached'}"
         return f"ChosenModel({facts.estimator or self.scorer.kind}, threshold={self.threshold_:.6g}, {aim})"
 
     def _repr_html_(self) -> str:

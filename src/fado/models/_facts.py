@@ -15,7 +15,7 @@ from fado._versions import library_versions
 from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE, Groups
 
-__all__ = ["FEW", "Facts", "GroupCount", "Part"]
+__all__ = ["FEW", "Facts", "GroupCount", "GroupRates", "Part"]
 
 FEW = 10  # members below which a group's numbers are not kept
 
@@ -86,6 +86,93 @@ class Part:
         return cls(name, tuple(GroupCount(*own) for own in counts if own[1]))
 
 
+@dataclass(frozen=True)
+class GroupRates:
+    """The rates of a group in a part, before an intervention and after it.
+
+    None is kept for a group of fewer than 10 rows.
+
+    Parameters
+    ----------
+    part, group : str
+        Their names.
+    rows, positives : int or None
+        The numbers of rows; None for a group of fewer than 10 rows.
+    after : mapping of str to float
+        ``tpr``, ``fpr`` and ``selection_rate`` of the model, NaN where there are no rows to count.
+    before : mapping of str to float
+        Those of the best model without an intervention; empty if that is not known.
+    """
+
+    part: str
+    group: str
+    rows: int | None
+    positives: int | None
+    after: Mapping[str, float] = field(default_factory=dict)
+    before: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.rows is None or self.rows < FEW:
+            for name, nothing in (("rows", None), ("positives", None), ("after", {}), ("before", {})):
+                object.__setattr__(self, name, nothing)
+
+    @classmethod
+    def of(
+        cls,
+        part: str,
+        positive: npt.NDArray[np.bool_],
+        groups: Groups,
+        after: npt.NDArray[np.bool_],
+        before: npt.NDArray[np.bool_] | None = None,
+        sample_weight: npt.NDArray[np.float64] | None = None,
+    ) -> list[GroupRates]:
+        """Count the decisions of a part by group.
+
+        Parameters
+        ----------
+        part : str
+            The name of the part.
+        positive : ndarray of bool
+            Which rows have the positive label.
+        groups : Groups
+            The rows' groups.
+        after, before : ndarray of bool
+            Which rows are predicted positive, by the model and by the one without an intervention.
+        sample_weight : ndarray, optional
+            How much each row counts; None counts all alike.
+
+        Examples
+        --------
+        >>> groups = Groups(np.repeat([0, 1], [12, 4]), ("'f'", "'m'"), ("f", "m"))
+        >>> positive = np.arange(16) % 2 == 0
+        >>> women, men = GroupRates.of("test", positive, groups, np.arange(16) < 3)
+        >>> women.after
+        {'tpr': 0.3333333333333333, 'fpr': 0.16666666666666666, 'selection_rate': 0.25}
+        >>> men.rows, men.after
+        (None, {})
+        """
+        weights = np.ones(len(positive)) if sample_weight is None else sample_weight
+        found = []
+        for code in np.flatnonzero(groups.sizes).tolist():
+            own = groups.codes == code
+            rates = [
+                {} if selected is None else _rates(selected[own], positive[own], weights[own])
+                for selected in (after, before)
+            ]
+            found.append(cls(part, groups.titles[code], int(own.sum()), int(positive[own].sum()), *rates))
+        return found
+
+
+def _rates(
+    selected: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]
+) -> dict[str, float]:
+    counted = {"tpr": positive, "fpr": ~positive, "selection_rate": np.ones_like(positive)}
+    return {
+        name: float(np.average(selected[of], weights=weights[of])) if weights[of].any() else float("nan")
+        for name, of in counted.items()
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """All that a model's card tells, as plain data.
@@ -100,9 +187,11 @@ class Facts:
     protected : sequence of str
         The protected attributes whose groups are compared, by name or as they were written (``age >= 50``).
     ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-        The ratio that was aimed at.
+        The ratio that was aimed at, the first of several.
     at_least : float
-        The line: the lowest ratio that was asked for.
+        Its line: the lowest ratio that was asked for.
+    lines : mapping of str to float
+        All ratios that were aimed at, and the line of each; by default `ratio` and `at_least`.
     budget : Budget
         What set the threshold.
     reached : bool
@@ -127,6 +216,10 @@ class Facts:
         The parts of the data, in the order in which the card shows them.
     measured : mapping of str to mapping
         For the name of each part, the metrics that `fado.metrics.measure` gave there, with their intervals.
+    before : mapping of str to mapping
+        The same of the best model without an intervention, at its own threshold; empty if that is not known.
+    rates : sequence of GroupRates
+        The rates of each group in each part.
     left_out : sequence of str
         The groups that were too small to be compared.
     min_group_size : int, default=30
@@ -143,6 +236,7 @@ class Facts:
     at_least: float
     budget: Budget
     reached: bool
+    lines: Mapping[str, float] = field(default_factory=dict)
     confidence: float | None = None
     why: str = ""
     estimator: str = ""
@@ -154,22 +248,26 @@ class Facts:
     chosen: str = ""
     parts: Sequence[Part] = ()
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    before: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rates: Sequence[GroupRates] = ()
     left_out: Sequence[str] = ()
     min_group_size: int = MIN_GROUP_SIZE
     seed: int | None = None
     versions: Mapping[str, str] = field(default_factory=library_versions)
 
     def __post_init__(self) -> None:
-        if self.ratio not in RATIO_NAMES:
-            raise ValueError(f"`ratio` must be one of {', '.join(RATIO_NAMES)}, got {self.ratio!r}.")
-        check_share("at_least", self.at_least)
+        object.__setattr__(self, "lines", dict(self.lines) or {self.ratio: self.at_least})
+        for ratio, line in {self.ratio: self.at_least, **self.lines}.items():
+            if ratio not in RATIO_NAMES:
+                raise ValueError(f"`ratio` must be one of {', '.join(RATIO_NAMES)}, got {ratio!r}.")
+            check_share("at_least", line)
         if self.confidence is not None and not 0.5 < check_share("confidence", self.confidence) < 1:
             raise ValueError(f"`confidence` must be above 0.5 and below 1, got {self.confidence}.")
         if not isinstance(self.budget, Budget):
             raise TypeError(f"`budget` must be a fado.metrics.Budget, got {self.budget!r}.")
-        for name in ("protected", "left_out", "parts"):
+        for name in ("protected", "left_out", "parts", "rates"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in ("parameters", "settings", "measured", "versions"):
+        for name in ("parameters", "settings", "measured", "before", "versions"):
             object.__setattr__(self, name, simplify(getattr(self, name)))
 
     def to_plain(self) -> dict[str, Any]:
@@ -179,6 +277,10 @@ class Facts:
         told["parts"] = [
             {"name": part.name, "groups": [[own.group, own.rows, own.positives] for own in part.groups]}
             for part in self.parts
+        ]
+        told["rates"] = [
+            [own.part, own.group, own.rows, own.positives, dict(own.after), dict(own.before)]
+            for own in self.rates
         ]
         return encode(told)
 
@@ -192,6 +294,7 @@ class Facts:
                 Part(part["name"], tuple(GroupCount(*own) for own in part["groups"]))
                 for part in told["parts"]
             ]
+            told["rates"] = [GroupRates(*own) for own in told["rates"]]
             facts = cls(**told)
             facts._check_types()
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -203,11 +306,15 @@ class Facts:
         texts = [self.target, self.why, self.estimator, self.intervention, self.chosen]
         texts += [*self.protected, *self.left_out, *self.versions.values()]
         texts += [name for part in self.parts for name in (part.name, *(g.group for g in part.groups))]
+        texts += [name for own in self.rates for name in (own.part, own.group)]
         counts = [self.fits, self.models, self.min_group_size, *([] if self.seed is None else [self.seed])]
         counts += [
             n for part in self.parts for g in part.groups for n in (g.rows, g.positives) if n is not None
         ]
-        numbers = [number for metrics in self.measured.values() for number in metrics.values()]
+        counts += [n for own in self.rates for n in (own.rows, own.positives) if n is not None]
+        told = [*self.measured.values(), *self.before.values()]
+        told += [rates for own in self.rates for rates in (own.after, own.before)]
+        numbers = [number for metrics in told for number in metrics.values()]
         if not (
             all(isinstance(text, str) for text in texts)
             and all(isinstance(count, int) for count in counts)

@@ -1,13 +1,16 @@
 """The model that a frontier gives: which one, and that it is the one that was measured."""
 
+import math
+
 import numpy as np
 import pytest
 from tests.aim.conftest import draw_applicants
-from tests.experiment.frontier.conftest import search
+from tests.experiment.frontier.conftest import model_of, search
 
 from fado import load_model
+from fado.aim import count_events
 from fado.experiment.frontier import choose_row
-from fado.experiment.frontier._choosing import _bound
+from fado.experiment.frontier._choosing import _curves
 from fado.metrics import evaluate
 
 LINE = 0.8
@@ -16,7 +19,7 @@ APPLICANTS = draw_applicants(6000, seed=0)
 
 @pytest.fixture(scope="module")
 def frontier():
-    return search(APPLICANTS, budget=9)
+    return search(APPLICANTS, max_fits=9)
 
 
 def part_of(frontier, part):
@@ -26,7 +29,8 @@ def part_of(frontier, part):
 
 def expected_row(frame, line):
     """Found by hand: of the rows above the line, the one of highest true-positive rate."""
-    above = [row for row in frame.index if frame["validation_fpr_ratio"][row] >= line]
+    whole = frame.index[~frame["cost"].between(0, 1, inclusive="neither")]
+    above = [row for row in whole if frame["validation_fpr_ratio"][row] >= line]
     return max(above, key=lambda row: (frame["validation_tpr"][row], frame["validation_fpr_ratio"][row]))
 
 
@@ -65,49 +69,92 @@ def test_test_rows_are_judged_at_the_threshold_of_validation_rows(frontier):
     assert told["fpr_ratio"] == pytest.approx(min(rates) / max(rates))
 
 
-def test_weights_are_those_of_the_training_rows(frontier):
-    best = frontier.best(LINE)
-    assert best.facts_.intervention == "aimed"
-    assert len(best.sample_weight_) == len(frontier._data.parts["train"])
-    positive = APPLICANTS.y[frontier._data.parts["train"]] == 1
-    for label in (positive, ~positive):
-        assert best.sample_weight_[label].mean() == pytest.approx(1, abs=1e-5)
+def test_an_aimed_model_is_two_models_and_an_untouched_one_is_itself(frontier):
+    assert frontier.best(LINE).scorer.kind == "combined"
+    assert frontier.best(LINE).sample_weight_ is None
+    frame = frontier.frame
+    untouched = frame[(frame["intervention"] == "none") & (frame["cost"] == 1)]
+    best = frontier.best(0.05)
+    if best.metrics_["tpr"] > untouched["validation_tpr"].max():
+        assert best.scorer.kind == "combined"
+    else:
+        assert best.scorer.kind == "lightgbm"
+
+
+def chosen(frontier, line, confidence):
+    return choose_row(frontier.results, frontier._data, {"fpr_ratio": line}, confidence)
+
+
+def bound_of(frontier, row, level):
+    """Counted by hand on validation rows, at the row's own threshold."""
+    rows = frontier._data.parts["validation"]
+    codes = (APPLICANTS.sex[rows] == "m").astype(np.int64)
+    selected = frontier.results.scores(row, "validation") >= frontier.frame["validation_threshold"][row]
+    (counts,) = count_events(APPLICANTS.y[rows] == 1, codes, [0, 1], selected, ["fpr_ratio"])
+    return counts.bound(level)
 
 
 def test_confidence_is_harder(frontier):
-    choices = [choose_row(frontier.results, frontier._data, "fpr_ratio", 0.3, c) for c in (None, 0.6, 0.95)]
+    choices = [chosen(frontier, 0.3, confidence) for confidence in (None, 0.6, 0.95)]
     assert all(choice.reached for choice in choices[:2])
     rates = [frontier.frame["validation_tpr"][choice.row] for choice in choices[:2]]
     assert rates[1] <= rates[0]
     sure = frontier.best(0.3, confidence=0.6)
-    assert sure.metrics_["fpr_ratio_low"] >= 0.3
-    assert "at 60 % confidence for the" in sure.facts_.chosen
+    assert "at 60 % confidence for all of them together" in sure.facts_.chosen
     assert frontier.best(0.6, confidence=0.999) is None
     unsure = frontier.closest(0.6, confidence=0.999)
     assert not unsure.reached_
-    assert "too few rows were judged to be sure" in unsure.facts_.why
+    assert "too few validation rows to be sure" in unsure.facts_.why
     assert "with 99.9 % confidence; this one comes closest" in unsure.facts_.chosen
 
 
-def test_a_bound_is_shared_among_those_that_reached_the_line(frontier):
-    """The best of many was perhaps lucky: its bound is at a higher level than a single model's."""
-    alone = frontier.best(0.3, confidence=0.6).metrics_["fpr_ratio_low"]
-    choice = choose_row(frontier.results, frontier._data, "fpr_ratio", 0.3, 0.6)
-    assert choice.above > 1
-    assert choice.above == (frontier.frame["validation_fpr_ratio"] >= 0.3).sum()
-    shared = _bound(frontier.results, frontier._data, choice.row, "fpr_ratio", 0.6, choice.above)
-    assert 0.3 <= shared < alone
+def test_a_bound_is_shared_among_the_curves_and_not_among_their_points(frontier):
+    """Of the curves with a point above the line twice as many as there are, or all, share the error."""
+    frame, line, confidence = frontier.frame, 0.5, 0.7
+    whole = np.flatnonzero(~frame["cost"].between(0, 1, inclusive="neither"))
+    curves = _curves(frontier.results, whole)
+    assert len(curves) == frame.loc[whole, "model"].nunique() > 1
+    ratios = frame["validation_fpr_ratio"].to_numpy()
+    above = [curve for curve in curves if (ratios[curve] >= line).any()]
+    level = 1 - (1 - confidence) / min(2 * len(above), len(curves))
+    passed = []
+    for curve in above:
+        for row in curve[np.argmax(ratios[curve]) :: -1]:
+            if bound_of(frontier, row, level) < line:
+                break
+            passed.append(row)
+    best = max(passed, key=lambda row: (frame["validation_tpr"][row], ratios[row]))
+    row = chosen(frontier, line, confidence).row
+    assert (frame["validation_tpr"][row], ratios[row]) == (frame["validation_tpr"][best], ratios[best])
+    assert bound_of(frontier, row, level) >= line
+
+
+def test_one_curve_needs_no_correction():
+    found = search(APPLICANTS, max_fits=2)
+    assert len(_curves(found.results, np.arange(len(found.frame)))) == 1
+    ratios = found.frame["validation_fpr_ratio"].to_numpy()
+    order = np.argsort(found.frame["demand"].fillna(-np.inf).to_numpy(), kind="stable")
+    passed = []
+    for row in order[np.argmax(ratios[order]) :: -1]:
+        if bound_of(found, row, 0.9) < 0.5:
+            break
+        passed.append(row)
+    rates = found.frame["validation_tpr"].to_numpy()
+    best = max(passed, key=lambda row: (rates[row], ratios[row]))
+    row = chosen(found, 0.5, 0.9).row
+    assert (rates[row], ratios[row]) == (rates[best], ratios[best])
 
 
 def test_what_nothing_reached_is_none_and_the_closest_says_why():
-    blind = search(APPLICANTS, budget=2)
+    blind = search(APPLICANTS, max_fits=2)
     assert blind.best(1.0) is None
     closest = blind.closest(1.0)
     highest = blind.frame["validation_fpr_ratio"].max()
     assert not closest.reached_
     assert closest.metrics_["fpr_ratio"] == highest < 1
-    assert closest.facts_.why == f"The highest fpr_ratio of 2 models is {highest:.3f}."
-    assert "None of 2 models reached fpr_ratio of at least 1; this one" in closest.facts_.chosen
+    n = len(blind.frame)
+    assert closest.facts_.why == f"The highest fpr_ratio of {n} models is {highest:.3f}."
+    assert f"None of {n} models reached fpr_ratio of at least 1; this one" in closest.facts_.chosen
 
 
 def test_the_closest_is_the_best_where_there_is_one(frontier):
@@ -129,9 +176,11 @@ def test_lines_that_no_ratio_can_reach_are_refused(frontier, asked, match):
 
 def test_the_card_says_what_was_tried(frontier):
     best = frontier.best(LINE)
-    n, above = len(frontier.frame), (frontier.frame["validation_fpr_ratio"] >= LINE).sum()
+    frame = frontier.frame
+    whole = frame[~frame["cost"].between(0, 1, inclusive="neither")]
+    n, above = len(whole), (whole["validation_fpr_ratio"] >= LINE).sum()
     card = best.card()
-    assert f"chosen among {n} models, at the cost of 9 fits" in card
+    assert f"chosen among {n} models, at the cost of {math.ceil(frame['cost'].sum() + 1)} fits" in card
     assert f"Of {n} models, {above} reached fpr_ratio of at least 0.8" in card
     for part, rows in frontier._data.parts.items():
         told = next(own for own in best.facts_.parts if own.name.startswith(part))
@@ -147,12 +196,11 @@ def test_it_can_be_saved_and_loaded(frontier, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), best.predict_proba(X))
     assert loaded.predict(X).tolist() == best.predict(X).tolist()
     assert repr(loaded.facts_) == repr(best.facts_)  # some figures are NaN
-    np.testing.assert_array_equal(loaded.sample_weight_, best.sample_weight_)
 
 
 def test_where_no_model_can_be_compared_there_is_none():
     """At a threshold that no score reaches nobody is selected: no ratio is defined."""
-    found = search(APPLICANTS, budget=1, decide=("threshold", 0.999999))
+    found = search(APPLICANTS, max_fits=2, budget=("threshold", 0.999999))
     assert found.best(0.5) is None
     assert found.closest(0.5) is None
 
@@ -162,3 +210,102 @@ def test_the_landscape_is_drawn(frontier, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "aimed" in page
     assert frontier.plot().to_dict()["datasets"] or frontier.plot().to_dict()["layer"]
+
+
+def test_a_card_counts_every_group_once(frontier):
+    facts = frontier.best(LINE).facts_
+    assert [sorted(own.group for own in part.groups) for part in facts.parts] == [["f", "m"]] * 3
+    table = frontier.best(LINE).card().split("Data and groups")[1].split("##")[0]
+    cells = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert cells[0] == "group"
+    assert sorted(cells[2:]) == ["f", "m"]
+
+
+def test_before_and_after_are_told_for_every_group(frontier):
+    frame, best = frontier.frame, frontier.best(LINE)
+    whole = frame[(frame["intervention"] == "none") & (frame["cost"] == 1)]
+    untouched = whole["validation_tpr"].idxmax()
+    before = best.facts_.before
+    for name in ("tpr", "fpr_ratio", "threshold"):
+        assert before["validation"][name] == frame[f"validation_{name}"][untouched]
+    assert before["test"]["threshold"] == before["validation"]["threshold"]
+    for part in ("validation", "test"):
+        _, y, sex = part_of(frontier, part)
+        after = best.score_rows(part_of(frontier, part)[0])
+        scores = {"before": frontier.results.scores(untouched, part), "after": after}
+        thresholds = {"before": before["validation"]["threshold"], "after": best.threshold_}
+        for own in best.facts_.rates:
+            if own.part != part:
+                continue
+            members = sex == own.group
+            assert (own.rows, own.positives) == (members.sum(), y[members].sum())
+            for when, told in (("before", own.before), ("after", own.after)):
+                selected = scores[when] >= thresholds[when]
+                assert told["tpr"] == pytest.approx(selected[members & (y == 1)].mean())
+                assert told["fpr"] == pytest.approx(selected[members & (y == 0)].mean())
+                assert told["selection_rate"] == pytest.approx(selected[members].mean())
+
+
+@pytest.fixture(scope="module")
+def two():
+    return search(APPLICANTS, max_fits=4, ratio={"fpr_ratio": 0.7, "tpr_ratio": 0.8})
+
+
+def test_several_lines_must_all_hold(two):
+    frame = two.frame
+    assert set(frame["ratio"].dropna()) == {"fpr_ratio=0.7, tpr_ratio=0.8"}
+    best = two.best()
+    assert best.facts_.lines == {"fpr_ratio": 0.7, "tpr_ratio": 0.8}
+    whole = frame[~frame["cost"].between(0, 1, inclusive="neither")]
+    above = whole[(whole["validation_fpr_ratio"] >= 0.7) & (whole["validation_tpr_ratio"] >= 0.8)]
+    assert best.metrics_["tpr"] == above["validation_tpr"].max()
+    lower = two.best(0.6)
+    assert lower.facts_.lines == {"fpr_ratio": 0.6, "tpr_ratio": 0.6}
+    assert lower.metrics_["tpr"] >= best.metrics_["tpr"]
+    other = two.best({"fpr_ratio": 0.5, "tpr_ratio": 0.9})
+    assert other.metrics_["fpr_ratio"] >= 0.5
+    assert other.metrics_["tpr_ratio"] >= 0.9
+    with pytest.raises(ValueError, match="`at_least` must have a line for each of fpr_ratio, tpr_ratio"):
+        two.best({"fpr_ratio": 0.5})
+    assert two.best(1.0) is None
+    assert "the closest has fpr_ratio" in two.closest(1.0).facts_.why
+
+
+def test_the_card_and_the_check_of_several_lines(two, tmp_path):
+    best = two.best()
+    assert "Asked for was a fpr_ratio of at least 0.7 and a tpr_ratio of at least 0.8 between" in best.card()
+    best.save(tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    X, y, sex = part_of(two, "validation")
+    check = loaded.check(X, y, {"z": sex})
+    assert check.held is True
+    assert check.sentence.startswith("The lines are held: fpr_ratio 0.")
+    assert "at least 0.7 asked; tpr_ratio 0." in check.sentence
+    for name in ("fpr_ratio", "tpr_ratio", "tpr"):
+        assert check.metrics[name] == best.metrics_[name]
+
+
+def test_students_are_models_of_the_features_alone():
+    found = search(APPLICANTS, max_fits=16, students=True, lines=(0.6, 0.7), estimator=None)
+    students = found.frame[found.frame["intervention"] == "student"]
+    assert students["at_least"].tolist() == [0.6, 0.7]
+    assert found.frame["cost"].sum() + 1 <= 16
+    assert students["cost"].tolist() == [11, 1]
+    X = part_of(found, "validation")[0]
+    for row in students.index:
+        model = model_of(found, row)
+        np.testing.assert_array_equal(model.score_rows(X), found.results.scores(row, "validation"))
+        assert model.scorer.kind == "student"
+
+
+def test_test_rows_can_be_given():
+    fresh = draw_applicants(900, seed=1)
+    found = search(APPLICANTS, max_fits=2, test=tuple(fresh))
+    model = found.closest(LINE)
+    np.testing.assert_array_equal(
+        model.score_rows(fresh.X) >= model.threshold_,
+        model.predict(fresh.X) == 1,
+    )
+    selected = model.predict(fresh.X) == 1
+    assert model.facts_.measured["test"]["tpr"] == pytest.approx(selected[fresh.y == 1].mean())
+    assert len(found._data.parts["train"]) == pytest.approx(0.8 * 6000, abs=4)

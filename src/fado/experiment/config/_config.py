@@ -116,7 +116,7 @@ def config_from(
         top.take(key, None)
     top.done()
     _check_size(config)
-    config = _with_dials(config)
+    config = _with_kept_scores(config)
     if config.evaluation.threshold == "validation" and not config.split.has_validation:
         raise ValueError(
             '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
@@ -124,18 +124,24 @@ def config_from(
     return replace(config, source=deepcopy(table))  # the caller may change it before a store keeps it
 
 
-def _with_dials(config: Config) -> Config:
-    """Keep the scores of validation rows, by which dials are turned; refuse dials without such rows."""
-    asked = [entry.key for entry in intervention_entries() if entry.dial and config.interventions[entry.key]]
+def _with_kept_scores(config: Config) -> Config:
+    """Keep scores, which interventions on scores change; refuse these without validation rows."""
+    asked = [
+        entry.key
+        for entry in intervention_entries()
+        if entry.changes_scores and config.interventions[entry.key]
+    ]
     if not asked:
         return config
     place = f"`interventions.{asked[0]}`"
     if not config.split.has_validation:
-        raise ValueError(f"{place} is aimed by validation rows, and `split.validation` is empty: set either.")
+        raise ValueError(
+            f"{place} changes scores by validation rows, and `split.validation` is empty: set either."
+        )
     if config.evaluation.groups != CROSSED:
         raise ValueError(
-            f"{place} moves the groups of all attributes crossed, and `evaluation.groups` judges each "
-            "attribute for itself: leave one of them out."
+            f"{place} compares the groups of all attributes crossed, and `evaluation.groups` compares those "
+            "of each attribute: leave one of them out."
         )
     return replace(config, evaluation=replace(config.evaluation, keep_scores=True))
 
@@ -158,8 +164,6 @@ def _n_settings(config: Config, key: str) -> int:
     grid = config.interventions.get(key)
     if not isinstance(grid, dict):
         return int(bool(grid))
-    if "max_fits" in grid:
-        return len(grid["ratios"]) * grid["max_fits"]
     lists = [len(values) for values in grid.values() if isinstance(values, tuple)]
     algorithms = len(config.valuation.algorithms) if "utilities" in grid else 1
     return algorithms * math.prod(lists)

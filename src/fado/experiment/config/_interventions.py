@@ -8,13 +8,11 @@ from typing import Any
 from fado.experiment.config._section import Section, as_amount, as_share, as_text, shown
 from fado.experiment.config._settings import Grid
 from fado.interventions import Entry, Setting, intervention_entries
-from fado.metrics import RATIO_NAMES
 from fado.utility import utility_names
 
 __all__ = ["keep_interventions", "read_interventions", "rename_former"]
 
 UTILITY = "linear"  # if a configuration names none
-LINE, DIAL_FITS, MOST_DIAL_FITS = 0.8, 8, 1_000  # what is sought with a dial, in how many fits of a model
 
 
 def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
@@ -60,33 +58,14 @@ def rename_former(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _read_entry(section: Section, entry: Entry) -> Grid | bool | None:
     """Read a switch, if there is nothing to set, or a table of what to try."""
-    if entry.dial:
-        return _read_dial(section, entry)
     if not entry.settings and not entry.uses_values:
         return section.switch(entry.key, entry.by_default)
     if section.take(entry.key, entry.by_default) is False:
         return None
-    given = section.section(entry.key) if entry.key in section else Section({}, section.at(entry.key))
-    return _read_grid(given, entry)
-
-
-def _read_dial(section: Section, entry: Entry) -> Grid | None:
-    """Read which ratios an intervention is aimed at, and which lines each model is to reach."""
-    if section.take(entry.key, False) is False:
-        return None
     given = Section({}, section.at(entry.key))
-    if section.take(entry.key) is not True:
+    if entry.key in section and (entry.uses_values or section.take(entry.key) is not True):
         given = section.section(entry.key)
-    grid: Grid = {
-        "ratios": given.texts("ratios", ("fpr_ratio",), RATIO_NAMES),
-        "targets": given.different("targets", (LINE,), _as_line),
-        "max_fits": given.whole("max_fits", DIAL_FITS, 1, at_most=MOST_DIAL_FITS),
-    }
-    given.done()
-    for name in ("ratios", "targets"):
-        if not grid[name]:
-            raise ValueError(f"`{given.at(name)}` is empty: list at least one.")
-    return grid
+    return _read_grid(given, entry)
 
 
 def _as_line(value: Any, place: str) -> float:
@@ -117,7 +96,7 @@ def _reader(setting: Setting) -> Callable[[Any, str], Any]:
     """Give what checks one value of a setting."""
     if setting.kind == "choice":
         return lambda value, place: as_text(value, place, setting.choices)
-    return as_share if setting.kind == "share" else as_amount
+    return {"share": as_share, "line": _as_line, "number": as_amount}[setting.kind]
 
 
 def _key(section: Section, setting: Setting) -> str:

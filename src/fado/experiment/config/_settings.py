@@ -48,7 +48,7 @@ _BEFORE: dict[str, dict[str, Any]] = {
 # What is tried of one intervention: per key of its table a list, or a setting that has one value.
 Grid = dict[str, Any]
 
-_LATER_INTERVENTIONS = ("fairlearn_grid",)  # beside dials: stores that were there before say nothing of them
+_LATER_INTERVENTIONS = ("fairlearn_grid",)  # beside those on scores: earlier stores say nothing of them
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,6 @@ class Config:
             return ()
         return tuple(expression.strip() for expression in self.data.protected)
 
-    @property
-    def most_dial_fits(self) -> int:
-        """How many fits at most are spent on turning dials."""
-        dials = [self.interventions.get(entry.key) for entry in intervention_entries() if entry.dial]
-        asked = [dial for dial in dials if isinstance(dial, dict)]
-        return sum(len(dial["ratios"]) * dial["max_fits"] for dial in asked) * self.models.count
-
     def flat(self) -> dict[str, Any]:
         """Give every setting by its place, as two configurations are compared and as a report shows one.
 
@@ -182,9 +175,8 @@ class Config:
         settings.pop("source")
         settings["data"].pop("path")
         for entry in intervention_entries():
-            if (entry.dial or entry.key in _LATER_INTERVENTIONS) and settings["interventions"].get(
-                entry.key
-            ) is None:
+            later = entry.changes_scores or entry.key in _LATER_INTERVENTIONS
+            if later and not settings["interventions"].get(entry.key):
                 settings["interventions"].pop(entry.key, None)
         for section, before in _BEFORE.items():
             for name, value in before.items():

@@ -1,4 +1,4 @@
-"""From a row of the results to a fitted model: chosen by validation rows, trained again, with its facts."""
+"""Which row of the results to hand over: the best above all lines, or the one that comes closest."""
 
 from __future__ import annotations
 
@@ -9,22 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.aim import INTERVAL, GroupThresholds, check_confidence, check_line
-from fado.engine import detach
-from fado.experiment.config import Config, Given, describe_object, is_object
-from fado.experiment.results import Results, same_data
-from fado.experiment.run import Bench, Data
-from fado.experiment.search import Trial
-from fado.experiment.store import DONE, Keys, Store, read_trials
-from fado.interventions import intervention_named
-from fado.metrics import measure
-from fado.models import ChosenModel, Facts, Part
-from fado.valuation import Valuation
+from fado.aim import check_confidence, count_events
+from fado.experiment.results import Results
+from fado.experiment.run import Data
+from fado.experiment.search import UNTOUCHED
+from fado.interventions import BaseScoreIntervention, intervention_named
 
-__all__ = ["Choice", "choose_row", "fit_best_of", "train_choice"]
+__all__ = ["Choice", "choose_row", "tell_lines", "untouched_row"]
 
 FloatArray = npt.NDArray[np.float64]
-DRAWS = 200
+Positions = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -35,248 +29,197 @@ class Choice:
     ----------
     row : int
         Its label in the frame.
-    ratio : str
-        The ratio that is to be kept.
-    at_least : float
-        The line.
+    lines : mapping of str to float
+        The ratios that are to be kept, and the line of each.
     confidence : float or None
-        With which it is to be kept.
+        With which they are to be kept.
     reached : bool
-        Whether it is, on the rows that models are chosen on.
+        Whether they are, on the rows that models are chosen on.
     tried : int
-        How many models were compared.
+        How many rows were compared.
     above : int
-        How many of them reached the line by their estimate.
-    why : str
-        Where it is not reached: why.
+        How many of them reached all lines by their estimates.
+    reason : str
+        Where they are not reached: why.
     """
 
     row: int
-    ratio: str
-    at_least: float
+    lines: Mapping[str, float]
     confidence: float | None
     reached: bool
     tried: int
     above: int
-    why: str = ""
+    reason: str = ""
 
     @property
     def sentence(self) -> str:
         """How it was chosen, in words."""
-        line = f"{self.ratio} of at least {self.at_least:g}"
+        lines = tell_lines(self.lines)
         if not self.reached:
             sure = "" if self.confidence is None else f" with {100 * self.confidence:g} % confidence"
-            return f"None of {self.tried:,} models reached {line}{sure}; this one comes closest."
+            return f"None of {self.tried:,} models reached {lines}{sure}; this one comes closest."
         if self.confidence is None:
             return (
-                f"Of {self.tried:,} models, {self.above:,} reached {line}; this one has the highest "
+                f"Of {self.tried:,} models, {self.above:,} reached {lines}; this one has the highest "
                 "true-positive rate of them."
             )
         return (
-            f"Of {self.tried:,} models, {self.above:,} reached {line} by their estimates. This one has the "
-            "highest true-positive rate of those whose lower bound reaches it too, at "
-            f"{100 * self.confidence:g} % confidence for the {self.above:,} together."
+            f"Of {self.tried:,} models, {self.above:,} reached {lines} by their estimates. This one has the "
+            "highest true-positive rate of those whose lower bounds do too, at "
+            f"{100 * self.confidence:g} % confidence for all of them together."
         )
 
 
-def choose_row(
-    results: Results, data: Data, ratio: str, at_least: float, confidence: float | None
-) -> Choice | None:
-    """Choose the model of highest true-positive rate above the line; the closest if there is none.
+def tell_lines(lines: Mapping[str, float]) -> str:
+    """Say which ratios are to reach which lines.
 
-    A lower bound that is to hold for the best of several models is taken at a level that is shared among
-    those whose estimates reach the line: one of them may have done so by luck.
+    Examples
+    --------
+    >>> tell_lines({"fpr_ratio": 0.8, "tpr_ratio": 0.9})
+    'fpr_ratio of at least 0.8 and tpr_ratio of at least 0.9'
+    """
+    return " and ".join(f"{ratio} of at least {line:g}" for ratio, line in lines.items())
+
+
+def choose_row(
+    results: Results, data: Data, lines: Mapping[str, float], confidence: float | None
+) -> Choice | None:
+    """Choose the row of highest true-positive rate above all lines; the closest if there is none.
+
+    With a confidence, lower bounds must reach the lines too. Along one model's curve bounds are looked at
+    from the most equal point back until the first that fails, which needs no correction; the best of several
+    curves may be the luckiest, and so the error is shared among those with a point above the lines.
 
     Returns
     -------
     Choice or None
-        None if no model can be compared.
+        None if no row can be compared.
     """
-    at_least, confidence = check_line(at_least), check_confidence(confidence)
-    part = results.chosen_on
-    points = results.comparable_points(ratio, part)
-    fit = np.array([not _needs_more(name) for name in results.frame["intervention"]], dtype=np.bool_)
-    known = np.flatnonzero(~np.isnan(points).any(axis=1) & fit)
+    confidence = check_confidence(confidence)
+    rates, shares = _points(results, lines)
+    known = np.flatnonzero(~np.isnan(rates) & ~np.isnan(shares) & _whole(results))
     if not len(known):
         return None
-    above = known[points[known, 1] >= at_least]
+    above = known[shares[known] >= 1]
     about: dict[str, Any] = {
-        "ratio": ratio,
-        "at_least": at_least,
+        "lines": dict(lines),
         "confidence": confidence,
         "tried": len(known),
         "above": len(above),
     }
-    by_rate = above[np.lexsort([-points[above, 1], -points[above, 0]])]
-    for row in by_rate.tolist():
-        if confidence is None or _bound(results, data, row, ratio, confidence, len(above)) >= at_least:
-            return Choice(row, reached=True, **about)
-    if len(above):
-        row = int(by_rate[np.argmax(points[by_rate, 1])])
-        have = "1 model has" if len(above) == 1 else f"{len(above):,} models have"
-        why = (
-            f"{have} a {ratio} of at least {at_least:g}, but too few rows were judged to be sure of any: the "
-            f"highest is {points[row, 1]:.3f}."
-        )
-    else:
-        row = int(known[np.lexsort([-points[known, 0], -points[known, 1]])[0]])
-        why = f"The highest {ratio} of {len(known):,} models is {points[row, 1]:.3f}."
-    return Choice(row, reached=False, why=why, **about)
+    passed = above
+    if confidence is not None and len(above):
+        passed = _sure(results, data, lines, confidence, known, shares)
+    if len(passed):
+        best = passed[np.lexsort([-shares[passed], -rates[passed]])[0]]
+        return Choice(int(best), reached=True, **about)
+    closest = int(known[np.lexsort([-rates[known], -shares[known]])[0]])
+    reason = _reason(results, lines, closest, len(known), len(above))
+    return Choice(closest, reached=False, reason=reason, **about)
 
 
-def _needs_more(intervention: str) -> bool:
-    """Tell whether an intervention works on scores, so that its model alone does not decide."""
+def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
+    """Give the row of the best model without an intervention, on all rows; None if there is none."""
+    rates, _ = _points(results, lines)
+    plain = (results.frame["intervention"] == UNTOUCHED.intervention).to_numpy()
+    rows = np.flatnonzero(plain & _whole(results) & ~np.isnan(rates))
+    return int(rows[np.argmax(rates[rows])]) if len(rows) else None
+
+
+def _points(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+    """Give every row's true-positive rate, and its ratio over the line, of all ratios the lowest."""
+    points = [results.comparable_points(ratio, results.chosen_on) for ratio in lines]
+    shares = [own[:, 1] / line for own, line in zip(points, lines.values(), strict=True)]
+    return np.max([own[:, 0] for own in points], axis=0), np.min(shares, axis=0)
+
+
+def _whole(results: Results) -> npt.NDArray[np.bool_]:
+    """Mark the rows that a model could be handed over of: no first looks, and none that needs the group."""
+    frame = results.frame
+    names = frame["intervention"]
+    whole = names.isin([name for name in names.unique() if _decides_alone(name)]).to_numpy(copy=True)
+    if "cost" in frame.columns:
+        whole &= ~frame["cost"].between(0, 1, inclusive="neither").to_numpy()
+    return whole
+
+
+def _decides_alone(intervention: str) -> bool:
+    """Tell whether there is a model that decides by itself after an intervention."""
     try:
         entry = intervention_named(intervention)
-        return entry.needs_group or issubclass(entry.kind, GroupThresholds)
     except ValueError:  # of a package that is not installed any more
-        return True
+        return False
+    return not entry.needs_group and (
+        not issubclass(entry.kind, BaseScoreIntervention) or entry.kind.hands_over()
+    )
 
 
-def _bound(results: Results, data: Data, row: int, ratio: str, confidence: float, among: int) -> float:
-    """Give the lower bound of a model's ratio that holds for the best of so many models; NaN if none does."""
-    part = results.chosen_on
-    scores = results.scores(row, part)
-    found = _measured(results.config, data, part, scores, 1 - (1 - confidence) / among)
-    return found[f"{ratio}_low"]
-
-
-def _measured(
-    config: Config,
+def _sure(
+    results: Results,
     data: Data,
-    part: str,
-    scores: FloatArray,
+    lines: Mapping[str, float],
     confidence: float,
-    threshold: float | None = None,
-) -> dict[str, float]:
-    """Measure scores of a part; the ends of intervals are each on the right side with this confidence."""
+    known: Positions,
+    shares: FloatArray,
+) -> Positions:
+    """Give the rows whose lower bounds reach the lines, along every curve that has a point above them."""
+    curves = _curves(results, known)
+    rising = [curve for curve in curves if (shares[curve] >= 1).any()]
+    among = min(2 * len(rising), len(curves))
+    level = 1 - (1 - confidence) / among
+    found = []
+    for curve in rising:
+        start = int(np.argmax(shares[curve]))
+        for row in curve[start::-1].tolist():
+            if not _bounded(results, data, row, lines, level):
+                break
+            if shares[row] >= 1:
+                found.append(row)
+    return np.array(sorted(found), dtype=np.intp)
+
+
+def _curves(results: Results, known: Positions) -> list[Positions]:
+    """Give the rows of every curve, the untouched one first; a row without a demand is alone."""
+    frame = results.frame
+    if "demand" not in frame.columns:
+        return [known[place : place + 1] for place in range(len(known))]
+    demands = frame["demand"].to_numpy(dtype=np.float64)
+    columns = list(frame.columns)
+    parameters = columns[columns.index("model") : columns.index("training_rows")]
+    keys = [str(own) for own in frame[parameters].to_dict("records")]
+    found: dict[str, list[int]] = {}
+    for row in known.tolist():
+        alone = np.isnan(demands[row]) and frame["intervention"].iloc[row] != UNTOUCHED.intervention
+        found.setdefault(str(row) if alone else keys[row], []).append(row)
+    order = np.nan_to_num(demands, nan=-np.inf)
+    return [np.array(sorted(own, key=lambda row: order[row]), dtype=np.intp) for own in found.values()]
+
+
+def _bounded(results: Results, data: Data, row: int, lines: Mapping[str, float], confidence: float) -> bool:
+    """Tell whether the lower bounds of a row's ratios reach the lines, at its own threshold."""
+    part = results.chosen_on
     rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
-    found, _ = measure(
+    counts = count_events(
         rows.positive,
-        scores,
         comparison.groups.codes,
-        comparison.groups.names,
-        budget=config.evaluation.budget,
-        threshold=threshold,
-        n_boot=DRAWS,
-        random_state=config.seed,
+        np.flatnonzero(~comparison.left_out),
+        results.scores(row, part) >= results.frame[f"{part}_threshold"].iloc[row],
+        list(lines),
         sample_weight=rows.weights,
-        left_out=comparison.left_out,
-        confidence=2 * confidence - 1,
     )
-    return found
+    return all(own.bound(confidence) >= line for own, line in zip(counts, lines.values(), strict=True))
 
 
-def train_choice(
-    results: Results,
-    choice: Choice,
-    data: Data,
-    store: Store,
-    *,
-    given: Given | None = None,
-    fits: int,
-) -> ChosenModel:
-    """Train the chosen model once more, judge it on all parts, and gather what its card tells."""
-    config = results.config
-    trial = read_trials(store)[choice.row].trial
-    bench = Bench.of(data, _valuations(store, trial), config, 1, given)
-    model = bench.fitted(trial.recipe, trial.parameters)
-    scores = model.scores if model.scores.ndim == 1 else model.scores[:, 1]
-    cut = len(data.parts["validation"])
-    level = INTERVAL if choice.confidence is None else choice.confidence
-    first, second = ("validation", "test") if cut else ("test", None)
-    measured = {first: _measured(config, data, first, scores[:cut] if cut else scores, level)}
-    threshold = measured[first]["threshold"]
-    if second is not None:
-        measured[second] = _measured(config, data, second, scores[cut:], level, threshold)
-    facts = Facts(
-        target=config.data.target,
-        protected=config.data.protected,
-        ratio=choice.ratio,
-        at_least=choice.at_least,
-        budget=config.evaluation.budget,
-        reached=choice.reached,
-        confidence=choice.confidence,
-        why=choice.why,
-        estimator=_estimator_name(config, given),
-        parameters=dict(trial.parameters),
-        intervention="" if trial.intervention == "none" else trial.intervention,
-        settings=dict(trial.settings),
-        fits=fits,
-        models=choice.tried,
-        chosen=choice.sentence,
-        parts=[
-            Part.of({"train": "training"}.get(name, name), data.positive[rows], data.part(name).groups)
-            for name, rows in data.parts.items()
-            if len(rows)
-        ],
-        measured=measured,
-        left_out=[entry["group"] for entry in results.left_out],
-        min_group_size=config.data.min_group_size,
-        seed=config.seed,
-    )
-    return ChosenModel(
-        detach(model),
-        classes=data.labels,
-        threshold=threshold,
-        metrics=measured[first],
-        facts=facts,
-        sample_weight=bench.training_set(trial.recipe).weights,
-    )
-
-
-def fit_best_of(
-    results: Results,
-    ratio: str,
-    at_least: float,
-    *,
-    confidence: float | None,
-    data: Any,
-    estimator: Any,
-) -> ChosenModel | None:
-    """Do the work of `Results.fit_best`."""
-    if results.lacking:
-        raise ValueError(
-            f"The experiment was made with {'; '.join(results.lacking)}, not registered here: import or "
-            "install that first, and load the results again."
+def _reason(results: Results, lines: Mapping[str, float], row: int, tried: int, above: int) -> str:
+    """Say why no row reached the lines."""
+    part, frame = results.chosen_on, results.frame
+    told = " and ".join(f"{ratio} {frame[f'{part}_{ratio}'].iloc[row]:.3f}" for ratio in lines)
+    if above:
+        have = "1 model has" if above == 1 else f"{above:,} models have"
+        return (
+            f"{have} {tell_lines(lines)}, but there are too few {part} rows to be sure of any: the closest "
+            f"has {told}."
         )
-    if len(results.attributes) > 1:
-        raise ValueError(
-            "`evaluation.groups` judges each attribute for itself, and a chosen model keeps a line between "
-            'the groups of all attributes crossed: run the experiment with `evaluation.groups = "crossed"`.'
-        )
-    named = _given(results.config, estimator)
-    with Store.reading(results.store) as store:
-        rows = same_data(store, results.config, data)
-        choice = choose_row(results, rows, ratio, at_least, confidence)
-        if choice is None or not choice.reached:
-            return None
-        fits = int((results.frame["status"] == DONE).sum())
-        return train_choice(results, choice, rows, store, given=named, fits=fits)
-
-
-def _given(config: Config, estimator: Any) -> Given:
-    """Give the estimator that an experiment was run with, refusing another than that."""
-    asked = config.models.estimator
-    if not is_object(asked):
-        if estimator is not None:
-            raise ValueError(f"The experiment names its estimator, {asked!r}: hand none over.")
-        return Given()
-    if estimator is None or describe_object(estimator) != asked:
-        raise ValueError(
-            f"The experiment was run with an estimator that was handed over, {asked!r}: hand it over again, "
-            "by `estimator`."
-        )
-    return Given(estimator)
-
-
-def _valuations(store: Store, trial: Trial) -> dict[str, Valuation]:
-    algorithm = trial.settings.get("algorithm")
-    if algorithm is None:
-        return {}
-    return {algorithm: store.load_values(Keys(store.about).values(algorithm))}
-
-
-def _estimator_name(config: Config, given: Given | None) -> str:
-    own: Mapping[str, Any] | Any = None if given is None else given.estimator
-    return config.models.estimator.rpartition(".")[2] if own is None else type(own).__name__
+    if len(lines) > 1:
+        return f"Of {tried:,} models, the closest has {told}."
+    return f"The highest {next(iter(lines))} of {tried:,} models is {told.rpartition(' ')[2]}."

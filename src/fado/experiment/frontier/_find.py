@@ -1,4 +1,4 @@
-"""Search for the best models of a table at every level of a ratio, in a budget of fits."""
+"""Search for the best models of a table at every level of ratios between groups, in so many fits."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from weakref import finalize
 
 import numpy as np
 
-from fado._validation import check_choice, check_count
-from fado.aim import check_line
+from fado._validation import check_count, check_share
+from fado.aim import check_line, lines_of
 from fado.experiment.config import Config, Given, config_from, draw_models
 from fado.experiment.frontier._frontier import Frontier
-from fado.experiment.frontier._proposer import TREES, FrontierProposer, n_models
+from fado.experiment.frontier._proposer import (
+    GROUP_FITS,
+    TREES,
+    FrontierProposer,
+    n_models,
+    student_fits,
+)
 from fado.experiment.results import Results
-from fado.experiment.run import Data, data_from, dial_of, run_experiment
-from fado.experiment.search import Trial
+from fado.experiment.run import data_from, run_experiment
 from fado.experiment.store import Store, read_trials
-from fado.metrics import RATIO_NAMES, Budget
+from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
-from fado.valuation import read_judge, seed_from
+from fado.valuation import seed_from
 
 __all__ = ["find_frontier"]
 
@@ -33,10 +38,11 @@ SPACE: dict[str, Any] = {
     "min_child_samples": {"log_uniform": [5, 200]},
     "learning_rate": {"log_uniform": [0.03, 0.25]},
 }
-TARGETS = (0.8, 0.9, 0.95, 0.7)
+LINES = (0.8, 0.9, 0.95, 0.7)
 SHARE = 0.25  # of its trees, or of the rows, at first
+VALIDATION = 0.2  # of the rows, if none are given
 DRAWS = 200  # for intervals
-MOST_FITS, MOST_TURNS = 10_000, 1_000  # of all models, of one
+MOST_FITS = 10_000
 _LIMITS = {
     "fpr": "max_fpr",
     "selection_rate": "max_selection_rate",
@@ -50,17 +56,19 @@ def find_frontier(
     y: Any,
     *,
     sensitive_features: Any,
-    ratio: str = "fpr_ratio",
+    ratio: str | Mapping[str, float] = "fpr_ratio",
     max_fpr: float = 0.05,
-    budget: int = 60,
-    judge: Any = None,
+    max_fits: int = 60,
+    validation: Any = None,
+    test: Any = 0.2,
     estimator: Any = None,
     space: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: Any = 0,
-    targets: Sequence[float] = TARGETS,
-    decide: Any = None,
+    lines: Sequence[float] = LINES,
+    students: bool = False,
+    budget: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
     sample_weight: Any = None,
     groups: Any = None,
@@ -68,30 +76,35 @@ def find_frontier(
     client: Any = None,
     progress: bool = False,
 ) -> Frontier:
-    """Search for the best models at every level of a ratio between groups, within a budget of fits.
+    """Search for the best models at every level of ratios between groups, in so many fits.
 
     First, models of random parameters are trained in part: on a quarter of their trees or, if they have no
-    trees, of the rows. The best third of them is trained in full. The weights of the best few are then aimed
-    at one line after the other, as `AimedEstimator` does, until the budget is spent. Validation rows decide
-    at every step. Test rows decide nothing; they only show what the models achieve.
+    trees, of the rows. The best third of them is trained in full. A model of the groups then gives the whole
+    trade-off of each of these without another fit: the scores of the model, moved by what a row's features
+    tell of its group. Validation rows decide at every step. Test rows decide nothing; they only show what
+    the models achieve.
 
     Parameters
     ----------
     X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-        The features. A fifth of the rows is kept apart as test rows and, without `judge`, another fifth as
-        validation rows.
+        The features. Without `validation`, a fifth of the rows is kept apart as validation rows.
     y : array-like of shape (n_rows,)
         The target, of two classes.
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
         The protected attributes; the groups are the combinations of several.
-    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
-        The ratio: the lowest of the groups' rates over the highest.
+    ratio : str or mapping of str to float, default="fpr_ratio"
+        ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or ``"selection_rate_ratio"``: the lowest of the
+        groups' rates over the highest. Or several with the line of each, as
+        ``{"fpr_ratio": 0.8, "tpr_ratio": 0.8}``: all lines must hold.
     max_fpr : float, default=0.05
         The share of negatives that may be predicted positive. It sets the threshold of every model.
-    budget : int, default=60
-        How many whole fits the search may cost. A model with a quarter of its trees costs a quarter.
-    judge : tuple of (X, y, sensitive_features), optional
-        The validation rows.
+    max_fits : int, default=60
+        How many whole fits the search may cost, at least 2. A model with a quarter of its trees costs a
+        quarter, the model of the groups one.
+    validation : tuple of (X, y, sensitive_features), optional
+        The validation rows; a fourth entry says how much each counts.
+    test : float or tuple of (X, y, sensitive_features), default=0.2
+        The share of the rows that is kept apart as test rows, in (0, 0.7]; or the test rows, as `validation`.
     estimator : classifier, optional
         What is trained; None is LightGBM's classifier.
     space : dict, optional
@@ -105,14 +118,16 @@ def find_frontier(
         How many fits run side by side; None uses every core. It changes no result.
     random_state : int, RandomState or None, default=0
         The seed of all random numbers.
-    targets : sequence of float, default=(0.8, 0.9, 0.95, 0.7)
-        The lines that models are aimed at, in this order, each in (0, 1].
-    decide : Budget or pair of kind and limit, optional
+    lines : sequence of float, default=(0.8, 0.9, 0.95, 0.7)
+        The lines that students are trained for, each in (0, 1], if `ratio` is a name.
+    students : bool, default=False
+        Whether the best model at the first line also teaches a student for each of them, a regressor of the
+        features alone. The first takes eleven fits, every other one.
+    budget : Budget or pair of kind and limit, optional
         What sets the threshold instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` rows
         of each part, or ``("threshold", 0.5)``.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of a part are left out of ratios, and their rows keep
-        their weight. 0 compares all.
+        Groups of fewer rows that are also less than 1 % of a part are left out of ratios. 0 compares all.
     sample_weight : array-like of shape (n_rows,), optional
         How much each row counts, in training (scaled to a mean of 1) and in rates.
     groups : array-like of shape (n_rows,), optional
@@ -137,15 +152,15 @@ def find_frontier(
     >>> from fado.datasets import make_account_fraud
     >>> X = make_account_fraud(4000, random_state=0)
     >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
-    >>> frontier = find_frontier(X, y, sensitive_features=old, budget=4, space={"n_estimators": 20})
+    >>> frontier = find_frontier(X, y, sensitive_features=old, max_fits=4, space={"n_estimators": 20})
     >>> best = frontier.best(at_least=0.5)
     >>> best.predict_proba(X[:3]).shape
     (3, 2)
     """
-    check_choice("ratio", ratio, RATIO_NAMES)
-    check_count("budget", budget, 1, MOST_FITS)
-    lines = _lines(targets)
-    decides = _decides(decide, max_fpr)
+    asked = lines_of(ratio, 0.8)
+    check_count("max_fits", max_fits, 2, MOST_FITS)
+    sought = _lines(lines)
+    limit = Budget.read(budget, max_fpr)
     problem = read_problem(
         X,
         y,
@@ -158,15 +173,20 @@ def find_frontier(
     if not problem.protected:
         raise ValueError("`sensitive_features` is missing: name the protected attributes.")
     seed = seed_from(random_state)
-    joined, parts = _parts(problem, None if judge is None else read_judge(judge), seed)
+    joined, parts = _parts(problem, validation, test, seed)
     given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
-    count = 1 if estimator is not None and not space else n_models(budget, SHARE)
-    asked = _configuration(problem, y, decides, seed, count, min_group_size)
-    turns = min(budget, MOST_TURNS)
-    asked["interventions"]["aimed"] = {"ratios": [ratio], "targets": list(lines), "max_fits": turns}
-    config = config_from(asked, given=given)
+    taught = (
+        [] if not students else [asked] if isinstance(ratio, Mapping) else [{ratio: own} for own in sought]
+    )
+    reserved = GROUP_FITS + student_fits(len(taught))
+    if reserved >= max_fits:
+        raise ValueError(f"`max_fits` must be at least {reserved + 1} with students, got {max_fits}.")
+    count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
+    config = config_from(
+        _configuration(problem, y, limit, seed, count, min_group_size, asked, taught), given=given
+    )
     data = data_from(joined, parts, config)
-    proposer = _proposer(config, data, ratio, lines, budget, estimator)
+    proposer = _proposer(config, asked, taught, max_fits, estimator)
     place = Path(mkdtemp(prefix="fado-frontier-")) if store is None else Path(store)
     try:
         run_experiment(
@@ -186,7 +206,8 @@ def find_frontier(
         if store is None:
             rmtree(place, ignore_errors=True)
         raise
-    frontier = Frontier(results, data, ratio, int(np.ceil(sum(costs) - 1e-9)), place, given)
+    fits = int(np.ceil(sum(costs) + GROUP_FITS - 1e-9))
+    frontier = Frontier(results, data, asked, fits, place, given)
     if store is None:
         finalize(results, rmtree, place, ignore_errors=True)  # which read scores from it
     return frontier
@@ -200,41 +221,57 @@ def _check_trained(results: Results) -> None:
         raise ValueError(f"No model could be trained: {reason or kind}")
 
 
-def _lines(targets: Any) -> tuple[float, ...]:
-    """Read the lines that models are aimed at."""
-    if isinstance(targets, str) or not isinstance(targets, Iterable):
-        raise TypeError(f"`targets` must be a list of numbers in (0, 1], got {targets!r}.")
-    lines = tuple(check_line(target, "targets") for target in targets)
-    if not lines:
-        raise ValueError("`targets` is empty: list at least one line.")
-    return tuple(dict.fromkeys(lines))
+def _lines(lines: Any) -> tuple[float, ...]:
+    """Read the lines that students are trained for."""
+    if isinstance(lines, str) or not isinstance(lines, Iterable):
+        raise TypeError(f"`lines` must be a list of numbers in (0, 1], got {lines!r}.")
+    found = tuple(check_line(line, "lines") for line in lines)
+    if not found:
+        raise ValueError("`lines` is empty: list at least one line.")
+    return tuple(dict.fromkeys(found))
 
 
-def _decides(decide: Any, max_fpr: float) -> Budget:
-    """Read what decides; `budget` is the name of something else here."""
-    try:
-        return Budget.read(decide, max_fpr)
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("`budget`", "`decide`")) from None
-
-
-def _parts(problem: Problem, judge: Problem | None, seed: int) -> tuple[Problem, dict[str, Any]]:
-    """Deal the rows out to parts; those to judge by are the validation part."""
+def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Problem, dict[str, Any]]:
+    """Deal the rows out to parts, but for those that are given."""
+    given = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
+    if given["test"] is None and not 0 < check_share("test", test) <= 0.7:
+        raise ValueError(f"`test` must be a share in (0, 0.7] or rows, got {test!r}.")
+    shares = [
+        VALIDATION if validation is None else 0.0,
+        float(test) if given["test"] is None else 0.0,
+    ]
     cells = 2 * problem.groups.codes + problem.labels.is_positive
-    shares = [0.6, 0.2, 0.2] if judge is None else [0.8, 0.0, 0.2]
-    dealt = deal_rows(cells, shares, np.random.default_rng([seed, 1]), problem.blocks)
-    train, validation, test = (np.flatnonzero(dealt == part) for part in range(3))
-    if judge is not None:
-        validation = problem.n_rows + np.arange(judge.n_rows)
-        problem = join_problems(problem, judge)
-    return problem, {"train": train, "validation": validation, "test": test}
+    generator = np.random.default_rng([seed, 1])
+    dealt = deal_rows(cells, [1 - sum(shares), *shares], generator, problem.blocks)
+    parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *given))}
+    for name, rows in given.items():
+        if rows is not None:
+            if not isinstance(rows, tuple | list) or len(rows) not in (3, 4):
+                raise ValueError(
+                    f"`{name}` must be a tuple of three, (X, y, sensitive_features), or of four, with weights."
+                )
+            own = read_problem(*rows[:3], sample_weight=rows[3] if len(rows) == 4 else None)
+            parts[name] = problem.n_rows + np.arange(own.n_rows)
+            problem = join_problems(problem, own, f"`{name}`")
+    return problem, parts
 
 
 def _configuration(
-    problem: Problem, y: Any, decide: Budget, seed: int, count: int, min_group_size: int
+    problem: Problem,
+    y: Any,
+    budget: Budget,
+    seed: int,
+    count: int,
+    min_group_size: int,
+    lines: Mapping[str, float],
+    taught: Sequence[Mapping[str, float]],
 ) -> dict[str, Any]:
     """Say the search as an experiment's configuration."""
     name = getattr(y, "name", None)
+    students = {
+        "ratios": list(lines),
+        "lines": list(dict.fromkeys(own for one in taught for own in one.values())),
+    }
     return {
         "seed": seed,
         "data": {
@@ -244,9 +281,14 @@ def _configuration(
             "min_group_size": min_group_size,
         },
         "split": {"method": "given"},
-        "interventions": {"rps": False, "rw": False},
+        "interventions": {
+            "rps": False,
+            "rw": False,
+            "aimed": {"ratios": list(lines), "lines": list(dict.fromkeys(lines.values()))},
+            "student": students if taught else False,
+        },
         "models": {"count": count, "seed": seed},
-        "evaluation": {_LIMITS[decide.kind]: decide.limit, "bootstrap": DRAWS, "keep_scores": True},
+        "evaluation": {_LIMITS[budget.kind]: budget.limit, "bootstrap": DRAWS, "keep_scores": True},
     }
 
 
@@ -257,10 +299,9 @@ def _has_trees(estimator: Any) -> bool:
 
 def _proposer(
     config: Config,
-    data: Data,
-    ratio: str,
-    targets: tuple[float, ...],
-    budget: int,
+    lines: Mapping[str, float],
+    taught: Sequence[Mapping[str, float]],
+    max_fits: int,
     estimator: Any,
 ) -> FrontierProposer:
     models = draw_models(config.models.space, config.models.count, config.models.seed)
@@ -271,15 +312,13 @@ def _proposer(
     if _has_trees(estimator) and len(models) > 1:
         own = 100 if estimator is None else estimator.get_params()[TREES]
         trees = tuple(int(model.get(TREES, own)) for model in models)
-    dial = dial_of("aimed", ratio, targets, budget, config, data)
-    return FrontierProposer(tuple(models), trees, SHARE, dial, budget)
+    return FrontierProposer(tuple(models), trees, SHARE, dict(lines), max_fits, tuple(taught))
 
 
 def _results(place: Path, config: Config, proposer: FrontierProposer) -> tuple[Results, list[float]]:
-    """Read what was found, and what each fit cost."""
+    """Read what was found, and what each row cost."""
     results = Results.of_store(place, config)
     with Store.reading(place) as store:
-        trials: list[Trial] = [stored.trial for stored in read_trials(store)]
-    costs = [proposer.cost(trial) for trial in trials]
+        costs = proposer.costs([stored.trial for stored in read_trials(store)])
     results.frame.insert(list(results.frame.columns).index("training_rows") + 1, "cost", costs)
     return results, costs

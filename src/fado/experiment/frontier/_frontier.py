@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fado.aim import lines_of
 from fado.experiment.config import Given
-from fado.experiment.frontier._choosing import choose_row, train_choice
+from fado.experiment.frontier._choosing import choose_row
+from fado.experiment.frontier._handing import train_choice
 from fado.experiment.results import Results, results_shown
 from fado.experiment.run import Data
 from fado.experiment.store import Store
@@ -22,7 +25,7 @@ __all__ = ["Frontier"]
 
 
 class Frontier:
-    """The models that a search found, and the trade-off between performance and one ratio among them.
+    """The models that a search found, and the trade-off between performance and ratios among them.
 
     `find_frontier` returns it.
 
@@ -32,8 +35,8 @@ class Frontier:
         The metrics of all models.
     data : Data
         The rows.
-    ratio : str
-        The ratio that was aimed at.
+    lines : mapping of str to float
+        The ratios that were aimed at, and the line of each.
     fits : int
         How many whole fits the search took.
     store : pathlib.Path
@@ -45,21 +48,24 @@ class Frontier:
     ----------
     results : Results
         The metrics of all models, with methods such as `Results.pareto`.
+    lines : dict of str to float
+        The ratios that were aimed at, and the line of each: 0.8 for a ratio that was given by name.
     ratio : str
-        The ratio that was aimed at.
+        The first of them.
     """
 
     def __init__(
         self,
         results: Results,
         data: Data,
-        ratio: str,
+        lines: Mapping[str, float],
         fits: int,
         store: Path,
         given: Given,
     ) -> None:
         self.results = results
-        self.ratio = ratio
+        self.lines = dict(lines)
+        self.ratio = next(iter(self.lines))
         self._data = data
         self._fits = fits
         self._store = store
@@ -70,39 +76,49 @@ class Frontier:
             f"{count:,} {what}{'' if count == 1 else 's'}"
             for count, what in ((len(self.frame), "model"), (self._fits, "fit"))
         )
-        return f"Frontier of {models} in {fits}, aimed at {self.ratio}"
+        return f"Frontier of {models} in {fits}, aimed at {' and '.join(self.lines)}"
 
     def _repr_html_(self) -> str:
         return results_shown(repr(self), self.results, self.ratio)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """`Results.frame`, one row per fit, with the column ``cost``: how much of a whole fit it took."""
+        """`Results.frame`, one row per model, with the column ``cost``: how much of a whole fit it took.
+
+        The points of a model's curve have the intervention ``aimed`` and take none: ``demand`` is 0 where
+        the lines were asked for and 1 where equal rates were. The model of the groups takes one fit more.
+        """
         return self.results.frame
 
-    def best(self, at_least: float = 0.8, confidence: float | None = None) -> ChosenModel | None:
-        """Give the model of highest true-positive rate whose ratio reaches a line, on validation rows.
+    def best(
+        self, at_least: float | Mapping[str, float] | None = None, confidence: float | None = None
+    ) -> ChosenModel | None:
+        """Give the model of highest true-positive rate whose ratios reach their lines, on validation rows.
 
-        The model is trained once more.
+        The model is trained once more, to the same bits; its threshold is that of the validation rows.
 
         Parameters
         ----------
-        at_least : float, default=0.8
-            The line, in (0, 1].
+        at_least : float or mapping of str to float, optional
+            The line, in (0, 1], of all ratios or of each. None takes `lines`.
         confidence : float, optional
-            In (0.5, 1). If given, the ratio's lower bound at this confidence must reach the line. The more
-            models have a ratio that does, the stricter the bound, as the best of many may only be lucky.
+            In (0.5, 1). If given, lower bounds of all ratios at this confidence must reach the lines. They
+            come from the counts of validation rows, over all pairs of groups. Along one model's curve they
+            are looked at from the most equal point back; the more models have a point above the lines, the
+            stricter they are, as the best of many may only be lucky.
 
         Returns
         -------
         ChosenModel or None
-            The fitted model with its threshold, metrics and card. None if no model reached the line; then
+            The fitted model with its threshold, metrics and card. None if no model reached the lines; then
             `closest` gives the one that came closest.
         """
         return self._chosen(at_least, confidence, or_closest=False)
 
-    def closest(self, at_least: float = 0.8, confidence: float | None = None) -> ChosenModel | None:
-        """Give the model that `best` gives or, if none reached the line, the one that came closest.
+    def closest(
+        self, at_least: float | Mapping[str, float] | None = None, confidence: float | None = None
+    ) -> ChosenModel | None:
+        """Give the model that `best` gives or, if none reached the lines, the one that came closest.
 
         Parameters
         ----------
@@ -112,17 +128,30 @@ class Frontier:
         Returns
         -------
         ChosenModel or None
-            Its `reached_` tells whether it reached the line. None if no model can be compared: each has an
+            Its `reached_` tells whether it reached the lines. None if no model can be compared: each has an
             undefined ratio, equal scores only, or exceeds the budget of decisions.
         """
         return self._chosen(at_least, confidence, or_closest=True)
 
-    def _chosen(self, at_least: float, confidence: float | None, *, or_closest: bool) -> ChosenModel | None:
-        choice = choose_row(self.results, self._data, self.ratio, at_least, confidence)
+    def _chosen(self, at_least: Any, confidence: float | None, *, or_closest: bool) -> ChosenModel | None:
+        choice = choose_row(self.results, self._data, self._lines(at_least), confidence)
         if choice is None or not (choice.reached or or_closest):
             return None
         with Store.reading(self._store) as store:
             return train_choice(self.results, choice, self._data, store, given=self._given, fits=self._fits)
+
+    def _lines(self, at_least: Any) -> dict[str, float]:
+        """Read the line of each ratio."""
+        if at_least is None:
+            return self.lines
+        if not isinstance(at_least, Mapping):
+            return {ratio: lines_of(ratio, at_least)[ratio] for ratio in self.lines}
+        lines = lines_of(at_least)
+        if lines.keys() != self.lines.keys():
+            raise ValueError(
+                f"`at_least` must have a line for each of {', '.join(self.lines)}, got {', '.join(lines)}."
+            )
+        return lines
 
     def plot(self, *, zoom: bool = False) -> Any:
         """Draw all models by true-positive rate and the ratio that was aimed at; see `Results.plot`."""

@@ -50,7 +50,7 @@ def describe_marks() -> str:
     Examples
     --------
     >>> describe_marks()
-    'Circles are baselines, triangles sampling, squares and diamonds reweighing, crosses aimed at a ratio'
+    'Circles are baselines, triangles sampling, squares and diamonds reweighing, crosses changed scores'
     """
     shapes: dict[str, dict[str, None]] = {}
     for entry in intervention_entries():
@@ -63,8 +63,8 @@ def describe_marks() -> str:
 
 
 def _family(entry: Entry) -> str:
-    if entry.dial:
-        return "aimed at a ratio"
+    if entry.changes_scores:
+        return "changed scores"
     if not entry.uses_values:
         return "baselines"
     return "sampling" if entry.kind.changes == "rows" else "reweighing"
@@ -80,7 +80,7 @@ def setting_columns(frame: pd.DataFrame) -> list[str]:
         if setting.plural is None
     }
     there = columns[columns.index("intervention") + 1 : columns.index("model")]
-    return [name for name in there if name not in single and name != "direction"]
+    return [name for name in there if name not in single]
 
 
 def describe_settings(frame: pd.DataFrame) -> list[str]:

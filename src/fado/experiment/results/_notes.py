@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fado.experiment.search import UNTOUCHED
 from fado.experiment.store import DONE
 from fado.interventions import intervention_entries
+from fado.metrics import RATIO_NAMES
 
 if TYPE_CHECKING:
     from fado.experiment.results._results import Results
@@ -16,33 +16,27 @@ __all__ = ["left_out_groups", "notes_of"]
 
 
 def notes_of(results: Results) -> list[str]:
-    """Say how many models an intervention is not aimed with, since they reach its lines untouched."""
+    """Say of how many models an intervention on scores leaves the scores as they are, by line."""
+    changing = {entry.name for entry in intervention_entries() if entry.changes_scores}
+    done = results.frame[results.frame["status"] == DONE]
+    asked = done[done["intervention"].isin(changing) & done["ratio"].notna()]
+    if "demand" in asked.columns:
+        asked = asked[asked["demand"].isna()]
+    metrics = [f"{results.chosen_on}_{name}" for name in ("threshold", "fpr", "tpr", *RATIO_NAMES)]
+    untouched = done[done["intervention"] == UNTOUCHED.intervention].set_index("model")[metrics]
     notes = []
-    for entry in intervention_entries():
-        asked = results.config.interventions.get(entry.key)
-        if entry.dial and isinstance(asked, Mapping):
-            notes += [
-                _untouched_note(results, entry.name, ratio, max(asked["targets"]))
-                for ratio in asked["ratios"]
-            ]
-    return [note for note in notes if note]
-
-
-def _untouched_note(results: Results, intervention: str, ratio: str, line: float) -> str:
-    frame = results.frame
-    done = frame[frame["status"] == DONE]
-    untouched = done[done["intervention"] == UNTOUCHED].drop_duplicates("model")
-    aimed = frame[frame["intervention"] == intervention]
-    if "ratio" in aimed.columns:
-        aimed = aimed[aimed["ratio"] == ratio]
-    reached = untouched[untouched[f"{results.chosen_on}_{ratio}"] >= line]
-    as_they_are = int((~reached["model"].isin(aimed["model"])).sum())
-    if not as_they_are:
-        return ""
-    return (
-        f"{intervention}: {as_they_are:,} of {len(untouched):,} models without an intervention reach a "
-        f"{ratio} of {line:g} on {results.chosen_on} rows as they are, and are not aimed at it."
-    )
+    for (name, ratio, line), rows in asked.groupby(["intervention", "ratio", "at_least"], sort=False):
+        same = sum(
+            untouched.loc[[model]].iloc[0].equals(row)
+            for model, (_, row) in zip(rows["model"], rows[metrics].iterrows(), strict=True)
+            if model in untouched.index
+        )
+        if same:
+            notes.append(
+                f"{name}: {same:,} of {len(rows):,} models reach a {ratio} of {line:g} on "
+                f"{results.chosen_on} rows as they are, or cannot be moved: their scores stay as they are."
+            )
+    return notes
 
 
 def left_out_groups(summary: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -142,7 +142,7 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What no row tells, in sentences: which models are not aimed at a line, as they reach it already."""
+        """What no row tells, in sentences: how many models an intervention leaves as they are."""
         return notes_of(self)
 
     def pareto(self, metric: str, part: str = "test", *, attribute: str | None = None) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from fado.experiment.run._bench import Bench, Job, Judged, run_job
 from fado.experiment.run._data import Data, Part
 from fado.experiment.run._estimate import estimate_seconds
 from fado.experiment.run._judging import Comparison, Judging
-from fado.experiment.run._proposer import dial_of, proposer_of
 from fado.experiment.run._reading import data_from, read_data
 from fado.experiment.run._runner import run_experiment
 
@@ -17,9 +16,7 @@ __all__ = [
     "Judging",
     "Part",
     "data_from",
-    "dial_of",
     "estimate_seconds",
-    "proposer_of",
     "read_data",
     "run_experiment",
     "run_job",

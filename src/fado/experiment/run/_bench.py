@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.aim import AimedWeights, GroupThresholds, move_scores
-from fado.engine import Engine, LightGBMEngine, Model, Task, engine_class
+from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.experiment.config import LIGHTGBM, Config, Given, make_estimator
 from fado.experiment.run._conditions import ONE_THREAD, FitEnd
 from fado.experiment.run._data import Data, Part
 from fado.experiment.run._judging import Judging
-from fado.experiment.run._told import GroupsTold
-from fado.experiment.search import Recipe, key_of
-from fado.interventions import TrainingSet, intervention_named
+from fado.experiment.run._known import KnownParts
+from fado.experiment.search import UNTOUCHED, Recipe, key_of
+from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
 from fado.tabular import Labels, Variable, mean_one
 from fado.utility import utility_class
 from fado.valuation import Valuation
@@ -28,16 +27,20 @@ from fado.valuation import Valuation
 __all__ = ["Bench", "Job", "Judged", "run_job"]
 
 FloatArray = npt.NDArray[np.float64]
-_SETS_KEPT = 4
+_SETS_KEPT, _ROWS_KEPT = 4, 8
 
 
 @dataclass(frozen=True)
 class Job:
-    """One fit: a model after an intervention. `key` names its result in the store."""
+    """One fit: a model after an intervention. `key` names its result in the store.
+
+    For an intervention on scores, `scores` are those of the model, fitted before.
+    """
 
     key: str
     recipe: Recipe
     parameters: Mapping[str, Any]
+    scores: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Bench:
     keep_scores : bool
         Whether what becomes of a job has its scores.
     compared : ndarray of bool, optional
-        Which groups interventions with a dial move; None moves all.
+        Which groups interventions on scores compare; None compares all.
     """
 
     def __init__(
@@ -114,8 +117,14 @@ class Bench:
             LightGBMEngine: LightGBMEngine(training.table, workers=workers, prefilter=False)
         }
         self._target = Variable("y", "classes", training.positive.astype(np.int32), (False, True))
-        moved = np.ones(len(training.groups), dtype=np.bool_) if compared is None else compared
-        self._told = GroupsTold(training, evaluation, moved, seed=seed, workers=workers)
+        self._known = KnownParts(
+            training,
+            evaluation,
+            judging.n_validation,
+            np.ones(len(training.groups), dtype=np.bool_) if compared is None else compared,
+            judging.settings.budget,
+            seed,
+        )
         self._start()
 
     @classmethod
@@ -147,22 +156,27 @@ class Bench:
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._sets: dict[str, TrainingSet] = {}
+        self._rows: dict[tuple[str, bool], EvaluatedRows] = {}
+        self._stop: threading.Event | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_sets")}
+        made = ("_lock", "_sets", "_rows", "_stop")
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._start()
 
     def training_set(self, recipe: Recipe) -> TrainingSet:
-        """Make a training set; the last few are kept.
+        """Make a training set; the last few are kept. Interventions on scores leave all rows as they are.
 
         Raises
         ------
         ValueError
             If the intervention leaves nothing to train on, such as weights that are all zero.
         """
+        if _changes_scores(recipe):
+            recipe = UNTOUCHED
         with self._lock:
             if recipe.key not in self._sets:
                 while len(self._sets) >= _SETS_KEPT:
@@ -178,13 +192,9 @@ class Bench:
             settings["utility"] = utility_class(settings["utility"])(alpha=settings.pop("alpha"))
             utilities = _known(settings["utility"](valuation))
         settings = {"min_group_size": self._min_group_size, **settings}
-        groups = self._groups
-        if entry.kind is AimedWeights:
-            groups = training.groups
-            settings |= {"memberships": self._told.of_training, "compared": self._told.compared}
         chosen = entry.make(random_state=self._seed, **settings).training_set(
             Labels(training.positive.astype(np.int32), (False, True), 1),
-            groups,
+            self._groups,
             utilities,
             training.weights,
         )
@@ -213,7 +223,7 @@ class Bench:
         try:
             self.training_set(job.recipe)  # another thread may be making it
             begin("training")
-            scores = self.scores(job.recipe, job.parameters, stop)
+            scores = self.scores(job.recipe, job.parameters, stop, job.scores)
             if stop is not None and stop.is_set():
                 return Judged(job.key, time.monotonic() - start, error="stopped before it was done")
             begin("judging")
@@ -231,15 +241,72 @@ class Bench:
         return Judged(job.key, time.monotonic() - start, metrics=metrics, scores=kept)
 
     def scores(
-        self, recipe: Recipe, parameters: Mapping[str, Any], stop: threading.Event | None = None
+        self,
+        recipe: Recipe,
+        parameters: Mapping[str, Any],
+        stop: threading.Event | None = None,
+        fitted: FloatArray | None = None,
     ) -> FloatArray:
-        """Give a model's scores of the validation rows, then the test rows, after the intervention."""
-        scores = _of_positives(self.fitted(recipe, parameters, stop).scores)
-        dial = self._thresholds(recipe)
-        if dial is None:
-            return scores
-        told = self._told.known if dial.known else self._told.inferred
-        return move_scores(scores, told, dial.log_factors)
+        """Give a model's scores of the validation rows, then the test rows, after the intervention.
+
+        For an intervention on scores, `fitted` are the model's own, if it was fitted before.
+        """
+        if not _changes_scores(recipe):
+            return _of_positives(self.fitted(recipe, parameters, stop).scores)
+        own = self.scores(UNTOUCHED, parameters, stop) if fitted is None else fitted
+        with ONE_THREAD:
+            scores: FloatArray = self._made(recipe).rescore(self._evaluated(recipe, parameters, own, stop))
+        return scores
+
+    def scorer(self, recipe: Recipe, parameters: Mapping[str, Any]) -> tuple[Scorer, FloatArray]:
+        """Give the model after an intervention without its rows, and its scores of the evaluated rows.
+
+        Raises
+        ------
+        ValueError
+            If there is no such model, as decisions need more than a row's features.
+        """
+        model = self.fitted(recipe, parameters)
+        own = _of_positives(model.scores)
+        if not _changes_scores(recipe):
+            return detach(model), own
+        with ONE_THREAD:
+            rows, made = self._evaluated(recipe, parameters, own, None), self._made(recipe)
+            scorer, scores = made.scorer(rows), made.rescore(rows)
+        if scorer is None:
+            raise ValueError(f"The intervention {recipe.intervention!r} has no model to hand over.")
+        return scorer, scores
+
+    def rows(self, parameters: Mapping[str, Any], scores: FloatArray) -> EvaluatedRows:
+        """Give the evaluated rows and what models know of them, given a model's scores."""
+        return self._evaluated(UNTOUCHED, parameters, scores, None)
+
+    def _evaluated(
+        self,
+        recipe: Recipe,
+        parameters: Mapping[str, Any],
+        scores: FloatArray,
+        stop: threading.Event | None,
+    ) -> EvaluatedRows:
+        """Give what an intervention on scores sees; the last few are kept, with what was made of them."""
+        needs_group = intervention_named(recipe.intervention).needs_group
+        key = (key_of(dict(parameters)), needs_group)
+        with self._lock:
+            self._stop = stop  # all jobs of a batch have the same, and rows outlast their batch
+            if key not in self._rows:
+                while len(self._rows) >= _ROWS_KEPT:
+                    self._rows.pop(next(iter(self._rows)))
+                self._rows[key] = self._known.rows(
+                    scores,
+                    self._model(parameters),
+                    lambda task: self._fit(task, self._stop),
+                    lambda: detach(self.fitted(UNTOUCHED, parameters)),
+                    needs_group=needs_group,
+                )
+            return self._rows[key]
+
+    def _made(self, recipe: Recipe) -> Any:
+        return intervention_named(recipe.intervention).make(random_state=self._seed, **recipe.settings)
 
     def fitted(
         self, recipe: Recipe, parameters: Mapping[str, Any], stop: threading.Event | None = None
@@ -257,6 +324,10 @@ class Bench:
             scored=self._evaluation.table,
             weights=chosen.weights,
         )
+        return self._fit(task, stop)
+
+    def _fit(self, task: Task, stop: threading.Event | None) -> Model:
+        """Run one fit, until it is stopped or its time is up."""
         end, engine = FitEnd(stop, self._deadline), self._engine(task)
         with nullcontext() if engine.in_threads else ONE_THREAD:
             model = engine.fit(task, end)
@@ -272,17 +343,10 @@ class Bench:
         labels[chosen.rows] = chosen.labels
         return replace(self._target, labels=labels)
 
-    @staticmethod
-    def _thresholds(recipe: Recipe) -> GroupThresholds | None:
-        """Give the intervention if it is one on scores, which moves those of each group."""
-        entry = intervention_named(recipe.intervention)
-        made = entry.make(**recipe.settings) if issubclass(entry.kind, GroupThresholds) else None
-        return made if isinstance(made, GroupThresholds) else None
-
     def digest(self, recipe: Recipe) -> str:
         """Give a name that only recipes share after which models do the same."""
         digest = self.training_set(recipe).digest()
-        return digest if self._thresholds(recipe) is None else key_of([digest, recipe.key])
+        return key_of([digest, recipe.key]) if _changes_scores(recipe) else digest
 
     def _model(self, parameters: Mapping[str, Any]) -> Any:
         """Make the estimator with the parameters of a job."""
@@ -309,6 +373,10 @@ class Bench:
 def run_job(job: Job, bench: Bench, stop: threading.Event | None = None) -> Judged:
     """Run a job on a bench: what executors call."""
     return bench.run(job, stop)
+
+
+def _changes_scores(recipe: Recipe) -> bool:
+    return intervention_named(recipe.intervention).changes_scores
 
 
 def _of_positives(scores: FloatArray) -> FloatArray:

@@ -10,14 +10,13 @@ from fado.execution import n_workers
 from fado.experiment.config import LIGHTGBM, Config, Given
 from fado.experiment.run._bench import Bench
 from fado.experiment.run._reading import read_data
-from fado.experiment.search import GridProposer, Recipe
+from fado.experiment.search import UNTOUCHED, GridProposer
 
 __all__ = ["estimate_seconds"]
 
 _TREES = 5
 _MOST_MODELS = 10
 _FEW_MODELS = 3  # of an estimator whose fits are not made of trees
-_UNTOUCHED = Recipe("none")
 
 
 def estimate_seconds(config: Config, n_jobs: int | None, given: Given | None = None) -> float:
@@ -32,12 +31,12 @@ def estimate_seconds(config: Config, n_jobs: int | None, given: Given | None = N
 def _seconds_by_trees(bench: Bench, models: Sequence[dict[str, Any]]) -> float:
     """Give the mean time of a fit, from the first trees of each."""
     sampled = models[:_MOST_MODELS]
-    bench.scores(_UNTOUCHED, sampled[0] | {"n_estimators": 1})  # the bins are made once
+    bench.scores(UNTOUCHED, sampled[0] | {"n_estimators": 1})  # the bins are made once
     seconds = 0.0
     for model in sampled:
         trees = min(_TREES, model.get("n_estimators", 100))
         start = time.monotonic()
-        bench.scores(_UNTOUCHED, model | {"n_estimators": trees})
+        bench.scores(UNTOUCHED, model | {"n_estimators": trees})
         seconds += (time.monotonic() - start) / trees * model.get("n_estimators", 100)
     return seconds / len(sampled)
 
@@ -47,5 +46,5 @@ def _seconds(bench: Bench, models: Sequence[dict[str, Any]]) -> float:
     sampled = models[:_FEW_MODELS]
     start = time.monotonic()
     for model in sampled:
-        bench.scores(_UNTOUCHED, model)
+        bench.scores(UNTOUCHED, model)
     return (time.monotonic() - start) / len(sampled)

@@ -6,10 +6,12 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fado._messages import warn_user
 from fado._versions import library_versions
@@ -20,12 +22,19 @@ from fado.experiment.run._crashes import Ending, Notes, blame_crashes
 from fado.experiment.run._data import Data
 from fado.experiment.run._order import RunOrder
 from fado.experiment.run._progress import ProgressLine
-from fado.experiment.run._proposer import proposer_of
 from fado.experiment.run._reading import read_data
 from fado.experiment.run._supervisor import NotIsolatedError, can_isolate, supervise
 from fado.experiment.run._values import value_training_part
 from fado.experiment.run._watch import beating, tell_phase
-from fado.experiment.search import Proposer, Recipe, Trial, key_of, shared_recipe
+from fado.experiment.search import (
+    UNTOUCHED,
+    GridProposer,
+    Proposer,
+    Recipe,
+    Trial,
+    key_of,
+    shared_recipe,
+)
 from fado.experiment.store import (
     DONE,
     FAILED,
@@ -38,9 +47,12 @@ from fado.experiment.store import (
     read_outcomes,
     write_trials,
 )
+from fado.interventions import intervention_entries, intervention_named
 from fado.valuation import Valuation
 
 __all__ = ["run_experiment", "run_here"]
+
+Models = Mapping[str, Mapping[str, Mapping[str, Any]]]  # parameters by training set and by their own key
 
 
 def about_of(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
@@ -142,6 +154,7 @@ def run_here(
         be tried again.
     """
     data = read_data(order.config) if order.data is None else order.data
+    _check_compared(order.config, data)
     about = about_of(order.config, data, order.given)
     with Store.writing(order.store, about, holder=holder) as opened:
         blame_crashes(opened, ending or Ending(), order.config.models.deadline)
@@ -149,8 +162,20 @@ def run_here(
             opened.forget_failed()
         begun()
         with Notes.kept(opened) as notes:
-            proposer = proposer_of(order.config, data) if order.proposer is None else order.proposer
+            proposer = GridProposer.of(order.config) if order.proposer is None else order.proposer
             _Run(order, data, opened, notes).finish(proposer, client)
+
+
+def _check_compared(config: Config, data: Data) -> None:
+    """Refuse interventions on scores where there are no groups to compare."""
+    asked = [
+        own.key for own in intervention_entries() if own.changes_scores and config.interventions[own.key]
+    ]
+    if asked and data.compared.sum() < 2:
+        raise ValueError(
+            f"`interventions.{asked[0]}` compares groups, and there are no two groups that are large enough "
+            "to be compared in every part."
+        )
 
 
 class _Run:
@@ -209,8 +234,19 @@ class _Run:
         for recipe in recipes.values():
             if "algorithm" in recipe.settings:
                 self._load_values(recipe.settings["algorithm"], client)
-        line.expect(sum(map(len, models.values())))
-        jobs = self._jobs(recipes, models, bench, line)
+        changed = {key: own for key, own in recipes.items() if _changes_scores(own)}
+        trained = {key: own for key, own in recipes.items() if key not in changed}
+        if changed:  # what they change are the scores of models that are trained on all rows as they are
+            untouched = self._keys.set(UNTOUCHED)
+            trained.setdefault(untouched, UNTOUCHED)
+            for key in changed:
+                models[untouched] = models[key] | models.get(untouched, {})
+        line.expect(sum(len(models[key]) for key in (*trained, *changed)))
+        self._run_jobs(self._jobs(trained, models, bench, line), bench, client, line)
+        if changed:
+            self._run_jobs(self._jobs_on_scores(changed, models, bench, line), bench, client, line)
+
+    def _run_jobs(self, jobs: Iterable[Job], bench: Bench, client: Any, line: ProgressLine) -> None:
         batches: Generator[list[Judged | LostTask[Job]], None, None]
         if client is None:
             batches = ThreadExecutor(self._workers).run_unordered(self._run_noted, jobs, bench)
@@ -224,29 +260,55 @@ class _Run:
 
     def _run_noted(self, job: Job, bench: Bench, stop: threading.Event) -> Judged:
         """Run a fit in this process, and leave a note of it meanwhile."""
-        with self._notes.of("fit", job.key, "waiting") as note:
+        unwatched = job.scores is None or self._config.models.deadline is None
+        with self._notes.of("fit", job.key, "waiting") as note, nullcontext() if unwatched else beating(note):
             return bench.run(job, stop, lambda phase: tell_phase(note, phase))
 
     def _jobs(
-        self,
-        recipes: Mapping[str, Recipe],
-        models: Mapping[str, Mapping[str, Mapping[str, Any]]],
-        bench: Bench,
-        line: ProgressLine,
+        self, recipes: Mapping[str, Recipe], models: Models, bench: Bench, line: ProgressLine
     ) -> Iterator[Job]:
         """Give the fits that are not done, one training set after the other, the longest of each first."""
         for set_key, recipe in recipes.items():
             digest = self._digest(set_key, recipe, bench)
-            for parameters in sorted(
-                models[set_key].values(), key=lambda model: -model.get("n_estimators", 100)
-            ):
-                key = "" if digest is None else self._keys.fit(digest, parameters)
-                record = self._store.get("fit", key)
-                if digest is None or self._store.has_fit(key) or key in self._given:
-                    line.skip(record is not None and record.state == FAILED)
-                else:
+            for parameters in _longest_first(models[set_key]):
+                key = self._lacking(digest, parameters, line)
+                if key is not None:
                     self._given[key] = Job(key, recipe, parameters)
                     yield self._given[key]
+
+    def _jobs_on_scores(
+        self, recipes: Mapping[str, Recipe], models: Models, bench: Bench, line: ProgressLine
+    ) -> Iterator[Job]:
+        """Give what is to be done to scores and is not done, one model after the other."""
+        untouched = self._digest(self._keys.set(UNTOUCHED), UNTOUCHED, bench)
+        digests = {key: self._digest(key, recipe, bench) for key, recipe in recipes.items()}
+        asked = {own: parameters for key in recipes for own, parameters in models[key].items()}
+        for parameters in _longest_first(asked):
+            own, fitted = key_of(dict(parameters)), self._keys.fit(str(untouched), parameters)
+            for set_key, recipe in recipes.items():
+                if own not in models[set_key]:
+                    continue
+                key = self._lacking(digests[set_key], parameters, line)
+                if key is None:
+                    continue
+                record = self._store.get("fit", fitted)
+                if record is None or record.state == FAILED:
+                    text = "The model was not trained." if record is None else record.text
+                    self._store.write([Record("fit", key, FAILED, text)])
+                    line.skip(True)
+                    continue
+                scores = np.concatenate(list(self._store.load_scores(fitted).values()))
+                self._given[key] = Job(key, recipe, parameters, scores)
+                yield self._given[key]
+
+    def _lacking(self, digest: str | None, parameters: Mapping[str, Any], line: ProgressLine) -> str | None:
+        """Give the key of a fit that is still to be done; None if it is done, or there is nothing to fit."""
+        key = "" if digest is None else self._keys.fit(digest, parameters)
+        if digest is not None and not self._store.has_fit(key) and key not in self._given:
+            return key
+        record = self._store.get("fit", key)
+        line.skip(record is not None and record.state == FAILED)
+        return None
 
     def _keep(
         self, batches: Generator[list[Judged | LostTask[Job]], None, None], line: ProgressLine, *, retry: bool
@@ -329,6 +391,14 @@ class _Run:
         unwatched = self._config.models.deadline is None
         with self._notes.of(kind, key) as note, nullcontext() if unwatched else beating(note):
             yield
+
+
+def _changes_scores(recipe: Recipe) -> bool:
+    return intervention_named(recipe.intervention).changes_scores
+
+
+def _longest_first(models: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(models.values(), key=lambda model: -model.get("n_estimators", 100))
 
 
 def _judged(result: Judged | LostTask[Job]) -> Judged:

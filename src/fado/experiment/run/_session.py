@@ -79,7 +79,6 @@ class Session:
                     shape=what.shape,
                     colour=what.colour,
                     needs_group=what.needs_group,
-                    dial=what.dial,
                 )(what.kind)
             else:
                 name, own = what

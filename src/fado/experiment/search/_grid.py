@@ -9,8 +9,8 @@ from typing import Any
 
 from fado.experiment.config import LIGHTGBM, Config, draw_models
 from fado.experiment.search._shared import shared_recipe
-from fado.experiment.search._trial import Outcome, Recipe, Trial
-from fado.interventions import Entry, intervention_entries
+from fado.experiment.search._trial import UNTOUCHED, Outcome, Recipe, Trial
+from fado.interventions import Entry, intervention_entries, intervention_named
 
 __all__ = ["GridProposer"]
 
@@ -55,7 +55,12 @@ class GridProposer:
     @property
     def simplest_recipes(self) -> list[Recipe]:
         """The recipes that make different training sets, in order."""
-        shared = [shared_recipe(recipe, self.n_protected) for recipe in self.recipes]
+        shared = [
+            UNTOUCHED
+            if intervention_named(recipe.intervention).changes_scores
+            else shared_recipe(recipe, self.n_protected)
+            for recipe in self.recipes
+        ]
         return list({recipe.key: recipe for recipe in shared}.values())
 
     @property
@@ -65,14 +70,17 @@ class GridProposer:
 
     @property
     def n_fits(self) -> int:
-        """How many models are trained: recipes that make the same training set share theirs."""
+        """How many models are trained: recipes that make the same training set share theirs.
+
+        Interventions on scores take those of no intervention; what they train beside is not counted.
+        """
         return len(self.simplest_recipes) * len(self.models)
 
 
 def _recipes(config: Config) -> Iterator[Recipe]:
     for entry in intervention_entries():
         grid = config.interventions.get(entry.key)
-        if grid and not entry.dial:
+        if grid:
             yield from _combinations(entry, grid if isinstance(grid, dict) else {}, config)
 
 

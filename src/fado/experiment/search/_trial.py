@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fado.utility import utility_class, utility_names
 
-__all__ = ["PENDING", "Outcome", "Proposer", "Recipe", "Trial", "key_of"]
+__all__ = ["PENDING", "UNTOUCHED", "Outcome", "Proposer", "Recipe", "Trial", "key_of"]
 
 PENDING = "pending"
 
@@ -59,6 +59,9 @@ class Recipe:
 
     def __str__(self) -> str:
         return ", ".join([self.intervention, *(f"{name} {value}" for name, value in self.settings.items())])
+
+
+UNTOUCHED = Recipe("none")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,316 @@
+"""Aimed scores as interventions of an experiment: of two models, of a student, or by known groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from fado.aim._bounds import Counts
+from fado.aim._comparing import read_lines
+from fado.aim._curve import _LOWER, _NARROWEST, _STEPS, Curve, Point, Rows, _count
+from fado.aim._decisions import Knowledge, Limit
+from fado.aim._learning import _FAR, _TINY
+from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
+from fado.interventions import (
+    BaseScoreIntervention,
+    EvaluatedRows,
+    KnownRows,
+    Setting,
+    register_intervention,
+)
+from fado.metrics import RATIO_NAMES, Budget
+
+__all__ = ["AimedScores", "AimedStudent", "GroupThresholds", "count_events", "demands_of", "lines_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+RATIO = Setting(
+    "ratio", "choice", "fpr_ratio", "ratios", RATIO_NAMES, help="The ratio that is to reach the line."
+)
+AT_LEAST = Setting("at_least", "line", 0.8, "lines", help="The line: the least that the ratio must be.")
+
+
+def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
+    """Do what `read_lines` does, also for a text of several ratios.
+
+    Parameters
+    ----------
+    ratio : str or mapping of str to float
+        As for `read_lines`; or text such as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
+    at_least : float
+        The line of a name that comes without one.
+
+    Examples
+    --------
+    >>> lines_of("fpr_ratio")
+    {'fpr_ratio': 0.8}
+    >>> lines_of("fpr_ratio=0.8, tpr_ratio", 0.7)
+    {'fpr_ratio': 0.8, 'tpr_ratio': 0.7}
+    """
+    if not isinstance(ratio, str | Mapping):
+        raise TypeError(f"`ratio` must be a name or a mapping of names to lines, got {ratio!r}.")
+    if isinstance(ratio, Mapping) or not ("=" in ratio or "," in ratio):
+        return read_lines(ratio, at_least)
+    pairs = [part.partition("=") for part in ratio.split(",")]
+    return read_lines({name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}, None)
+
+
+def _number(text: str) -> Any:
+    """Read a line; text that is no number is refused as it stands."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
+
+
+def count_events(
+    positive: npt.NDArray[np.bool_],
+    groups: npt.NDArray[np.int64],
+    compared: Sequence[int] | npt.NDArray[np.intp],
+    selected: npt.NDArray[np.bool_],
+    ratios: Sequence[str],
+    sample_weight: FloatArray | None = None,
+) -> list[Counts]:
+    """Count the events of ratios in some groups; `Counts.bound` gives a lower bound of each.
+
+    Parameters
+    ----------
+    positive : ndarray of bool
+        Which rows have the positive label.
+    groups : ndarray of int
+        Each row's group.
+    compared : sequence of int
+        The groups that are compared.
+    selected : ndarray of bool
+        Which rows are predicted positive.
+    ratios : sequence of str
+        The ratios' names.
+    sample_weight : ndarray, optional
+        How much each row counts; None counts all alike.
+
+    Examples
+    --------
+    >>> negative, groups = np.zeros(8, dtype=bool), np.repeat([0, 1], 4)
+    >>> (counts,) = count_events(negative, groups, [0, 1], np.arange(8) % 4 < groups + 1, ["fpr_ratio"])
+    >>> counts.rates, counts.ratio
+    (array([0.25, 0.5 ]), 0.5)
+    """
+    weights = np.ones(len(positive)) if sample_weight is None else sample_weight
+    rows, places = Rows(positive, (groups,), weights), tuple(int(group) for group in compared)
+    return [_count(rows, Limit(0, ratio, places), selected) for ratio in ratios]
+
+
+def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
+    """Give the demands of the points of a curve, without the untouched one.
+
+    Parameters
+    ----------
+    ratios : sequence of float
+        Those of the untouched model.
+    lines : sequence of float
+        The line of each.
+
+    Examples
+    --------
+    >>> demands_of([0.95], [0.8])
+    [0.8, 0.9, 1.0]
+    """
+    widths = [max(-float(np.log(line)), _NARROWEST) for line in lines]
+    met = [1 + np.log(max(own, 1e-3)) / width for own, width in zip(ratios, widths, strict=True) if own > 0]
+    least = min(met, default=-5.0)
+    lower = np.linspace(least, _STEPS[0], _LOWER + 1)[1:-1] if least < _STEPS[0] else np.empty(0)
+    demands: list[float] = np.concatenate([lower, _STEPS[least < _STEPS]]).round(6).tolist()
+    return demands
+
+
+class _Aimed(BaseScoreIntervention):
+    """What all have: ratios, lines, and a point on the curve that they lead to."""
+
+    ratio: str
+    at_least: float
+    demand: float | None = None
+
+    def _check_settings(self) -> None:
+        lines_of(self.ratio, self.at_least)
+
+    def _known(self, rows: EvaluatedRows) -> KnownRows:
+        """Give the rows that the point is chosen on."""
+        return rows.validation
+
+    def _budget(self, rows: EvaluatedRows) -> Budget:
+        return rows.budget
+
+    def _point(self, rows: EvaluatedRows) -> Point:
+        """Give the untouched point if it is above all lines, else the best above them, else the closest."""
+        points = self.points(rows)
+        if self.demand is not None:
+            return min(points, key=lambda point: abs(point.demand - float(self.demand or 0.0)))
+        lines = list(lines_of(self.ratio, self.at_least).values())
+        shares = [
+            min(np.nan_to_num(own.ratio) / line for own, line in zip(point.counts, lines, strict=True))
+            for point in points
+        ]
+        above = [point for point, share in zip(points, shares, strict=True) if share >= 1]
+        if not above:
+            return points[int(np.argmax(shares))]
+        return points[0] if shares[0] >= 1 else max(above, key=lambda point: point.tpr)
+
+    def points(self, rows: EvaluatedRows) -> list[Point]:
+        """Give the whole curve: the untouched point first, the most equal one last.
+
+        Parameters
+        ----------
+        rows : EvaluatedRows
+            The rows, and what models know of them.
+        """
+        lines = lines_of(self.ratio, self.at_least)
+        if rows.n_compared < 2:
+            raise ValueError("There are no two groups that are large enough to be compared.")
+
+        def make() -> list[Point]:
+            known = self._known(rows)
+            return Curve(
+                Knowledge(known.scores, (known.group_probabilities,), known.weights),
+                Rows(known.positive, (known.groups,), known.weights),
+                [Limit(0, ratio, tuple(range(rows.n_compared))) for ratio in lines],
+                list(lines.values()),
+                self._budget(rows),
+                rows.seed,
+            ).points()
+
+        name = (type(self).__name__, tuple(lines.items()))
+        found: list[Point] = rows.once(name, make)
+        return found
+
+
+@register_intervention("aimed", settings=[RATIO, AT_LEAST], shape="cross", colour="#c0392b")
+class AimedScores(_Aimed):
+    """Move scores by what models tell of a row's group, until ratios reach lines on validation rows.
+
+    Scores that reach all lines stay as they are. Else, of the whole trade-off that a model of the label and
+    one of the groups allow, the point of highest true-positive rate is taken at which all ratios reach their
+    lines; if there is none, the one that comes closest. Decisions do not need the group of a row.
+
+    Parameters
+    ----------
+    ratio : str, default="fpr_ratio"
+        The ratio; or several with their lines, as ``"fpr_ratio=0.8, tpr_ratio=0.9"``.
+    at_least : float, default=0.8
+        The line of a ratio that comes without one, in (0, 1].
+    demand : float, optional
+        Takes this point of the trade-off instead: 0 asks for the lines, 1 for equal rates.
+    """
+
+    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8, demand: float | None = None) -> None:
+        self.ratio = ratio
+        self.at_least = at_least
+        self.demand = demand
+
+    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+        return _scores_at(self._point(rows), rows.scores, rows.group_probabilities)
+
+    def scorer(self, rows: EvaluatedRows) -> Scorer:
+        """Give the model of the label alone if nothing moves, else both models with their coefficients."""
+        label, groups = rows.scorers()
+        point = self._point(rows)
+        if not np.isfinite(point.demand):
+            return label
+        moved = point.coefficients
+        return CombinedScorer(label, (groups,), moved.negative, moved.positive)
+
+
+@register_intervention("student", settings=[RATIO, AT_LEAST], shape="cross", colour="#16a085")
+class AimedStudent(_Aimed):
+    """Train a student on scores of the training rows that are moved until ratios reach lines there.
+
+    The scores come from models of folds that a row is not in. The student is a regressor of the features: it
+    needs neither the group of a row nor a model of it.
+
+    Parameters
+    ----------
+    ratio, at_least
+        As for `AimedScores`.
+    """
+
+    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
+        self.ratio = ratio
+        self.at_least = at_least
+
+    def _known(self, rows: EvaluatedRows) -> KnownRows:
+        return rows.training
+
+    def _budget(self, rows: EvaluatedRows) -> Budget:
+        if rows.budget.kind != "top_k":
+            return rows.budget
+        return Budget("selection_rate", min(rows.budget.share(rows.n_validation), 1 - 1e-9))
+
+    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+        point = self._point(rows)
+        if not np.isfinite(point.demand):
+            return rows.scores
+        return expit(rows.teach(*self._lesson(point, rows)))
+
+    def _lesson(self, point: Point, rows: EvaluatedRows) -> tuple[FloatArray, FloatArray]:
+        """Give what the student learns, moved log odds; those near the threshold count most."""
+        numbers = _moved(point, rows.training.scores, rows.training.group_probabilities)
+        budget, weights = self._budget(rows), rows.training.weights
+        threshold = budget.threshold(rows.training.positive, expit(numbers), weights)
+        edge = float(logit(np.clip(threshold, _TINY, 1 - _TINY)))
+        return numbers, np.exp(-np.abs(numbers - edge)) + _FAR
+
+    def scorer(self, rows: EvaluatedRows) -> Scorer:
+        """Give the model of the label if nothing moves, else the student."""
+        point = self._point(rows)
+        if not np.isfinite(point.demand):
+            return rows.scorers()[0]
+        return StudentScorer(rows.student(*self._lesson(point, rows))[0])
+
+
+@register_intervention(
+    "group thresholds", settings=[RATIO, AT_LEAST], needs_group=True, shape="cross", colour="#7f8c8d"
+)
+class GroupThresholds(_Aimed):
+    """Decide every group by a threshold of its own, such that ratios reach lines on validation rows.
+
+    It does what `AimedScores` does with groups that are known for sure. Decisions need the group of a row.
+
+    Parameters
+    ----------
+    ratio, at_least
+        As for `AimedScores`.
+    """
+
+    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
+        self.ratio = ratio
+        self.at_least = at_least
+
+    def _known(self, rows: EvaluatedRows) -> KnownRows:
+        sure = self._sure(rows)[: rows.n_validation]
+        return KnownRows(
+            rows.scores[: rows.n_validation], (sure, sure), rows.positive, rows.groups, rows.weights
+        )
+
+    @staticmethod
+    def _sure(rows: EvaluatedRows) -> FloatArray:
+        """Give every row's group as probabilities of 0 and 1."""
+        codes = rows.known_groups
+        return np.eye(max(rows.n_compared, int(codes.max()) + 1))[codes]
+
+    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+        sure = self._sure(rows)
+        return _scores_at(self._point(rows), rows.scores, (sure, sure))
+
+
+def _moved(point: Point, scores: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Give log odds, moved as a point of the curve says."""
+    moved = point.coefficients
+    return combine_probabilities(scores, (groups,), moved.negative, moved.positive)
+
+
+def _scores_at(point: Point, scores: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Score rows at a point of the curve; the untouched one leaves scores as they are, to the bit."""
+    return expit(_moved(point, scores, groups)) if np.isfinite(point.demand) else scores

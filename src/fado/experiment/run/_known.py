@@ -1,0 +1,218 @@
+"""What models know of training rows and of evaluated rows, for interventions on scores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.engine import (
+    LightGBMEngine,
+    Model,
+    Scorer,
+    Task,
+    default_estimators,
+    detach,
+    engine_class,
+    groups_given_labels,
+)
+from fado.experiment.run._data import Part
+from fado.interventions import EvaluatedRows, KnownRows
+from fado.metrics import Budget
+from fado.tabular import Variable, deal_rows, mean_one
+
+__all__ = ["KnownParts"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int32]
+Probabilities = tuple[FloatArray, FloatArray]
+
+FOLDS = 5
+_OF_CLASSES = {"objective", "class_weight", "is_unbalance", "scale_pos_weight"}
+
+
+class KnownParts:
+    """The training rows and the evaluated rows, with models of their groups, each fitted once.
+
+    Groups are numbered as the compared ones are, and all others are one more.
+
+    Parameters
+    ----------
+    training, evaluation : Part
+        The rows to train on; the validation rows, then the test rows.
+    n_validation : int
+        How many of the latter are validation rows.
+    compared : ndarray of bool
+        Which groups are compared.
+    budget : Budget
+        What sets thresholds.
+    seed : int
+        Of folds and models.
+    """
+
+    def __init__(
+        self,
+        training: Part,
+        evaluation: Part,
+        n_validation: int,
+        compared: Bools,
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        self._training, self._evaluation, self._cut = training, evaluation, n_validation
+        self._n_compared, self._budget, self._seed = int(compared.sum()), budget, seed
+        place = np.where(compared, np.cumsum(compared) - 1, self._n_compared)
+        self._codes, self._theirs = place[training.groups.codes], place[evaluation.groups.codes]
+        cells = 2 * self._codes + training.positive
+        generator = np.random.default_rng([seed, 2])
+        self._folds = deal_rows(cells, [1 / FOLDS] * FOLDS, generator, training.blocks)
+        self._start()
+
+    def _start(self) -> None:
+        self._lock = threading.RLock()
+        self._made: dict[str, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_made")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
+
+    def rows(
+        self,
+        scores: FloatArray,
+        estimator: Any,
+        fit: Callable[[Task], Model],
+        scorer: Callable[[], Scorer],
+        *,
+        needs_group: bool,
+    ) -> EvaluatedRows:
+        """Give the evaluated rows as an intervention on scores sees them.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Of these rows, by the model.
+        estimator : estimator
+            What the model was fitted from.
+        fit : callable
+            Fits a task on the training rows.
+        scorer : callable
+            Gives the model, without its rows.
+        needs_group : bool
+            Whether it may see the groups of all of them.
+        """
+        weights = self._evaluation.weights
+        return EvaluatedRows(
+            scores,
+            self._evaluation.positive[: self._cut],
+            self._theirs[: self._cut],
+            n_compared=self._n_compared,
+            budget=self._budget,
+            weights=None if weights is None else weights[: self._cut],
+            seed=self._seed,
+            group_probabilities=self.group_probabilities,
+            known_groups=self._theirs.copy() if needs_group else None,
+            training=lambda: self._known(estimator, fit),
+            teach=lambda numbers, weights: self._taught(numbers, weights, estimator, fit),
+            scorers=lambda: (scorer(), self.group_scorer()),
+        )
+
+    def group_scorer(self) -> Scorer:
+        """Give the model of the groups, given features and label, fitted on all training rows."""
+        return self._once("scorer", lambda: self._group_scorers([self._all_rows])[0])
+
+    def group_probabilities(self) -> Probabilities:
+        """Give the evaluated rows' probabilities of groups, given each label."""
+        return self._once(
+            "evaluated", lambda: groups_given_labels(self.group_scorer(), self._evaluation.table)
+        )
+
+    def training_groups(self) -> Probabilities:
+        """Give the training rows' probabilities of groups, by models of folds that they are not in."""
+        return self._once("training", self._out_of_fold)
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            return self._made[name]
+
+    @property
+    def _all_rows(self) -> Rows:
+        return np.arange(len(self._codes), dtype=np.int32)
+
+    def _splits(self) -> list[tuple[Rows, Rows]]:
+        """Give the rows to fit on and those to score, for each fold."""
+        numbers = np.unique(self._folds)
+        if len(numbers) == 1:  # all rows belong together
+            return [(self._all_rows, self._all_rows)]
+        splits = [(np.flatnonzero(self._folds != own), np.flatnonzero(self._folds == own)) for own in numbers]
+        return [(fitted.astype(np.int32), scored.astype(np.int32)) for fitted, scored in splits]
+
+    def _group_scorers(self, parts: list[Rows]) -> list[Scorer]:
+        """Fit models of the groups on some rows of the training part each."""
+        table, positive = self._training.table, self._training.positive
+        target = Variable("y", "classes", positive.astype(np.int32), (False, True))
+        n_groups = int(self._codes.max()) + 1
+        group = Variable(
+            "group", "classes", self._codes.astype(np.int32), tuple(range(n_groups)), sees_target=True
+        )
+        estimator = default_estimators(table.n_columns + 1)[0]
+        tasks = [Task(estimator, group, rows, self._seed, rows[:1], self._weights_of(rows)) for rows in parts]
+        engine = LightGBMEngine(table, target)
+        engine.prepare(tasks)
+        return [detach(engine.fit(task)) for task in tasks]
+
+    def _out_of_fold(self) -> Probabilities:
+        splits, table = self._splits(), self._training.table
+        found: list[FloatArray] = []
+        scorers = self._group_scorers([fitted for fitted, _ in splits])
+        for scorer, (_, rows) in zip(scorers, splits, strict=True):
+            pair = groups_given_labels(scorer, table.take(rows))
+            found = found or [np.empty((len(self._codes), own.shape[1])) for own in pair]
+            for whole, own in zip(found, pair, strict=True):
+                whole[rows] = own
+        return found[0], found[1]
+
+    def _known(self, estimator: Any, fit: Callable[[Task], Model]) -> KnownRows:
+        """Give the training rows, scored by models of folds that they are not in."""
+        training = self._training
+        target = Variable("y", "classes", training.positive.astype(np.int32), (False, True))
+        scores = np.empty(len(self._codes))
+        for fitted, rows in self._splits():
+            found = fit(Task(estimator, target, fitted, self._seed, rows, self._weights_of(fitted))).scores
+            scores[rows] = found[:, 1] if found.ndim == 2 else found
+        weights = np.ones(len(scores)) if training.weights is None else training.weights
+        return KnownRows(scores, self.training_groups(), training.positive, self._codes, weights)
+
+    def _taught(
+        self, numbers: FloatArray, weights: FloatArray | None, estimator: Any, fit: Callable[[Task], Model]
+    ) -> tuple[Scorer, FloatArray]:
+        """Train a student on numbers of the training rows; give it, and what it says of evaluated rows."""
+        rows, table = self._all_rows, self._training.table
+        taught = Variable("score", "continuous", np.asarray(numbers, dtype=np.float64))
+        student = _student(estimator, table.n_columns, engine_class(estimator, table))
+        own = self._weights_of(rows)
+        if weights is not None:
+            own = (weights if own is None else weights * own).astype(np.float32)
+        model = fit(Task(student, taught, rows, self._seed, self._evaluation.table, own))
+        return detach(model), model.scores
+
+    def _weights_of(self, rows: Rows) -> npt.NDArray[np.float32] | None:
+        own = self._training.weights
+        return None if own is None else mean_one(own)[rows].astype(np.float32)
+
+
+def _student(estimator: Any, n_columns: int, engine: type) -> Any:
+    """Give the regressor that learns scores: LightGBM's, with an estimator's own settings if it is one."""
+    regressor = default_estimators(n_columns)[1]
+    if engine is not LightGBMEngine:
+        return regressor
+    own = {name: value for name, value in estimator.get_params().items() if name not in _OF_CLASSES}
+    return type(regressor)(**own)

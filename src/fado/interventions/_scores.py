@@ -1,0 +1,253 @@
+"""The contract of interventions on scores: what models know of rows in, new scores of these rows out."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from fado.engine import Scorer
+from fado.metrics import Budget
+
+__all__ = ["BaseScoreIntervention", "EvaluatedRows", "KnownRows"]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Rows whose labels and groups are known, and what models say of them that have not seen them.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        The probability of the positive label, by the model.
+    group_probabilities : pair of ndarray of shape (n_rows, n_groups)
+        The probabilities of groups if a row's label is negative, and if it is positive.
+    positive : ndarray of bool
+        Which rows have the positive label.
+    groups : ndarray of int
+        Each row's group. The compared groups come first; all others have the number after theirs.
+    weights : ndarray
+        How much each row counts.
+    """
+
+    scores: FloatArray
+    group_probabilities: tuple[FloatArray, FloatArray]
+    positive: Bools
+    groups: Codes
+    weights: FloatArray
+
+
+class EvaluatedRows:
+    """The rows that a model is evaluated on: validation rows, then test rows, and what models know of them.
+
+    Labels and groups of test rows are not among it. What takes fits is done when it is first asked for.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        The probability of the positive label, by the model.
+    positive : ndarray of bool
+        Which validation rows have the positive label. The first rows are the validation rows.
+    groups : ndarray of int
+        The validation rows' groups. The compared groups come first; all others have the number after theirs.
+    n_compared : int
+        How many groups are compared.
+    budget : Budget
+        What sets the threshold.
+    weights : ndarray, optional
+        How much each validation row counts; None counts all alike.
+    seed : int, default=0
+        For random numbers.
+    group_probabilities : callable, optional
+        Gives what the property of the same name does.
+    known_groups : ndarray of int, optional
+        The groups of all rows, for interventions that need them.
+    training : callable, optional
+        Gives what the property of the same name does.
+    teach : callable, optional
+        From numbers and weights of the training rows to a model of numbers that has learnt them, and its
+        predictions of all rows here.
+    scorers : callable, optional
+        Gives the model of the label and the model of the groups, to be kept.
+
+    Examples
+    --------
+    >>> rows = EvaluatedRows(np.array([0.2, 0.7, 0.4]), np.array([False, True]), np.array([0, 1]),
+    ...                      n_compared=2, budget=Budget("fpr", 0.05))
+    >>> rows.n_validation, rows.weights
+    (2, array([1., 1.]))
+    """
+
+    def __init__(
+        self,
+        scores: FloatArray,
+        positive: Bools,
+        groups: Codes,
+        *,
+        n_compared: int,
+        budget: Budget,
+        weights: FloatArray | None = None,
+        seed: int = 0,
+        group_probabilities: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
+        known_groups: Codes | None = None,
+        training: Callable[[], KnownRows] | None = None,
+        teach: Callable[[FloatArray, FloatArray | None], tuple[Scorer, FloatArray]] | None = None,
+        scorers: Callable[[], tuple[Scorer, Scorer]] | None = None,
+    ) -> None:
+        self.scores, self.positive, self.groups = scores, positive, groups
+        self.n_compared, self.budget, self.seed = n_compared, budget, seed
+        self.weights = np.ones(len(positive)) if weights is None else weights
+        self._group_probabilities, self._known_groups = group_probabilities, known_groups
+        self._training, self._teach, self._scorers = training, teach, scorers
+        self._lock, self._made = threading.RLock(), dict[Hashable, Any]()
+
+    @property
+    def n_validation(self) -> int:
+        """How many of the rows are validation rows: the first ones."""
+        return len(self.positive)
+
+    @property
+    def group_probabilities(self) -> tuple[FloatArray, FloatArray]:
+        """Each row's probabilities of groups, if its label is negative and if it is positive; takes a fit."""
+        return self.once("groups", self._asked(self._group_probabilities, "models of the groups"))
+
+    @property
+    def known_groups(self) -> Codes:
+        """Each row's own group, also of test rows; only for what is registered with ``needs_group=True``."""
+        if self._known_groups is None:
+            raise ValueError(
+                "The groups of all rows are for interventions that are registered with `needs_group=True`."
+            )
+        return self._known_groups
+
+    @property
+    def validation(self) -> KnownRows:
+        """The validation rows, and what models say of them."""
+        cut, (negative, positive) = self.n_validation, self.group_probabilities
+        groups = (negative[:cut], positive[:cut])
+        return KnownRows(self.scores[:cut], groups, self.positive, self.groups, self.weights)
+
+    @property
+    def training(self) -> KnownRows:
+        """The training rows, scored by models of folds that they are not in; takes a fit for each fold."""
+        return self.once("training", self._asked(self._training, "training rows"))
+
+    def teach(self, numbers: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Train a student, a regressor of the features, to predict numbers, and let it predict all rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (n_training_rows,)
+            What to learn of each training row, such as the log odds of new scores.
+        weights : ndarray of shape (n_training_rows,), optional
+            How much each counts, beside the weight that it has.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.student(numbers, weights)[1]
+
+    def student(self, numbers: FloatArray, weights: FloatArray | None = None) -> tuple[Scorer, FloatArray]:
+        """Do what `teach` does, and give the student too."""
+        found: tuple[Scorer, FloatArray] = self._asked(self._teach, "training rows")(numbers, weights)
+        return found
+
+    def scorers(self) -> tuple[Scorer, Scorer]:
+        """Give the model of the label and the model of the groups, to be kept; takes their fits."""
+        return self._asked(self._scorers, "models")()
+
+    def once(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Give what was made under a name before; make it, if nothing was."""
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            return self._made[name]
+
+    @staticmethod
+    def _asked(given: Callable[..., Any] | None, what: str) -> Callable[..., Any]:
+        if given is None:
+            raise ValueError(f"There are no {what} beside these rows.")
+        return given
+
+
+class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
+    """Base class of interventions on scores: models are trained as always, and their scores changed.
+
+    A subclass defines ``_rescore(rows)``, which gets `EvaluatedRows` and returns a score for each of them.
+    It must not change what it gets, and all random numbers must come from ``rows.seed``. An experiment then
+    sets the threshold and measures these scores as it does those of any model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.interventions import BaseScoreIntervention, EvaluatedRows
+    >>> from fado.metrics import Budget
+    >>> class Rounded(BaseScoreIntervention):
+    ...     def __init__(self, digits=1):
+    ...         self.digits = digits
+    ...     def _rescore(self, rows):
+    ...         return rows.scores.round(self.digits)
+    >>> rows = EvaluatedRows(np.array([0.23, 0.68]), np.array([False, True]), np.array([0, 1]),
+    ...                      n_compared=2, budget=Budget("fpr", 0.05))
+    >>> Rounded().rescore(rows)
+    array([0.2, 0.7])
+    """
+
+    uses_values: ClassVar[bool] = False
+    changes: ClassVar[Literal["scores"]] = "scores"
+
+    def rescore(self, rows: EvaluatedRows) -> FloatArray:
+        """Give the new scores of rows, or say what is wrong with them.
+
+        Parameters
+        ----------
+        rows : EvaluatedRows
+            The rows, and what models know of them.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        self._check_settings()
+        scores = np.asarray(self._rescore(rows), dtype=np.float64)
+        if scores.shape != rows.scores.shape:
+            raise ValueError(
+                f"{type(self).__name__} must give one score for each of {len(rows.scores):,} rows, got an "
+                f"array of shape {scores.shape}."
+            )
+        if not np.isfinite(scores).all():
+            raise ValueError(f"{type(self).__name__} gives some rows scores that are not finite.")
+        return np.ascontiguousarray(scores)
+
+    def scorer(self, rows: EvaluatedRows) -> Scorer | None:
+        """Give a model that scores any rows as `rescore` does these; None if there is no such model.
+
+        Parameters
+        ----------
+        rows : EvaluatedRows
+            As for `rescore`.
+        """
+        return None
+
+    @classmethod
+    def hands_over(cls) -> bool:
+        """Tell whether there is a model that scores any rows as `rescore` does some."""
+        return cls.scorer is not BaseScoreIntervention.scorer
+
+    @abstractmethod
+    def _rescore(self, rows: EvaluatedRows) -> FloatArray:
+        """Score rows anew: arrays in, arrays out."""
+
+    def _check_settings(self) -> None:
+        """Refuse settings that make no sense, before anything is computed."""
