@@ -160,7 +160,7 @@ def test_validation_rows_measure_the_very_model_that_is_handed_over(applicants, 
     found = found_on(model, others)
     for name in ("threshold", "tpr", "fpr_ratio"):
         assert found[name] == model.metrics_[name]
-    assert model.n_fits_ == {"scores": 2, "student": 11}.get(by, len(model.path_) + 5)
+    assert model.n_fits_ == {"scores": 2, "student": 12}.get(by, len(model.path_) + 5)
     if by == "scores":
         assert model.decision_scores_ is None
 
@@ -210,6 +210,17 @@ def test_a_group_that_nothing_tells_is_out_of_reach_and_it_says_so():
     assert not model.reached_
     assert "The closest has fpr_ratio" in model.reason_
     assert model.group_predictability_ < 0.02
+
+
+def test_a_line_that_is_reached_by_worse_decisions_only_says_so():
+    rng = np.random.default_rng(0)
+    debts, sex = rng.normal(size=6000), rng.choice(["f", "m"], size=6000)
+    late = debts + 1.5 * (sex == "m") + rng.normal(size=6000) > 2
+    model = AimedEstimator(LogisticRegression(), random_state=0)
+    with pytest.warns(UserWarning, match=r"only 0\.\d% of the doubt .* falls from 0\.\d+ to 0\.\d+"):
+        model.fit(debts[:, None], late, sensitive_features=sex)
+    assert model.reached_
+    assert model.metrics_["tpr"] < 0.8 * model.path_["tpr"][0]
 
 
 def test_confidence_asks_more_of_the_ratio(applicants):

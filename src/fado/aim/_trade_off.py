@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fado.aim._choosing import Lines, curve_frame
 from fado.aim._comparing import Attribute, check_confidence, find_attributes, read_lines, two_classes
 from fado.aim._curve import Curve, Rows
-from fado.aim._decisions import Knowledge, Limit
+from fado.aim._decisions import Knowledge
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, Variable, check_min_group_size, read_problem
 from fado.valuation import Valuation, seed_from
@@ -132,15 +132,9 @@ def trade_off(
         tuple(own.classes[own.codes[known]] for own in attributes),
         knowledge.weights[known],
     )
-    limits = [
-        (Limit(number, name, tuple(range(len(own.compared_names)))), line)
-        for number, own in enumerate(attributes)
-        for name, line in asked.items()
-        if len(own.compared_names) > 1
-    ]
-    if not limits:
+    lines = Lines.between(attributes, asked, confidence)
+    if not lines.limits:
         raise ValueError("There are no two groups to compare.")
-    lines = Lines(tuple(own for own, _ in limits), tuple(line for _, line in limits), confidence, 1.0)
     curve = Curve(knowledge.take(known), rows, lines.limits, lines.lines, limit_of, seed_from(random_state))
     return curve_frame(curve.points(), lines, attributes, None).drop(columns="chosen")
 
