@@ -10,7 +10,7 @@ from fado.aim._interventions import (
     demands_of,
     lines_of,
 )
-from fado.aim._trade_off import trade_off
+from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "lines_of",
     "read_lines",
     "trade_off",
+    "trade_off_of",
 ]
