@@ -10,7 +10,7 @@ from fado.aim._interventions import (
     demands_of,
     lines_of,
 )
-from fado.aim._trade_off import trade_off
+from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "read_lines",
     "read_rows_apart",
     "trade_off",
+    "trade_off_of",
 ]
