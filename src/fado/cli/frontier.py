@@ -51,8 +51,8 @@ def frontier(
             metavar="NAME[=LINE]",
             show_default="fpr_ratio",
             help="A ratio between groups that must reach a line: fpr_ratio, fnr_ratio, tpr_ratio, "
-            "selection_rate_ratio or equalized_odds_ratio; its line as in fpr_ratio=0.8. May be repeated: all "
-            "lines must hold.",
+            "selection_rate_ratio or equalized_odds_ratio; its line as in fpr_ratio=0.8. May be repeated: "
+            "all lines must hold.",
         ),
     ] = None,
     at_least: Annotated[

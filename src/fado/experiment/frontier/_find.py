@@ -248,7 +248,7 @@ def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Pro
         if rows is not None:
             if not isinstance(rows, tuple | list) or len(rows) not in (3, 4):
                 raise ValueError(
-                    f"`{name}` must be a tuple of three, (X, y, sensitive_features), or of four, with weights."
+                    f"`{name}` must be a tuple of three, (X, y, sensitive_features), or four, with weights."
                 )
             own = read_problem(*rows[:3], sample_weight=rows[3] if len(rows) == 4 else None)
             parts[name] = problem.n_rows + np.arange(own.n_rows)
