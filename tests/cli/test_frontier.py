@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from fado import load_model
 from fado.cli._app import build_app
+from fado.cli._verdict import verdict_text
 
 APPLICANTS = draw_applicants(1500, seed=0)
 AGE = np.random.default_rng(0).integers(18, 80, 1500)
@@ -28,7 +29,7 @@ def run(*words):
 
 def frontier(folder, *more, out="model", target="hired", protected="sex"):
     words = ["frontier", folder / "data.csv", "--target", target, "--protected", protected]
-    return run(*words, "--out", folder / out, "--budget", "1", "--jobs", "1", "--max-fpr", "0.1", *more)
+    return run(*words, "--out", folder / out, "--max-fits", "2", "--jobs", "1", "--max-fpr", "0.1", *more)
 
 
 def refusal(done):
@@ -38,9 +39,10 @@ def refusal(done):
 
 
 def test_a_model_is_found_and_predicts(folder):
-    done = frontier(folder, "--at-least", "0.05", "--budget", "2", "--drop", "weight")
+    done = frontier(folder, "--at-least", "0.05", "--drop", "weight")
     assert done.exit_code == 0, done.output
-    assert "The line is reached: fpr_ratio of at least 0.05." in done.stdout
+    assert "On validation rows: the line is reached: fpr_ratio of at least 0.05." in done.stdout
+    assert "On test rows: the line is reached: fpr_ratio 0." in done.stdout
     assert "in 2 fits, aimed at fpr_ratio" in done.stdout
     names = {path.name for path in (folder / "model").iterdir()}
     assert {"model.json", "model.txt", "card.md", "card.html", "landscape.html"} <= names
@@ -66,8 +68,8 @@ def test_a_model_is_found_and_predicts(folder):
 def test_a_missed_line_gives_the_closest_and_says_so(folder):
     done = frontier(folder, "--at-least", "1", "--drop", "sex", "--drop", "weight")
     assert done.exit_code == 0, done.output
-    assert "The line is missed: fpr_ratio of at least 1." in done.stdout
-    assert "None of 1 models reached" in done.stdout
+    assert "On validation rows: the line is missed: fpr_ratio of at least 1." in done.stdout
+    assert "models reached fpr_ratio of at least 1; this one comes closest" in done.stdout
     model = load_model(folder / "model")
     assert not model.reached_
     assert model.facts_.why in done.stdout
@@ -114,14 +116,14 @@ def test_scores_are_not_written_into_the_model(folder):
 
 
 def test_a_store_resumes(folder):
-    first = frontier(folder, "--store", folder / "store", "--budget", "2")
+    first = frontier(folder, "--store", folder / "store")
     assert first.exit_code == 0, first.output
     fits = {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()}
-    assert len(fits) == 2
-    again = frontier(folder, "--store", folder / "store", "--budget", "2", "--at-least", "0.1")
+    assert len(fits) > 2
+    again = frontier(folder, "--store", folder / "store", "--at-least", "0.1")
     assert again.exit_code == 0, again.output
     assert {path.name: path.stat().st_mtime_ns for path in (folder / "store" / "fits").iterdir()} == fits
-    other = refusal(frontier(folder, "--store", folder / "store", "--budget", "2", "--ratio", "tpr_ratio"))
+    other = refusal(frontier(folder, "--store", folder / "store", "--ratio", "tpr_ratio"))
     assert "interventions.aimed.ratios" in other
 
 
@@ -159,7 +161,7 @@ def test_expressions_positive_labels_and_weights(folder):
 )
 def test_other_budgets(folder, option, limit, kind):
     words = ["frontier", folder / "data.csv", "--target", "hired", "--protected", "sex"]
-    done = run(*words, "--out", folder / "model", "--budget", "1", "--jobs", "1", option, limit)
+    done = run(*words, "--out", folder / "model", "--max-fits", "2", "--jobs", "1", option, limit)
     assert done.exit_code == 0, done.output
     budget = load_model(folder / "model").facts_.budget
     assert (budget.kind, budget.limit) == (kind, float(limit))
@@ -172,7 +174,18 @@ def test_other_budgets(folder, option, limit, kind):
         (["--at-least", "80"], "`--at-least` must be in (0, 1]"),
         (["--at-least", "0"], "`--at-least` must be in (0, 1]"),
         (["--confidence", "0.2"], "`--confidence` must be in (0.5, 1)"),
-        (["--budget", "0"], "`--budget` must be at least 1"),
+        (["--max-fits", "1"], "`--max-fits` must be at least 2"),
+        (["--ratio", "fpr"], "`--ratio` must be 'fpr_ratio'"),
+        (["--ratio", "fpr_ratio=2"], "`--ratio['fpr_ratio']` must be in (0, 1]"),
+        (["--ratio", "fpr_ratio=high"], "`--ratio['fpr_ratio']` must be a number in (0, 1]"),
+        (["--test", "3"], "`--test` names values of a column: name the column by `--split`"),
+        (["--split", "age"], "`--split age` sets no rows apart"),
+        (["--split", "agee", "--test", "1"], "no column 'agee'; did you mean 'age'"),
+        (["--split", "hired", "--test", "1"], "`--split` names 'hired', the target"),
+        (["--split", "age", "--test", "abc"], "`--test abc` is not a value of 'age'; it has"),
+        (["--split", "age", "--test", "20", "--validation", "20"], "is named before, by `--validation`"),
+        (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both say which rows are test rows"),
+        (["--test-fraction", "1.5"], "`test` must be"),
         (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),
         (["--drop", "sexe"], "`--drop` names 'sexe'"),
         (["--positive", "maybe"], "`--positive maybe` is not a label"),
@@ -191,3 +204,85 @@ def test_bad_columns_are_said_in_a_sentence(folder):
     assert "There is no file" in refusal(
         run("frontier", folder / "no.csv", "--target", "y", "--protected", "z", "--out", folder / "m")
     )
+
+
+def test_several_ratios_must_all_hold(folder):
+    done = frontier(
+        folder, "--ratio", "fpr_ratio=0.3", "--ratio", "tpr_ratio", "--at-least", "0.4", "--drop", "weight"
+    )
+    assert done.exit_code == 0, done.output
+    model = load_model(folder / "model")
+    assert model.facts_.lines == {"fpr_ratio": 0.3, "tpr_ratio": 0.4}
+    assert "aimed at fpr_ratio and tpr_ratio" in done.stdout
+    assert "the lines are reached: fpr_ratio of at least 0.3 and tpr_ratio of at least 0.4." in done.stdout
+    assert "at least 0.3 asked; tpr_ratio 0." in done.stdout
+
+
+def test_a_column_sets_rows_apart(folder):
+    months = np.arange(1500) % 6
+    FRAME.assign(month=months).to_csv(folder / "data.csv", index=False)
+    done = frontier(
+        folder, "--split", "month", "--validation", "3", "--validation", "4", "--test", "5",
+        "--weight", "weight",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    model = load_model(folder / "model")
+    assert "month" not in model.feature_names_in_
+    rows = {part.name: sum(own.rows for own in part.groups) for part in model.facts_.parts}
+    assert rows == {"training": 750, "validation": 500, "test": 250}
+    test = FRAME[months == 5]
+    selected = model.predict(test) == "yes"
+    hired, weight = (test["hired"] == "yes").to_numpy(), test["weight"].to_numpy()
+    expected = np.average(selected[hired], weights=weight[hired])
+    assert model.facts_.measured["test"]["tpr"] == pytest.approx(expected)
+
+
+def test_a_share_of_the_rows_is_kept_for_the_verdict(folder):
+    assert frontier(folder, "--test-fraction", "0.4").exit_code == 0
+    parts = {
+        part.name: sum(own.rows for own in part.groups) for part in load_model(folder / "model").facts_.parts
+    }
+    assert parts["test"] == pytest.approx(600, abs=4)
+
+
+def test_before_and_after_are_printed_for_every_part_and_group(folder):
+    done = frontier(folder, "--drop", "sex", "--drop", "weight")
+    lines = done.stdout.splitlines()
+    for part in ("validation", "test"):
+        start = lines.index(f"On {part} rows, with intervals")
+        assert lines[start + 2].split() == ["metric", "before", "after"]
+    facts = load_model(folder / "model").facts_
+    for own in facts.rates:
+        figures = [
+            f"{rates[name]:.3f}"
+            for name in ("tpr", "fpr", "selection_rate")
+            for rates in (own.before, own.after)
+        ]
+        assert [own.group, str(own.rows), *figures] in [line.split() for line in lines]
+
+
+def told(**changes):
+    metrics = {"tpr": 0.5, "fpr_ratio": 0.75, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.9}
+    groups = [{"part": "test", "group": "f", "rows": None, "before": {}, "after": {}}]
+    return {
+        "lines": {"fpr_ratio": 0.8}, "confidence": None, "reached": True, "chosen": "It was.", "reason": "",
+        "budget": "5 %", "over_budget": ["test"], "before": {}, "groups": groups,
+        "after": {"validation": metrics, "test": metrics},
+    } | changes  # fmt: skip
+
+
+def test_the_verdict_is_that_of_test_rows():
+    text = verdict_text(told())
+    assert "On test rows: the line is missed: fpr_ratio 0.750 (0.600 to 0.900), at least 0.8 asked.\n" in text
+    assert "On validation rows: the line is reached: fpr_ratio of at least 0.8.\nIt was.\n" in text
+    assert text.endswith("On test rows the budget is exceeded: 5 %.\n")
+    lower = verdict_text(told(lines={"fpr_ratio": 0.7}, confidence=0.9))
+    assert "On test rows: the line is reached: fpr_ratio 0.750" in lower
+    assert "fpr_ratio of at least 0.7 with 90 % confidence." in lower
+
+
+def test_without_test_rows_there_is_no_verdict():
+    text = verdict_text(told(after={"validation": {"tpr": 0.5}}, groups=[], over_budget=[]))
+    assert "There are no test rows, and so no verdict: validation rows chose the model.\n" in text
+    unknown = verdict_text(told(after={"test": {"tpr": 0.5}}, groups=[]))
+    assert "On test rows: whether the line is reached cannot be told: fpr_ratio -, at least 0.8" in unknown
