@@ -144,8 +144,6 @@ def tell_facts(
         for _, row in moved.iterrows()
         for label in ("negative", "positive")
     }
-    n_points = len(aimed.points)
-    what = "fits" if by == "weights" else "points of the trade-off"
     facts = Facts(
         target=target if isinstance(target, str) and target else "y",
         protected=[variable.name for variable in problem.protected],
@@ -161,12 +159,8 @@ def tell_facts(
         intervention="" if untouched else f"aimed {by}",
         settings={} if untouched else factors,
         fits=n_fits,
-        models=n_points,
-        chosen=(
-            f"Of {n_points} {what}, this one has the highest true-positive rate of those that count."
-            if aimed.reached
-            else f"None of {n_points} {what} reached the line; the closest was kept."
-        ),
+        models=len(aimed.points),
+        chosen=_how_chosen(aimed, by),
         parts=[
             yardstick.part("training", problem.labels.is_positive, [own.codes for own in aimed.attributes])
         ],
@@ -189,6 +183,21 @@ def tell_facts(
         (aimed.untouched_scores, aimed.untouched_threshold(yardstick.budget)),
         metrics,
     )
+
+
+def _how_chosen(aimed: Aimed, by: str) -> str:
+    """Say how the point was chosen."""
+    every = f"{len(aimed.points)} {'fits' if by == 'weights' else 'points of the trade-off'}"
+    line = "the line" if len(aimed.lines.lines) == 1 else "all lines"
+    if aimed.point.coefficients.moves_nothing and aimed.reached:
+        return f"The untouched model reaches {line}, and is left as it is."
+    if not aimed.reached:
+        return f"None of {every} reached {line}; the closest was kept."
+    if by == "student":
+        return f"Of {every}, a student learnt the one that was likely to reach {line}."
+    if aimed.lines.confidence is not None and by == "scores":
+        return f"Of {every}, tested from the most equal one back, it is the last to reach {line} for sure."
+    return f"Of {every}, it has the highest true-positive rate of those that reach {line}."
 
 
 def with_test_rows(

@@ -1,4 +1,4 @@
-"""What `fado aim` and `fado frontier` share: ratios with their lines, budgets, and rows that are set apart."""
+"""What `fado aim` and `fado frontier` share: ratios with their lines, budgets, rows that are set apart."""
 
 from __future__ import annotations
 
