@@ -22,15 +22,15 @@ age = age.set_axis(X.index).rename("age")
 train, test = slice(0, 20_000), slice(20_000, None)
 
 # %%
-# ``path_`` is the whole trade-off. The first row is the classifier as it is. Every figure was counted on rows that the
-# models had not seen.
+# ``path_`` is the whole trade-off. The first row is the classifier as it is. Every figure was counted on rows
+# that the models had not seen.
 classifier = LGBMClassifier(n_estimators=40, num_leaves=8, verbosity=-1)
 model = AimedEstimator(classifier, ratio="fpr_ratio", at_least=0.8, max_fpr=0.05, random_state=0)
 model.fit(X[train], y[train], sensitive_features=age[train])
 print(model.path_[["tpr", "ratio", "low", "reached", "chosen"]].iloc[::4].round(2))
 
 # %%
-# True-positive rate against ratio, with the lower bound of the ratio. The dashed line is the one that was asked for.
+# True-positive rate against ratio, with the ratio's lower bound. The dashed line is the one asked for.
 axes = alt.Chart(model.path_).encode(
     x=alt.X("ratio", title="ratio of false-positive rates", scale=alt.Scale(domain=[0, 1])),
     y=alt.Y("tpr", title="true-positive rate", scale=alt.Scale(zero=False)),

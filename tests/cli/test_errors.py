@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     (folder / "in").mkdir()
     frame.to_parquet(folder / "in" / "p.parquet")
     for words in (
-        f"frontier d.csv {NAMED} --budget 1 --jobs 1 --at-least 0.05 --out model",
+        f"frontier d.csv {NAMED} --max-fits 2 --jobs 1 --at-least 0.05 --out model",
         "experiment run c.toml --store store --jobs 1",
         f"value d.csv {NAMED} {QUICK} --models kept --out v2.parquet",
     ):
@@ -75,7 +75,7 @@ def run(folder, words, code=0):
         (f"generate d.csv {NAMED} --values v.parquet --jobs 1 --out o.parquet", "The table", "o.parquet"),
         (f"query d.csv d.csv {NAMED} {QUICK} --n 3 --out o.parquet", "The table", "o.parquet"),
         ("predict model d.csv --out o.parquet", "The table", "o.parquet"),
-        (f"frontier d.csv {NAMED} --budget 1 --jobs 1 --store s --out o", "A fit", r"s/fits/\w+.parquet"),
+        (f"frontier d.csv {NAMED} --max-fits 2 --jobs 1 --store s --out o", "A fit", r"s/fits/\w+.parquet"),
         ("experiment init o.toml", "The configuration", "o.toml"),
         ("experiment report store --out o.html", "The report", "o.html"),
     ],

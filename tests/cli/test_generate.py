@@ -135,7 +135,7 @@ def test_the_report_compares_rows_and_models(files):
     assert report["rows"] + report["judged"] == n
     compared = {line["intervention"]: line for line in report["interventions"]}
     assert list(compared) == [
-        *("none", "RPS", "UAPS", "RW", "made (repeat)", "made (trees)", "SMOTENC", "aimed weights"),
+        *("none", "RPS", "UAPS", "RW", "made (repeat)", "made (trees)", "SMOTENC", "aimed scores"),
     ]
     made = compared["made (trees)"]["rows"]
     assert compared["made (repeat)"]["rows"] == compared["SMOTENC"]["rows"] == made > report["rows"]

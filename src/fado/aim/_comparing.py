@@ -23,6 +23,7 @@ __all__ = [
     "find_attributes",
     "groups_of",
     "labels_apart",
+    "labels_in_order",
     "numbered_as",
     "read_lines",
     "read_rows_apart",
@@ -195,6 +196,12 @@ def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
     if len(found) == 1:
         raise ValueError(f"`{name}` holds one label only ({found[0]!r}): give rows of both labels.")
     return rows.labels.codes == found.index(classes[1])
+
+
+def labels_in_order(labels: Labels) -> tuple[Any, Any]:
+    """Give the negative label and the positive one, as plain Python has them."""
+    first, second = np.asarray(labels.classes).tolist()
+    return (first, second) if labels.positive else (second, first)
 
 
 def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:

@@ -12,19 +12,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from fado._compat import get_tags
 from fado._messages import warn_user
-from fado._validation import MOST_ROWS, check_choice, check_classifier, check_count, check_instance
+from fado._validation import MOST_ROWS, check_choice, check_classifier, check_count
 from fado.aim._bounds import chance_of_showing
 from fado.aim._choosing import Lines, curve_frame, log_factors_frame, too_few
 from fado.aim._comparing import (
     check_confidence,
     find_attributes,
     labels_apart,
+    labels_in_order,
     read_lines,
     read_rows_apart,
     two_classes,
 )
 from fado.aim._facts import Yardstick, tell_facts, with_test_rows
-from fado.aim._learning import Learner, check_both_labels, deal_folds, find_folds, takes_weights
+from fado.aim._learning import (
+    Learner,
+    check_both_labels,
+    check_regressor,
+    deal_folds,
+    find_folds,
+    takes_weights,
+)
 from fado.aim._scores import Aim, default_student
 from fado.aim._weights import search_weights
 from fado.engine import default_estimators
@@ -300,7 +308,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_learnt_sparse": problem.table.is_sparse,
             "classes_": np.asarray(labels.classes),
             "_positive": labels.positive or 0,
-            "_labels": _in_order(labels),
+            "_labels": labels_in_order(labels),
             "reached_": aimed.reached,
             "reason_": reason,
             "threshold_": aimed.point.threshold,
@@ -341,7 +349,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.group_estimator is not None:
             check_classifier("group_estimator", self.group_estimator)
         if self.student is not None:
-            _check_regressor(self.student)
+            check_regressor(self.student)
         check_choice("by", self.by, WAYS)
         check_choice("attributes", self.attributes, ("crossed", "each"))
         check_min_group_size(self.min_group_size)
@@ -372,7 +380,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         own = None
         if apart is not None:
             weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-            own = apart.table, labels_apart(_in_order(labels), apart, "validation"), weights
+            own = apart.table, labels_apart(labels_in_order(labels), apart, "validation"), weights
         aim = Aim(
             Learner(
                 self.estimator,
@@ -505,18 +513,3 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _in_order(labels: Labels) -> tuple[Any, Any]:
-    """Give the negative label and the positive one, as plain Python has them."""
-    first, second = np.asarray(labels.classes).tolist()
-    return (first, second) if labels.positive else (second, first)
-
-
-def _check_regressor(student: Any) -> None:
-    """Refuse what does not learn numbers."""
-    from fado._compat import is_regressor
-
-    check_instance("student", student)
-    if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
-        raise TypeError(f"`student` must be a regressor, which learns scores, got {student!r}.")

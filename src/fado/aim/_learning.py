@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names
+from fado._validation import check_instance
 from fado.aim._comparing import Attribute
 from fado.aim._decisions import Knowledge
 from fado.engine import Engine, Model, Task, engine_class, groups_given_labels
@@ -22,6 +23,7 @@ __all__ = [
     "Learner",
     "Models",
     "check_both_labels",
+    "check_regressor",
     "deal_folds",
     "find_folds",
     "group_predictability",
@@ -269,6 +271,15 @@ def takes_weights(estimator: Any) -> bool:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return has_fit_parameter(estimator, "sample_weight")
+
+
+def check_regressor(student: Any) -> None:
+    """Refuse what does not learn numbers."""
+    from fado._compat import is_regressor
+
+    check_instance("student", student)
+    if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
+        raise TypeError(f"`student` must be a regressor, which learns scores, got {student!r}.")
 
 
 def _log_odds(scores: FloatArray) -> FloatArray:
