@@ -150,12 +150,14 @@ class Round:
         return self._told(*self.split.train(self.split.pool[self.labelled]))
 
     def _aim(self) -> AimedEstimator:
-        aimed = AimedEstimator(model(), at_least=0.8, max_fpr=MAX_FPR, random_state=self.split.seed, n_jobs=1)
-        judge = self.split.rows(self.split.validation)
-        return quietly(aimed.fit, self.X, self.y, sensitive_features=self.z, judge=judge)
+        aimed = AimedEstimator(
+            model(), at_least=0.8, max_fpr=MAX_FPR, by="weights", random_state=self.split.seed, n_jobs=1
+        )
+        validation = self.split.rows(self.split.validation)
+        return quietly(aimed.fit, self.X, self.y, sensitive_features=self.z, validation=validation)
 
     def measure_aimed(self) -> dict[str, float]:
-        """Train the model with aimed weights, judged by the validation rows, and tell its figures."""
+        """Train the model with aimed weights, measured on the validation rows, and tell its figures."""
         aimed = self._aim()
         scores = [
             aimed.predict_proba(self.split.X.iloc[rows])[:, 1]

@@ -488,3 +488,39 @@ def test_effects_and_a_pool_stand_on_one_page(browser, case, tmp_path):
         )
         assert len(drawn) >= 4
         assert max(drawn) < 2  # drawn anew for this width
+
+
+def aim_of(case, attribute):
+    return next(own["aim"] for own in case.explored().to_dict()["attributes"] if own["name"] == attribute)
+
+
+def test_the_cost_of_aiming_follows_the_chosen_ratio(case, browser, address):
+    browser.open(address)
+    aim = aim_of(case, "sex")
+    shown = "[...document.querySelectorAll('#aim-answer p')].map((one) => one.textContent)"
+    for own in aim["ratios"]:
+        browser.evaluate(f"document.querySelector('[data-ratio={own['ratio']}]').focus()")
+        browser.press(" ", 32)
+        assert browser.evaluate(shown) == own["sentences"]
+        assert browser.evaluate("document.activeElement.dataset.ratio") == own["ratio"]  # the focus stays
+        assert browser.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+        label = browser.evaluate("document.querySelector('#aim svg[role=img]').getAttribute('aria-label')")
+        assert own["sentences"][0] in label
+        n_rows = browser.evaluate("document.querySelectorAll('#aim tbody tr').length")
+        assert n_rows == len(own["points"])
+        drawn = browser.evaluate("document.querySelector('#aim [data-curve=ratio]').getAttribute('d')")
+        assert drawn.count("L") + 1 == sum(point["ratio"] is not None for point in own["points"])
+    browser.open(f"{address}#attribute=sex&ratio=fnr_ratio")
+    assert browser.evaluate(shown) == aim["ratios"][2]["sentences"]
+    assert aim["note"] in browser.evaluate("document.getElementById('aim').innerText")
+    assert browser.troubles() == []
+
+
+def test_a_page_without_probabilities_says_how_to_get_them(case, browser, address):
+    browser.open(f"{address}#attribute=origin")  # of three groups, and the probabilities are of two
+    assert aim_of(case, "origin") is None
+    section = "document.getElementById('aim')"
+    assert "OutOfBagEntropy(keep_probabilities=True)" in browser.evaluate(f"{section}.innerText")
+    assert browser.evaluate(f"{section}.querySelectorAll('svg, .card').length") == 0
+    assert browser.evaluate("document.getElementById('aim-controls').offsetHeight") == 0
+    assert browser.troubles() == []

@@ -213,7 +213,8 @@ def test_a_matrix_without_names_is_taken_by_position(small, made_up):
 def test_a_pool_is_valued_by_the_models_that_value_the_labelled_rows(planted):
     X, y, new = planted.X[:1500], planted.y[:1500], planted.X[1500:2000]
     seen = explore(X, y, sensitive_features="sex", pool=new.assign(more=1)).to_dict()
-    valuator = OutOfBagEntropy(random_state=0, keep_models=True).fit(X, y, sensitive_features="sex")
+    valuator = OutOfBagEntropy(random_state=0, keep_models=True, keep_probabilities=True)
+    valuator.fit(X, y, sensitive_features="sex")
     given = explore(
         X, y, sensitive_features="sex", valuation=valuator.valuation_, pool=(new, valuator.value(new))
     )

@@ -126,6 +126,8 @@ def models() -> None:
     assert_type(model.fit(X, y, sensitive_features=old), AimedEstimator)
     assert_type(model.reached_, bool)
     assert_type(model.path_, pd.DataFrame)
+    assert_type(model.log_factors_, pd.DataFrame)
+    assert_type(model.chance_on(5_000), float)
     assert_type(model.threshold_, float)
     assert_type(model.predict_proba(X), Numbers)
     assert_type(model.to_model(), ChosenModel)

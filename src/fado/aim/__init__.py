@@ -1,6 +1,6 @@
 """Aim: decisions that bring ratios between groups to a line, from what models of label and groups know."""
 
-from fado.aim._comparing import check_confidence, check_line, read_lines
+from fado.aim._comparing import check_confidence, check_line, read_lines, read_rows_apart
 from fado.aim._estimator import AimedEstimator
 from fado.aim._interventions import (
     AimedScores,
@@ -10,7 +10,7 @@ from fado.aim._interventions import (
     demands_of,
     lines_of,
 )
-from fado.aim._trade_off import trade_off
+from fado.aim._trade_off import trade_off, trade_off_of
 from fado.aim._weights import cell_weights
 
 __all__ = [
@@ -25,5 +25,7 @@ __all__ = [
     "demands_of",
     "lines_of",
     "read_lines",
+    "read_rows_apart",
     "trade_off",
+    "trade_off_of",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ Bools = npt.NDArray[np.bool_]
 
 HARDLY_PREDICTED = 0.02  # of the doubt about groups: below, nothing moves a ratio
 INTERVAL = 0.975  # how sure a lower bound is where no confidence is asked for
+_MUCH = 0.1  # of the true-positive rate, lost
 _COUNTED = {0: "negatives", 1: "positives", None: "rows"}
 
 
@@ -49,6 +50,19 @@ class Lines:
     lines: tuple[float, ...]
     confidence: float | None
     allowance: float
+
+    @classmethod
+    def between(
+        cls, attributes: Sequence[Attribute], asked: Mapping[str, float], confidence: float | None
+    ) -> Lines:
+        """Ask each ratio of every attribute that has two groups to compare."""
+        limits = [
+            (Limit(number, ratio, tuple(range(len(own.compared_names)))), line)
+            for number, own in enumerate(attributes)
+            for ratio, line in asked.items()
+            if len(own.compared_names) > 1
+        ]
+        return cls(tuple(own for own, _ in limits), tuple(line for _, line in limits), confidence, 1.0)
 
     def figures(self, counts: Sequence[Counts]) -> list[float]:
         """Give what is held against each line: ratios, or their bounds."""
@@ -162,8 +176,8 @@ class Lines:
             return f"{start}: {too_few(len(positive), missing)} {closest}"
         if predictability < HARDLY_PREDICTED:
             return (
-                f"{start}, and no rule that does not know the group will: the features take away only "
-                f"{predictability:.1%} of the doubt about it. {closest}"
+                f"{start}: the features take away only {predictability:.1%} of the doubt about the group, "
+                f"and a rule that cannot tell groups apart cannot treat them differently. {closest}"
             )
         if self.confidence is None and self._may_be_reached(point):
             return f"{start} on {len(positive):,} validation rows, too few to tell whether it is. {closest}"
@@ -176,6 +190,16 @@ class Lines:
         if each_alone:
             return f"{start} at once, though each is alone: they exclude each other here. {closest}"
         return f"{start}. {closest} Try another estimator, or a lower line."
+
+    def caveat(self, untouched: Point, point: Point, predictability: float) -> str:
+        """Say that lines are reached by worse decisions only, where features hardly tell the groups."""
+        if predictability >= HARDLY_PREDICTED or point.tpr >= (1 - _MUCH) * untouched.tpr:
+            return ""
+        return (
+            f"The features take away only {predictability:.1%} of the doubt about the group: rates become "
+            f"equal as decisions become worse. The true-positive rate falls from {untouched.tpr:.3f} to "
+            f"{point.tpr:.3f}."
+        )
 
     def _empty_cell(self, positive: Bools, attributes: Sequence[Attribute]) -> str:
         """Name a compared group that has no row of the label that a ratio counts."""

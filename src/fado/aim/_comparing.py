@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -14,17 +14,19 @@ import numpy.typing as npt
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado._validation import check_choice
 from fado.metrics import RATIO_NAMES
-from fado.tabular import Groups, Labels, Problem, group_rows, read_problem, small_groups, tell_small
+from fado.tabular import Groups, Labels, Problem, Variable, group_rows, read_problem, small_groups, tell_small
 
 __all__ = [
     "Attribute",
     "check_confidence",
     "check_line",
     "find_attributes",
+    "groups_of",
+    "labels_apart",
+    "numbered_as",
     "read_lines",
-    "read_validation",
+    "read_rows_apart",
     "two_classes",
-    "validation_labels",
 ]
 
 Bools = npt.NDArray[np.bool_]
@@ -96,43 +98,40 @@ def find_attributes(
     min_group_size : int
         Which groups are small.
     """
-    theirs = None if validation is None else _matched(problem, validation)
-    if how == "crossed" or len(problem.protected) < 2:
-        own = problem.groups
-        found = own if theirs is None else _crossed(theirs, validation)
-        name = " and ".join(variable.name for variable in problem.protected)
-        return (_attribute(name, own, found, min_group_size),)
+    own = groups_of(problem.protected, how, problem.n_rows)
+    theirs = own
+    if validation is not None:
+        theirs = groups_of(_matched(problem, validation), how, validation.n_rows)
     return tuple(
         _attribute(
-            variable.name,
-            group_rows([variable]),
-            group_rows([variable if theirs is None else theirs[number]]),
-            min_group_size,
+            name, groups, theirs[name] if name in theirs else list(theirs.values())[number], min_group_size
         )
-        for number, variable in enumerate(problem.protected)
+        for number, (name, groups) in enumerate(own.items())
     )
 
 
-def _crossed(theirs: list[Any], validation: Problem | None) -> Groups:
-    n_rows = 0 if validation is None else validation.n_rows
-    return (
-        group_rows(theirs)
-        if theirs
-        else Groups(np.zeros(n_rows, dtype=np.int64), ("all rows",), ("all rows",))
-    )
+def groups_of(variables: Sequence[Variable], how: str, n_rows: int) -> dict[str, Groups]:
+    """Give the groups of all attributes crossed, or of each, by name."""
+    if not variables:
+        return {"": Groups(np.zeros(n_rows, dtype=np.int64), ("all rows",), ("all rows",))}
+    if how == "crossed" or len(variables) < 2:
+        return {" and ".join(own.name for own in variables): group_rows(variables)}
+    return {own.name: group_rows([own]) for own in variables}
 
 
 def _attribute(name: str, own: Groups, theirs: Groups, min_group_size: int) -> Attribute:
-    """Give the validation rows' groups the training rows' numbers; new ones come after them."""
-    names, titles, place = list(own.names), list(own.titles), []
-    for group, title in zip(theirs.names, theirs.titles, strict=True):
-        if group not in names:
-            names.append(group)
-            titles.append(title)
-        place.append(names.index(group))
-    codes = np.array(place, dtype=np.int64)[theirs.codes]
-    compared = _compare(own.codes, codes, tuple(names), min_group_size)
-    return Attribute(name, tuple(names), tuple(titles), own.codes, codes, compared)
+    """Give the groups of an attribute among training and validation rows."""
+    every = numbered_as(own.names, own.titles, theirs)
+    compared = _compare(own.codes, every.codes, every.names, min_group_size)
+    return Attribute(name, every.names, every.titles, own.codes, every.codes, compared)
+
+
+def numbered_as(names: tuple[str, ...], titles: tuple[str, ...], theirs: Groups) -> Groups:
+    """Give other rows' groups the numbers of those that are known; new ones come after them."""
+    new = [place for place, name in enumerate(theirs.names) if name not in names]
+    every = (*names, *(theirs.names[place] for place in new))
+    place = np.array([every.index(name) for name in theirs.names], dtype=np.int64)
+    return Groups(place[theirs.codes], every, (*titles, *(theirs.titles[own] for own in new)))
 
 
 def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_group_size: int) -> Bools:
@@ -157,7 +156,7 @@ def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_gro
     return ~(small | new)
 
 
-def _matched(problem: Problem, validation: Problem) -> list[Any]:
+def _matched(problem: Problem, validation: Problem) -> list[Variable]:
     """Give the validation rows' attributes in the order of the training rows'."""
     if len(problem.protected) != len(validation.protected):
         raise ValueError(
@@ -173,31 +172,29 @@ def _matched(problem: Problem, validation: Problem) -> list[Any]:
     return [by_name[variable.name] for variable in problem.protected]
 
 
-def read_validation(validation: Any) -> Problem:
+def read_rows_apart(given: Any, name: str) -> Problem:
     """Read rows that were set apart, (X, y, sensitive_features) and perhaps their weights."""
-    if not isinstance(validation, tuple | list) or len(validation) not in (3, 4):
+    if not isinstance(given, tuple | list) or len(given) not in (3, 4):
         raise ValueError(
-            "`validation` must be a tuple of (X, y, sensitive_features), with sample_weight as a fourth "
-            "entry if rows have weights."
+            f"`{name}` must be a tuple of (X, y, sensitive_features), with sample_weight as a fourth entry "
+            "if rows have weights."
         )
-    X, y, sensitive_features, *weights = validation
+    X, y, sensitive_features, *weights = given
     return read_problem(X, y, sensitive_features, sample_weight=weights[0] if weights else None)
 
 
-def validation_labels(labels: Labels, validation: Problem) -> Bools:
-    """Tell which validation rows hold the positive label."""
-    positive = labels.positive or 0
-    classes = labels.classes[1 - positive], labels.classes[positive]
-    found = validation.labels.classes
+def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
+    """Tell which rows that were set apart hold the positive label, the second of two."""
+    found = rows.labels.classes
     strange = [label for label in found if label not in classes]
     if strange:
         raise ValueError(
-            f"`validation` has the label {strange[0]!r}, and the training rows have {classes[0]!r} and "
+            f"`{name}` has the label {strange[0]!r}, and the training rows have {classes[0]!r} and "
             f"{classes[1]!r}: give both the same labels."
         )
     if len(found) == 1:
-        raise ValueError(f"`validation` holds one label only ({found[0]!r}): give rows of both labels.")
-    return validation.labels.codes == found.index(classes[1])
+        raise ValueError(f"`{name}` holds one label only ({found[0]!r}): give rows of both labels.")
+    return rows.labels.codes == found.index(classes[1])
 
 
 def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:

@@ -18,13 +18,12 @@ from fado.aim._choosing import Lines, curve_frame, log_factors_frame, too_few
 from fado.aim._comparing import (
     check_confidence,
     find_attributes,
+    labels_apart,
     read_lines,
-    read_validation,
+    read_rows_apart,
     two_classes,
-    validation_labels,
 )
-from fado.aim._decisions import Limit
-from fado.aim._facts import measure_aimed, tell_facts
+from fado.aim._facts import Yardstick, tell_facts, with_test_rows
 from fado.aim._learning import Learner, check_both_labels, deal_folds, find_folds, takes_weights
 from fado.aim._scores import Aim, default_student
 from fado.aim._weights import search_weights
@@ -116,7 +115,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     reached_ : bool
         Whether all lines are reached on the validation rows. If not, the model that came closest is kept.
     reason_ : str
-        If a line was not reached, a sentence that says why; else empty.
+        If a line was not reached, or only by much worse decisions, a sentence that says why; else empty.
     threshold_ : float
         `predict` gives the positive label to rows whose score is at least this.
     metrics_ : dict of str to float
@@ -140,10 +139,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How many models were fitted.
     classes_ : ndarray
         The two labels in ascending order, as scikit-learn needs them.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    n_features_in_, feature_names_in_ : int, ndarray
+        Number of features, and their names if all are text.
 
     Notes
     -----
@@ -284,7 +281,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             student = self.student or default_student(self.estimator)
             aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
-        reason = ""
+        reason = aimed.lines.caveat(aimed.points[0], aimed.point, aimed.predictability)
         if not aimed.reached:
             reason = aimed.lines.reason(
                 aimed.point,
@@ -294,12 +291,16 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 each_alone=aimed.each_alone,
                 missing=missing,
             )
-        metrics = measure_aimed(aimed, budget, seed)
+        yardstick = Yardstick(aimed.attributes, budget, self.confidence, seed)
+        metrics = yardstick.measure(
+            aimed.rows.positive, aimed.scores, aimed.point.threshold, aimed.rows.weights
+        )
         learnt = {
             "scorer_": aimed.scorer,
             "_learnt_sparse": problem.table.is_sparse,
             "classes_": np.asarray(labels.classes),
             "_positive": labels.positive or 0,
+            "_labels": _in_order(labels),
             "reached_": aimed.reached,
             "reason_": reason,
             "threshold_": aimed.point.threshold,
@@ -311,11 +312,13 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "sample_weight_": aimed.sample_weight,
             "n_fits_": aim.learner.n_fits,
             "_measured": (aimed.point.counts, aimed.lines, len(aimed.rows.positive), seed),
+            "_untouched": (aimed.untouched, aimed.untouched_threshold(budget)),
+            "_yardstick": yardstick.without_rows(),
             "_facts": tell_facts(
                 aimed,
+                yardstick,
                 by=self.by,
                 lines=lines,
-                budget=budget,
                 estimator=self.estimator,
                 problem=problem,
                 target=getattr(y, "name", None),
@@ -323,13 +326,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 reason=reason,
                 n_fits=aim.learner.n_fits,
                 min_group_size=self.min_group_size,
-                seed=seed,
             ),
         }
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
         self.__dict__.update(learnt)
         note_features(self, problem.table)
-        if not aimed.reached:
+        if reason:
             warn_user(reason)
         return self
 
@@ -365,35 +367,32 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         seed: int,
     ) -> tuple[Aim, int | None]:
         """Gather the rows and what is asked of them; warn if there are too few of them for any result."""
-        apart = None if given is None else read_validation(given)
+        apart = None if given is None else read_rows_apart(given, "validation")
         attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
         own = None
         if apart is not None:
             weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-            own = apart.table, validation_labels(labels, apart), weights
-        deal = partial(deal_folds, problem, [seed, 2], INNER_FOLDS)
-        folds = find_folds(self.cv, problem, attributes, seed)
-        learner = Learner(
-            self.estimator,
-            self.group_estimator or default_estimators(problem.table.n_columns + 1)[0],
+            own = apart.table, labels_apart(_in_order(labels), apart, "validation"), weights
+        aim = Aim(
+            Learner(
+                self.estimator,
+                self.group_estimator or default_estimators(problem.table.n_columns + 1)[0],
+                problem.table,
+                labels.is_positive,
+                attributes,
+                sample_weight=problem.sample_weight,
+                seed=seed,
+                workers=n_workers(self.n_jobs),
+            ),
             problem.table,
             labels.is_positive,
             attributes,
-            sample_weight=problem.sample_weight,
-            seed=seed,
-            workers=n_workers(self.n_jobs),
-        )
-        limits = [
-            (Limit(number, ratio, tuple(range(len(own.compared_names)))), line)
-            for number, own in enumerate(attributes)
-            for ratio, line in asked.items()
-            if len(own.compared_names) > 1
-        ]
-        lines = Lines(
-            tuple(own for own, _ in limits), tuple(line for _, line in limits), self.confidence, 1.0
-        )
-        aim = Aim(
-            learner, problem.table, labels.is_positive, attributes, folds, lines, budget, seed, deal, own
+            find_folds(self.cv, problem, attributes, seed),
+            Lines.between(attributes, asked, self.confidence),
+            budget,
+            seed,
+            partial(deal_folds, problem, [seed, 2], INNER_FOLDS),
+            own,
         )
         missing = aim.missing_rows(all_folds=self.by == "scores")
         if missing:
@@ -462,8 +461,14 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return float("nan")
         return chance_of_showing(counts, lines.lines, share, seed=seed, allowance=lines.allowance)
 
-    def to_model(self) -> ChosenModel:
+    def to_model(self, test: Any = None) -> ChosenModel:
         """Give the fitted model with its threshold and its card, to be saved.
+
+        Parameters
+        ----------
+        test : tuple of (X, y, sensitive_features), optional
+            Rows that had no part, for the card: what the model and the untouched one do there. Their weights
+            may be a fourth entry.
 
         Returns
         -------
@@ -471,12 +476,23 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             ``save(directory)`` writes it, and `fado.load_model` reads it.
         """
         check_is_fitted(self)
+        labels, facts = self._labels, self._facts
+        if test is not None:
+            facts = with_test_rows(
+                facts,
+                self._yardstick,
+                self.attributes,
+                test,
+                labels,
+                (self.scorer_, self.threshold_),
+                self._untouched,
+            )
         return ChosenModel(
             self.scorer_,
-            classes=(self.classes_.tolist()[1 - self._positive], self.classes_.tolist()[self._positive]),
+            classes=labels,
             threshold=self.threshold_,
             metrics=self.metrics_,
-            facts=self._facts,
+            facts=facts,
             sample_weight=self.sample_weight_,
         )
 
@@ -489,6 +505,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _in_order(labels: Labels) -> tuple[Any, Any]:
+    """Give the negative label and the positive one, as plain Python has them."""
+    first, second = np.asarray(labels.classes).tolist()
+    return (first, second) if labels.positive else (second, first)
 
 
 def _check_regressor(student: Any) -> None:

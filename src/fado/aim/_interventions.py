@@ -56,6 +56,10 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
     if isinstance(ratio, Mapping) or not ("=" in ratio or "," in ratio):
         return read_lines(ratio, at_least)
     pairs = [part.partition("=") for part in ratio.split(",")]
+    names = [name.strip() for name, _, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"`ratio` names {twice!r} twice: give it one line.")
     return read_lines({name.strip(): _number(line) if sign else at_least for name, sign, line in pairs}, None)
 
 

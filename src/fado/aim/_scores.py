@@ -44,6 +44,10 @@ class Aimed:
     ----------
     scorer : Scorer
         What is handed over.
+    untouched : Scorer
+        The model of the label alone, as it is.
+    untouched_scores : ndarray
+        Its scores of the validation rows.
     point : Point
         What was measured of it on the validation rows.
     points : list of Point
@@ -69,6 +73,8 @@ class Aimed:
     """
 
     scorer: Scorer
+    untouched: Scorer
+    untouched_scores: FloatArray
     point: Point
     points: list[Point]
     chosen: int
@@ -85,6 +91,10 @@ class Aimed:
     def reached(self) -> bool:
         """Whether there are groups to compare, and all lines are reached."""
         return bool(self.lines.limits) and self.lines.reached(self.point.counts)
+
+    def untouched_threshold(self, budget: Budget) -> float:
+        """Give the threshold at which the untouched model keeps the budget on the validation rows."""
+        return budget.threshold(self.rows.positive, self.untouched_scores, self.rows.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,14 +174,15 @@ class Aim:
         chosen = self._point_for_student(points, len(theirs.positive) / len(validated))
         point = points[chosen]
         taught = decision_scores(knowledge, point.coefficients)
-        if point.coefficients.moves_nothing:
-            scorer = detach(self.learner.fit(learnt, groups=False).label)
-        else:
+        untouched = scorer = detach(self.learner.fit(learnt, groups=False).label)
+        if not point.coefficients.moves_nothing:
             scorer = StudentScorer(detach(self.learner.teach(student, validated, taught, point.threshold)))
         scores = scorer.score(table)
         measured = point_of(scores, theirs, self.lines.limits, self.budget, point.coefficients, point.demand)
         return Aimed(
             scorer,
+            untouched,
+            untouched.score(table),
             measured,
             points,
             chosen,
@@ -228,6 +239,8 @@ class Aim:
             models = self.learner.fit(groups=not untouched)
         return Aimed(
             combined_scorer(models, point.coefficients),
+            detach(models.label),
+            knowledge.positive,
             point,
             points,
             chosen,

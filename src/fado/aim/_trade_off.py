@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,16 +10,23 @@ import numpy.typing as npt
 
 from fado.aim._choosing import Lines, curve_frame
 from fado.aim._comparing import Attribute, check_confidence, find_attributes, read_lines, two_classes
-from fado.aim._curve import Curve, Rows
-from fado.aim._decisions import Knowledge, Limit
+from fado.aim._curve import Curve, Point, Rows
+from fado.aim._decisions import Knowledge, decision_scores
 from fado.metrics import Budget
-from fado.tabular import MIN_GROUP_SIZE, Problem, Variable, check_min_group_size, read_problem
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    Problem,
+    Variable,
+    check_min_group_size,
+    group_rows,
+    read_problem,
+)
 from fado.valuation import Valuation, seed_from
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["trade_off"]
+__all__ = ["trade_off", "trade_off_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,7 +83,9 @@ def trade_off(
     DataFrame
         One row per point, the untouched decisions first and the most equal last, with the columns of
         `AimedEstimator.path_`: ``tpr`` with its interval, ``ratio`` with its lower bound ``low``, every
-        group's rates, and the log factors.
+        group's rates, and the log factors. ``tpr_change`` is what a point adds to the untouched
+        true-positive rate, with its standard error: both decide the same rows, so it is known better than
+        either rate.
 
     Notes
     -----
@@ -100,7 +110,7 @@ def trade_off(
     >>> curve[["tpr", "ratio", "low"]].iloc[[0, -1]].round(2)
          tpr  ratio   low
     0   0.47   0.29  0.26
-    21  0.40   1.00  0.90
+    21  0.40   0.99  0.89
     """
     asked = read_lines(ratio, at_least)
     check_confidence(confidence)
@@ -122,27 +132,87 @@ def trade_off(
         raise ValueError("`sensitive_features` is needed: without groups there is no ratio.")
     two_classes(problem)
     attributes = find_attributes(problem, None, "each", min_group_size)
+    return trade_off_of(
+        valuation,
+        problem,
+        [own.compared for own in attributes],
+        lines=asked,
+        budget=limit_of,
+        confidence=confidence,
+        seed=seed_from(random_state),
+    )
+
+
+def trade_off_of(
+    valuation: Valuation,
+    problem: Problem,
+    compared: Sequence[npt.NDArray[np.bool_]],
+    *,
+    lines: Mapping[str, float],
+    budget: Budget,
+    confidence: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Give what `trade_off` gives, of a problem that has been read and between groups that were chosen.
+
+    Parameters
+    ----------
+    valuation : Valuation
+        With probabilities, of the rows of the problem.
+    problem : Problem
+        With a target of two classes.
+    compared : sequence of ndarray of bool
+        Of each protected attribute, which of its groups, as `fado.tabular.group_rows` gives them, are
+        compared.
+    lines : mapping of str to float
+        The line of each ratio.
+    budget : Budget
+        What sets the threshold.
+    confidence : float
+        Of the lower bounds.
+    seed : int
+        Of the rows that the curve is sought on, if there are many.
+    """
+    groups = [group_rows([variable]) for variable in problem.protected]
+    attributes = tuple(
+        Attribute(variable.name, own.names, own.titles, own.codes, own.codes, chosen)
+        for variable, own, chosen in zip(problem.protected, groups, compared, strict=True)
+    )
     knowledge = _knowledge(valuation, problem, attributes)
     known = np.flatnonzero(
         np.isfinite(knowledge.positive)
         & np.all([np.isfinite(own[0][:, 0]) for own in knowledge.groups], axis=0)
     )
+    knowledge = knowledge.take(known)
     rows = Rows(
         problem.labels.is_positive[known],
         tuple(own.classes[own.codes[known]] for own in attributes),
-        knowledge.weights[known],
+        knowledge.weights,
     )
-    limits = [
-        (Limit(number, name, tuple(range(len(own.compared_names)))), line)
-        for number, own in enumerate(attributes)
-        for name, line in asked.items()
-        if len(own.compared_names) > 1
-    ]
-    if not limits:
+    asked = Lines.between(attributes, lines, confidence)
+    if not asked.limits:
         raise ValueError("There are no two groups to compare.")
-    lines = Lines(tuple(own for own, _ in limits), tuple(line for _, line in limits), confidence, 1.0)
-    curve = Curve(knowledge.take(known), rows, lines.limits, lines.lines, limit_of, seed_from(random_state))
-    return curve_frame(curve.points(), lines, attributes, None).drop(columns="chosen")
+    points = Curve(knowledge, rows, asked.limits, asked.lines, budget, seed).points()
+    frame = curve_frame(points, asked, attributes, None).drop(columns="chosen")
+    frame[["tpr_change", "tpr_change_error"]] = _changes(points, knowledge, rows)
+    return frame
+
+
+def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> FloatArray:
+    """Give each point's change of the true-positive rate, row by row, and its standard error."""
+    positive = np.flatnonzero(rows.positive)
+    known, weights = knowledge.take(positive), rows.weights[positive]
+    decided = [
+        (decision_scores(known, point.coefficients) >= point.threshold).astype(np.float64) for point in points
+    ]
+    found = []
+    for own in decided:
+        change = float(np.average(own - decided[0], weights=weights))
+        # Where few are decided differently, one more gained and one more lost keep the error from being too
+        # small (Bonett and Price, 2012).
+        squares = weights**2 @ (own - decided[0] - change) ** 2 + 2 * np.mean(weights**2)
+        found.append((change, float(np.sqrt(squares)) / float(weights.sum())))
+    return np.array(found)
 
 
 def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribute, ...]) -> Knowledge:

@@ -10,7 +10,7 @@ from fado.aim._curve import Point, point_of
 from fado.aim._decisions import RATES, Coefficients
 from fado.aim._scores import Aim, Aimed
 from fado.aim._search import Search, Step
-from fado.engine import Model, detach
+from fado.engine import Model, Scorer, detach
 
 __all__ = ["cell_weights", "search_weights"]
 
@@ -44,6 +44,7 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
     n_compared = int(own.compared.sum())
     steps: list[Step] = []
     points: list[Point] = []
+    first: tuple[Scorer, FloatArray] | None = None
     kept: tuple[Model, FloatArray, FloatArray] | None = None
     log_factors: FloatArray | None = np.zeros(n_compared)
     while log_factors is not None:
@@ -61,16 +62,19 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
         point = point_of(scores, rows, aim.lines.limits, aim.budget, _shown(log_factors, own.n_classes))
         steps.append(_step(log_factors, point, aim.lines))
         points.append(point)
+        if first is None:
+            first = detach(model), scores
         if kept is None or search.best(steps) == len(steps) - 1:
             kept = model, scores, weights
         log_factors = search.next(steps) if aim.lines.limits else None
-    assert kept is not None  # noqa: S101 - for the type checker
+    assert first is not None and kept is not None  # noqa: S101, PT018 - for the type checker
     model, scores, weights = kept
     chosen = search.best(steps)
     full = np.zeros(aim.table.n_rows)
     full[learnt] = weights
     return Aimed(
         detach(model),
+        *first,
         points[chosen],
         points,
         chosen,

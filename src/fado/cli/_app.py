@@ -8,6 +8,7 @@ import typer
 
 from fado._version import __version__
 from fado.cli._methods import offer_methods
+from fado.cli.aim import aim
 from fado.cli.demo import demo
 from fado.cli.experiment import experiment
 from fado.cli.explore import explore
@@ -38,6 +39,7 @@ def build_app() -> typer.Typer:
     app.command()(query)
     app.command()(generate)
     app.command()(explore)
+    app.command()(aim)
     app.command()(frontier)
     app.command()(predict)
     app.add_typer(experiment, name="experiment")

@@ -13,7 +13,16 @@ from fado._messages import list_names
 from fado.cli._inputs import Inputs
 from fado.tabular import column_from, label_named
 
-__all__ = ["Split", "Test", "TestFraction", "Validation", "check_split", "split_inputs", "target_of"]
+__all__ = [
+    "Split",
+    "Test",
+    "TestFraction",
+    "Validation",
+    "check_split",
+    "split_inputs",
+    "taken",
+    "target_of",
+]
 
 Split = Annotated[
     str | None,

@@ -118,7 +118,7 @@ def _all_scores(
         random_state=seed,
         n_jobs=n_jobs,
     )
-    yield "aimed weights", len(y), aimed.fit(**given).predict_proba(judged.table.source)[:, 1]
+    yield "aimed scores", len(y), aimed.fit(**given).predict_proba(judged.table.source)[:, 1]
 
 
 def _labels(variable: Any) -> npt.NDArray[Any]:

@@ -111,4 +111,4 @@ def _with_interval(metrics: Mapping[str, float], name: str) -> str:
     value, low, high = (metrics.get(f"{name}{end}", math.nan) for end in ("", "_low", "_high"))
     if math.isnan(value):
         return "-"
-    return f"{value:.3f}" if math.isnan(low) else f"{value:.3f} ({low:.3f} to {high:.3f})"
+    return f"{value:.3f}" if math.isnan(low) or low == high else f"{value:.3f} ({low:.3f} to {high:.3f})"

@@ -105,8 +105,8 @@ class Exploration:
         ----------
         name : str
             "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; also "effects" and "removal" if the values are effects, and "pool" if there is a
-            pool.
+            "suspicious"; also "aim" if the values came with probabilities, "effects" and "removal" if they
+            are effects, and "pool" if there is a pool.
         attribute : str, optional
             A protected attribute; None is the first.
         utility : {"linear", "difference", "cobb-douglas"}, default="linear"
@@ -160,7 +160,8 @@ def explore(
         The protected attributes.
     valuation : Valuation, optional
         The values of these rows; without it, `OutOfBagEntropy` computes them. Rows without a value are left
-        out.
+        out. If they come with probabilities (``OutOfBagEntropy(keep_probabilities=True)``, as those computed
+        here do), the page shows what aiming would cost.
     pool : table, or tuple of a table and a Valuation, optional
         Rows without labels, to be shown beside these. Columns are found by name; further ones are ignored. A
         table alone is valued by the models that value X. If you pass `valuation`, pass the pool with values
@@ -173,8 +174,9 @@ def explore(
     pos_label : label, optional
         The positive label. None means the larger of two; a target of more classes then has none.
     max_rows : int, default=50_000
-        In how many rows of X, and of the pool, slices are searched for at most; they are drawn at random.
-        Everything else, also the figures of a slice that was found, is about every row.
+        In how many rows of X, and of the pool, slices are searched for, and on how many the cost of aiming is
+        measured, at most; they are drawn at random. Everything else, also the figures of a slice that was
+        found, is about every row.
     min_group_size : int, default=30
         Groups with at least so many rows are always compared. Groups with fewer rows that are also less than
         1 % of the table are counted and listed, but left out of rates, biases and everything else that

@@ -21,6 +21,8 @@ __all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "samp
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+_MOST_KEPT = 50  # groups of an attribute: valuators keep no more probabilities of two labels
+
 
 @dataclass(frozen=True)
 class Attribute:
@@ -214,7 +216,9 @@ def read_material(
     given = None if pool is None else read_pool(pool, problem.table, valued=valuation is not None)
     if valuation is None:
         _ = problem.positive  # a label that is none is refused before rows are valued
-        valuator = OutOfBagEntropy(random_state=seed, keep_models=given is not None).fit_problem(problem)
+        valuator = OutOfBagEntropy(
+            random_state=seed, keep_models=given is not None, keep_probabilities=_can_aim(problem)
+        ).fit_problem(problem)
         valuation = valuator.valuation_
         if given is not None:
             given = replace(given, valuation=valuator.value(given.source))
@@ -274,6 +278,12 @@ def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> Non
             f"`valuation` holds no values for {missing[0]!r}; it has {valuation.protected}: value the rows "
             "with the same `sensitive_features`."
         )
+
+
+def _can_aim(problem: Problem) -> bool:
+    """Tell whether there are two labels and groups, of which probabilities can be kept."""
+    target, sizes = problem.target, [len(own.classes) for own in problem.protected if own.kind == "classes"]
+    return target.kind == "classes" and len(target.classes) == 2 and 0 < max(sizes, default=0) <= _MOST_KEPT
 
 
 def _check_max_rows(max_rows: int) -> None:

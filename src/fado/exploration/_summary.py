@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from fado._version import __version__
+from fado.exploration._aim import aim_part
 from fado.exploration._alpha import alpha_part
 from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
@@ -87,6 +88,7 @@ def _attribute(
         "values": distributions(material, attribute),
         "plane": plane(material, attribute),
         "alpha": alpha_part(material, finder, [attribute.name], attribute.fine, groups),
+        "aim": aim_part(material, attribute),
         "gives_away": finder.gives_away(attribute),
         "columns": columns_part(material, attribute, finder.columns),
         "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),

@@ -70,6 +70,9 @@ class ChosenModel:
         How the model was made and chosen.
     reached_ : bool
         Whether the model reached the line on the rows by which it was chosen.
+    rates_ : DataFrame
+        ``tpr``, ``fpr`` and ``selection_rate`` of every group in every part that was measured, ``_before`` of
+        the untouched model and ``_after`` of this one.
     n_features_in_ : int
         The number of columns that the model was trained on.
     feature_names_in_ : ndarray of str
@@ -176,6 +179,27 @@ class ChosenModel:
         if self.scorer.schema is None or not self.scorer.schema.named:
             raise AttributeError("The model learnt from columns without names: no `feature_names_in_`.")
         return np.array(self.scorer.schema.names, dtype=object)
+
+    @property
+    def rates_(self) -> pd.DataFrame:
+        """The rates of every group, one row per part and group: before, of the untouched model, and after."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "part": own.part,
+                    "group": own.group,
+                    "rows": own.rows,
+                    **{
+                        f"{rate}_{when}": rates.get(rate, float("nan"))
+                        for rate in ("tpr", "fpr", "selection_rate")
+                        for when, rates in (("before", own.before), ("after", own.after))
+                    },
+                }
+                for own in self.facts_.rates
+            ]
+        )
 
     def score_rows(self, X: Any) -> FloatArray:
         """Give every row's score: its probability of the positive label.

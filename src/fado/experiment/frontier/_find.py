@@ -13,7 +13,7 @@ from weakref import finalize
 import numpy as np
 
 from fado._validation import check_count, check_share
-from fado.aim import check_line, lines_of
+from fado.aim import check_line, lines_of, read_rows_apart
 from fado.experiment.config import Config, Given, config_from, draw_models
 from fado.experiment.frontier._frontier import Frontier
 from fado.experiment.frontier._proposer import (
@@ -246,11 +246,7 @@ def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Pro
     parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *given))}
     for name, rows in given.items():
         if rows is not None:
-            if not isinstance(rows, tuple | list) or len(rows) not in (3, 4):
-                raise ValueError(
-                    f"`{name}` must be a tuple of three, (X, y, sensitive_features), or four, with weights."
-                )
-            own = read_problem(*rows[:3], sample_weight=rows[3] if len(rows) == 4 else None)
+            own = read_rows_apart(rows, name)
             parts[name] = problem.n_rows + np.arange(own.n_rows)
             problem = join_problems(problem, own, f"`{name}`")
     return problem, parts

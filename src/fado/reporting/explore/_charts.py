@@ -39,7 +39,8 @@ def explore_chart(
         All that the page shows, as `fado.Exploration.to_dict` gives it.
     name : str
         "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-        "suspicious"; of values that are effects, also "effects" and "removal"; beside a pool, also "pool".
+        "suspicious"; of values with probabilities, also "aim"; of values that are effects, also "effects" and
+        "removal"; beside a pool, also "pool".
     attribute : str or None
         A protected attribute; None is the first.
     utility : str
@@ -62,6 +63,7 @@ def explore_chart(
         "utility": lambda: _utility(altair, entry, utility, alpha),
         "columns": lambda: _columns(altair, entry, summary["about"]["target"]["name"]),
         "suspicious": lambda: _suspicious(altair, entry),
+        "aim": lambda: _aim(altair, entry),
         "effects": lambda: draw_effects(altair, entry),
         "removal": lambda: draw_removal(altair, entry),
         "pool": lambda: _pool(altair, summary, entry),
@@ -251,4 +253,49 @@ def _columns(altair: Any, entry: dict[str, Any], target: str) -> Any:
     dots = base.mark_circle(size=70).encode(tooltip=["column:N", "target:Q", "attribute:Q"])
     return (dots + base.mark_text(align="left", dx=7).encode(text="column:N")).properties(
         width=420, height=320
+    )
+
+
+def _aim(altair: Any, entry: dict[str, Any]) -> Any:
+    """Draw the trade-off of every ratio: its curve and lower bound, the line, the untouched point."""
+    part = entry.get("aim")
+    if part is None:
+        raise ValueError(
+            "The values came without the models' probabilities of labels and groups, which this needs: value "
+            "the rows with `OutOfBagEntropy(keep_probabilities=True)`."
+        )
+    curve, bound = "ratio", f"lower bound at {part['confidence']:.0%} confidence"
+    rows = [
+        {
+            "panel": own["title"],
+            "which": which,
+            "ratio": point[key],
+            "tpr": point["tpr"],
+            "order": order,
+            "line": part["line"],
+        }
+        for own in part["ratios"]
+        for which, key in ((curve, "ratio"), (bound, "low"))
+        for order, point in enumerate(own["points"])
+        if point["ratio"] is not None
+    ]
+    base = altair.Chart(pd.DataFrame(rows))
+    at = {
+        "x": altair.X("ratio:Q", scale=altair.Scale(domain=[0, 1]), title="ratio between groups"),
+        "y": altair.Y("tpr:Q", scale=altair.Scale(zero=False), title="true-positive rate"),
+        "color": altair.Color("which:N", title=None, sort=[curve, bound]),
+    }
+    first = base.transform_filter((altair.datum.order == 0) & (altair.datum.which == curve))
+    return (
+        altair.layer(
+            base.mark_line(point=True).encode(**at, order="order:Q", tooltip=["which:N", "ratio:Q", "tpr:Q"]),
+            first.mark_point(size=120, filled=True).encode(**at),
+            base.mark_rule(strokeDash=[4, 3], color="firebrick").encode(x="mean(line):Q"),
+        )
+        .properties(width=280, height=200)
+        .facet(
+            facet=altair.Facet("panel:N", sort=[own["title"] for own in part["ratios"]], title=None),
+            columns=2,
+        )
+        .resolve_scale(y="independent")
     )

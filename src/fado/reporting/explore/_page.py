@@ -9,7 +9,7 @@ from fado.reporting._page import render_page
 
 __all__ = ["explore_page"]
 
-SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "main.js")
+SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "aim.js", "main.js")
 EFFECTS, POOL = "effects.js", "pool.js"  # run last, on pages that have something for them to draw
 
 

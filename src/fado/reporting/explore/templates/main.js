@@ -3,7 +3,7 @@
 const summary = JSON.parse(document.getElementById("data").textContent);
 const about = summary.about;
 const utilities = Object.keys(summary.attributes[0].alpha.utilities);
-const state = { summary, utilities, attribute: 0, utility: utilities[0], alpha: 0.5, together: false };
+const state = { summary, utilities, attribute: 0, utility: utilities[0], alpha: 0.5, together: false, ratio: RATIOS[0] };
 
 function readFragment() {
   const wanted = new URLSearchParams(location.hash.slice(1));
@@ -12,6 +12,7 @@ function readFragment() {
   if (utilities.includes(wanted.get("utility"))) state.utility = wanted.get("utility");
   const alpha = Number(wanted.get("alpha"));
   if (wanted.has("alpha") && alpha >= 0 && alpha <= 1) state.alpha = Math.round(alpha * 20) / 20;
+  if (RATIOS.includes(wanted.get("ratio"))) state.ratio = wanted.get("ratio");
   if (wanted.has("together")) state.together = wanted.get("together") === "1" && summary.together !== null;
 }
 
@@ -21,6 +22,7 @@ function writeFragment() {
     attribute: summary.attributes[state.attribute].name, utility: state.utility, alpha: state.alpha.toFixed(2),
   });
   if (state.together) chosen.set("together", "1");
+  if (state.ratio !== RATIOS[0]) chosen.set("ratio", state.ratio);
   history.replaceState(null, "", `#${chosen}`);
 }
 
@@ -48,6 +50,12 @@ function change(what) {
   writeFragment();
 }
 
+function changeRatio(ratio) {
+  state.ratio = ratio;
+  drawAim(state, about, summary.attributes[state.attribute]);
+  writeFragment();
+}
+
 function drawAbout() {
   const target = about.target, box = document.getElementById("about");
   if (about.sampled) box.before(el("p", { class: "sampled" }, name(about.sampled.sentence)));
@@ -72,11 +80,13 @@ function drawAll() {
   drawColumns(attribute, about);
   drawSuspicious(attribute, about);
   drawSteered();
+  drawAim(state, about, attribute);
 }
 
 readFragment();
 drawAbout();
 drawControls(state, change);
+drawRatios(changeRatio);
 drawAll();
 window.addEventListener("hashchange", () => { readFragment(); drawAll(); });
 let width = window.innerWidth;

@@ -1,0 +1,155 @@
+"""`fado aim`, as a user runs it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from tests.aim.conftest import draw_applicants
+from typer.testing import CliRunner
+
+from fado import AimedEstimator, load_model
+from fado.cli._app import build_app
+
+APPLICANTS = draw_applicants(4000, seed=0)
+FRAME = APPLICANTS.X.assign(
+    sex=APPLICANTS.sex,
+    month=np.arange(4000) % 8,
+    hired=np.where(APPLICANTS.y, "yes", "no"),
+    weight=1 + np.arange(4000) % 2,
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    FRAME.to_parquet(tmp_path / "data.parquet")
+    return tmp_path
+
+
+def aim(folder, *more, out="model", target="hired", protected="sex", drop=("sex", "weight")):
+    words = ["aim", folder / "data.parquet", "--target", target, "--protected", protected]
+    words += [word for name in drop for word in ("--drop", name)]
+    words += ["--out", folder / out, "--jobs", "1", *more]
+    return CliRunner().invoke(build_app(), [str(word) for word in words])
+
+
+def numbers(text, name):
+    """The figures of a metric, in the order of the tables."""
+    return [float(own) for own in re.findall(rf"{name} +(0\.\d+)(?: \([^)]*\))? +(0\.\d+)", text)[0]]
+
+
+def test_one_command_one_model_one_card(folder):
+    done = aim(folder, "--at-least", "0.6", "--test-fraction", "0.3", "--drop", "month")
+    assert done.exit_code == 0, done.output
+    assert "Aimed at fpr_ratio by scores, in 12 fits on 2,801 rows" in done.stdout
+    verdict = re.search(r"On test rows: the line is (reached|missed): fpr_ratio (0\.\d+)", done.stdout)
+    assert (float(verdict[2]) >= 0.6) == (verdict[1] == "reached")
+    assert "On validation rows: the line is reached: fpr_ratio of at least 0.6." in done.stdout
+    assert re.search(r"1,199 fresh rows show the line with a probability of about 0\.\d\d\.", done.stdout)
+    assert {path.name for path in (folder / "model").iterdir()} == {
+        "model.json",
+        "models.bin",
+        "card.md",
+        "card.html",
+    }
+    model = load_model(folder / "model")
+    assert set(model.facts_.measured) == {"validation", "test"} == set(model.facts_.before)
+    assert [own.group for own in model.facts_.rates] == ["f", "m", "f", "m"]
+    for part in model.facts_.parts:
+        assert [own.group for own in part.groups] == ["f", "m"]
+    before, after = numbers(done.stdout, "fpr_ratio")
+    assert before < 0.6 <= after
+    assert "sex" not in model.feature_names_in_
+    assert "Decisions see" not in done.stdout
+
+
+def test_it_is_the_estimator_of_python(folder):
+    done = aim(folder, "--ratio", "fpr_ratio=0.5", "--ratio", "tpr_ratio=0.6", "--drop", "month")
+    assert done.exit_code == 0, done.output
+    X = FRAME[["skill", "hobby", "height"]]
+    own = AimedEstimator(
+        LGBMClassifier(random_state=0, verbosity=-1),
+        ratio={"fpr_ratio": 0.5, "tpr_ratio": 0.6},
+        random_state=0,
+    ).fit(X, FRAME["hired"], sensitive_features=FRAME["sex"])
+    np.testing.assert_array_equal(load_model(folder / "model").predict(X), own.predict(X))
+    assert "There are no test rows, and so no verdict" in done.stdout
+
+
+@pytest.mark.parametrize("by", ["student", "weights"])
+def test_other_ways(folder, by):
+    done = aim(folder, "--by", by, "--at-least", "0.1", "--drop", "month")
+    assert done.exit_code == 0, done.output
+    assert f"by {by}, in " in done.stdout
+    assert load_model(folder / "model").reached_
+
+
+def test_months_set_rows_apart(folder):
+    done = aim(
+        folder,
+        *("--split", "month", "--validation", "4", "--validation", "5", "--test", "6", "--test", "7"),
+        *("--at-least", "0.3"),
+    )
+    assert done.exit_code == 0, done.output
+    assert "in 2 fits on 2,000 rows" in done.stdout
+    model = load_model(folder / "model")
+    assert {part.name: sum(own.rows for own in part.groups) for part in model.facts_.parts} == {
+        "training": 2000,
+        "validation": 1000,
+        "test": 1000,
+    }
+    assert "month" not in model.feature_names_in_
+    tested = FRAME[FRAME["month"] >= 6]
+    decided = model.predict(tested) == "yes"
+    rate = decided[(tested["hired"] == "no") & (tested["sex"] == "m")].mean()
+    (own,) = [one for one in model.facts_.rates if (one.part, one.group) == ("test", "m")]
+    assert own.after["fpr"] == rate
+
+
+def test_columns_that_make_the_attribute_are_named(folder):
+    done = aim(folder, "--at-least", "0.3", "--drop", "month", drop=("weight",))
+    assert "Decisions see 'sex', of which a protected attribute is made." in done.stdout
+
+
+def test_weights_count(folder):
+    plain, weighed = (
+        aim(folder, "--at-least", "0.3", "--drop", "month", *more, out=out, drop=("sex",))
+        for out, more in (("plain", ()), ("weighed", ("--weight", "weight")))
+    )
+    assert plain.exit_code == weighed.exit_code == 0
+    assert load_model(folder / "weighed").metrics_ != load_model(folder / "plain").metrics_
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--ratio", "accuracy=0.8"], "`--ratio` must be 'fpr_ratio' or"),
+        (["--ratio", "fpr_ratio=1.8"], r"`--ratio\['fpr_ratio'\]` must be in \(0, 1\]"),
+        (
+            ["--ratio", "fpr_ratio=0.8", "--ratio", "fpr_ratio=0.9"],
+            "names 'fpr_ratio' twice: give it one line",
+        ),
+        (["--confidence", "2"], "`--confidence` must be in"),
+        (["--test-fraction", "1.0"], "`--test-fraction` must be in"),
+        (["--test", "6"], "name the column by `--split`"),
+        (["--max-fpr", "0.1", "--top-k", "5"], "all say what decides: give one"),
+        (["--by", "weights", "--ratio", "fpr_ratio=0.8", "--ratio", "tpr_ratio=0.8"], "aims at one ratio"),
+    ],
+)
+def test_bad_input_gets_a_sentence(folder, more, message):
+    done = aim(folder, *more)
+    assert done.exit_code == 2, done.output
+    assert re.search(message, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (folder / "model").exists()
+
+
+def test_predicts_and_checks(folder):
+    aim(folder, "--at-least", "0.3", "--drop", "month")
+    words = ["predict", folder / "model", folder / "data.parquet", "--out", folder / "scores.csv"]
+    done = CliRunner().invoke(build_app(), [*map(str, words), "--target", "hired", "--protected", "sex"])
+    assert done.exit_code == 0, done.output
+    assert re.search("The line is (not )?held: fpr_ratio 0", done.stdout)
+    written = pd.read_csv(folder / "scores.csv")
+    assert written["decision"].tolist() == load_model(folder / "model").predict(FRAME).tolist()
