@@ -99,7 +99,7 @@ def main() -> None:
             for budget in (options.fits, options.fits // 10):
                 start = time.monotonic()
                 found[budget] = find_frontier(
-                    X, y, sensitive_features=z, ratio=RATIO, budget=budget, random_state=seed
+                    X, y, sensitive_features=z, ratio=RATIO, max_fits=budget, random_state=seed
                 )
                 told = judged(found[budget].results) | {"seconds": time.monotonic() - start}
                 rows.append({"table": name, "search": f"frontier, {budget} fits", **told})

@@ -185,7 +185,7 @@ def test_other_budgets(folder, option, limit, kind):
         (["--split", "age", "--test", "abc"], "`--test abc` is not a value of 'age'; it has"),
         (["--split", "age", "--test", "20", "--validation", "20"], "is named before, by `--validation`"),
         (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both say which rows are test rows"),
-        (["--test-fraction", "1.5"], "`test` must be"),
+        (["--test-fraction", "1.5"], "`--test-fraction` must be"),
         (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),
         (["--drop", "sexe"], "`--drop` names 'sexe'"),
         (["--positive", "maybe"], "`--positive maybe` is not a label"),

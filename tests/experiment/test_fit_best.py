@@ -68,7 +68,7 @@ def test_thresholds_of_groups_are_never_chosen(mixed):
 
 def test_what_no_model_reached_is_none_and_bad_asks_are_refused(mixed):
     assert mixed.fit_best("fnr_ratio", 1.0) is None
-    with pytest.raises(ValueError, match="`ratio` must be one of fpr_ratio"):
+    with pytest.raises(ValueError, match="`ratio` must be 'fpr_ratio'"):
         mixed.fit_best("auc")
     with pytest.raises(ValueError, match=r"The experiment names its estimator, .*: hand none over"):
         mixed.fit_best("fpr_ratio", estimator=GaussianNB())

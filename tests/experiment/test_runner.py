@@ -131,13 +131,13 @@ def failing(monkeypatch, times, error):
     """Let the fits of one model fail so many times."""
     original, lock, left = Bench.scores, threading.Lock(), {"n": times}
 
-    def scores(self, recipe, parameters, stop=None):
+    def scores(self, recipe, parameters, *more):
         with lock:
             fails = recipe.intervention == "RW" and left["n"] > 0
             left["n"] -= fails
         if fails:
             raise error
-        return original(self, recipe, parameters, stop)
+        return original(self, recipe, parameters, *more)
 
     monkeypatch.setattr(Bench, "scores", scores)
 

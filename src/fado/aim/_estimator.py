@@ -14,7 +14,7 @@ from fado._compat import get_tags
 from fado._messages import warn_user
 from fado._validation import MOST_ROWS, check_choice, check_classifier, check_count
 from fado.aim._bounds import chance_of_showing
-from fado.aim._choosing import Lines, curve_frame, log_factors_frame, too_few
+from fado.aim._choosing import Lines, curve_frame, log_factors_frame
 from fado.aim._comparing import (
     check_confidence,
     find_attributes,
@@ -145,10 +145,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         `sample_weight` that was passed in; 0 for rows that it was not trained on.
     n_fits_ : int
         How many models were fitted.
-    classes_ : ndarray
-        The two labels in ascending order, as scikit-learn needs them.
-    n_features_in_, feature_names_in_ : int, ndarray
-        Number of features, and their names if all are text.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int, ndarray
+        The two labels in ascending order; the number of features, and their names if all are text.
 
     Notes
     -----
@@ -289,16 +287,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             student = self.student or default_student(self.estimator)
             aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
-        reason = aimed.lines.caveat(aimed.points[0], aimed.point, aimed.predictability)
-        if not aimed.reached:
-            reason = aimed.lines.reason(
-                aimed.point,
-                aimed.rows.positive,
-                aimed.attributes,
-                predictability=aimed.predictability,
-                each_alone=aimed.each_alone,
-                missing=missing,
-            )
+        reason = aimed.reason(missing)
         yardstick = Yardstick(aimed.attributes, budget, self.confidence, seed)
         metrics = yardstick.measure(
             aimed.rows.positive, aimed.scores, aimed.point.threshold, aimed.rows.weights
@@ -374,7 +363,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         budget: Budget,
         seed: int,
     ) -> tuple[Aim, int | None]:
-        """Gather the rows and what is asked of them; warn if there are too few of them for any result."""
+        """Gather the rows, what is asked of them, and how many more any result would need."""
         apart = None if given is None else read_rows_apart(given, "validation")
         attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
         own = None
@@ -402,11 +391,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             partial(deal_folds, problem, [seed, 2], INNER_FOLDS),
             own,
         )
-        missing = aim.missing_rows(all_folds=self.by == "scores")
-        if missing:
-            n_rows = aim.n_validated(all_folds=self.by == "scores")
-            warn_user(f"A confidence of {self.confidence:g} is out of reach: {too_few(n_rows, missing)}")
-        return aim, missing
+        return aim, aim.missing_rows(all_folds=self.by == "scores")
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from fado._messages import warn_user
 from fado.aim._bounds import ALLOWANCE
-from fado.aim._choosing import Lines
+from fado.aim._choosing import Lines, too_few
 from fado.aim._comparing import Attribute
 from fado.aim._curve import Curve, Point, Rows, point_of
 from fado.aim._decisions import Coefficients, Knowledge, decision_scores
@@ -92,6 +93,25 @@ class Aimed:
         """Whether there are groups to compare, and all lines are reached."""
         return bool(self.lines.limits) and self.lines.reached(self.point.counts)
 
+    def reason(self, missing: int | None) -> str:
+        """Say why lines are not reached, or that they are by worse decisions only; else nothing.
+
+        Parameters
+        ----------
+        missing : int or None
+            How many rows were missing before anything was fitted.
+        """
+        if self.reached:
+            return self.lines.caveat(self.points[0], self.point, self.predictability)
+        return self.lines.reason(
+            self.point,
+            self.rows.positive,
+            self.attributes,
+            predictability=self.predictability,
+            each_alone=self.each_alone,
+            missing=missing,
+        )
+
     def untouched_threshold(self, budget: Budget) -> float:
         """Give the threshold at which the untouched model keeps the budget on the validation rows."""
         return budget.threshold(self.rows.positive, self.untouched_scores, self.rows.weights)
@@ -136,20 +156,27 @@ class Aim:
     deal: Callable[[Positions], list[Fold]]
     validation: tuple[Table, Bools, FloatArray] | None = None
 
-    def n_validated(self, *, all_folds: bool) -> int:
-        """Say how many rows measure: those that were set apart, or those of all folds or of the last."""
-        if self.validation is not None:
-            return len(self.validation[1])
-        return sum(len(own) for _, own in (self.folds if all_folds else self.folds[-1:]))
-
     def missing_rows(self, *, all_folds: bool) -> int | None:
-        """Say how many more rows any result would need, before anything is fitted; see `Lines`."""
+        """Give how many more rows any result would need, before anything is fitted, and warn if it is some.
+
+        Parameters
+        ----------
+        all_folds : bool
+            Whether the rows of all folds measure, or of the last one.
+        """
+        lines, attributes = self.lines, self.attributes
         if self.validation is not None:
-            return self.lines.missing_rows(self.budget, self.validation[1], self.attributes)
-        validated = np.concatenate([own for _, own in (self.folds if all_folds else self.folds[-1:])])
-        attributes, rows = self._at(validated)
-        lines = replace(self.lines, allowance=ALLOWANCE) if all_folds else self.lines
-        return lines.missing_rows(self.budget, rows.positive, attributes)
+            positive = self.validation[1]
+        else:
+            validated = np.concatenate([own for _, own in (self.folds if all_folds else self.folds[-1:])])
+            attributes, rows = self._at(validated)
+            positive = rows.positive
+            lines = replace(lines, allowance=ALLOWANCE) if all_folds else lines
+        missing = lines.missing_rows(self.budget, positive, attributes)
+        if missing:
+            told = too_few(len(positive), missing)
+            warn_user(f"A confidence of {lines.confidence:g} is out of reach: {told}")
+        return missing
 
     def by_scores(self) -> Aimed:
         """Combine the models of label and groups."""

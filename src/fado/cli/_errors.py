@@ -44,6 +44,8 @@ _OPTIONS = {
     "min_group_size": "--min-group-size",
     "data.min_group_size": "--min-group-size",
     "budget": "--budget",
+    "max_fits": "--max-fits",
+    "test": "--test-fraction",
     "n": "--n",
     "cost": "--cost",
     "group_shares": "--shares",

@@ -25,6 +25,7 @@ def demo(
     ] = Path("demo"),
 ) -> None:
     """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line."""
+    from fado.cli.aim import aim
     from fado.cli.experiment import print_winners
     from fado.cli.explore import explore
     from fado.cli.value import value

@@ -248,9 +248,9 @@ def test_rows_that_cannot_validate_are_refused(validation, match):
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
-        ({"ratio": "ratio"}, "`ratio` must be one of fpr_ratio"),
-        ({"ratio": {"fpr_ratio": 0.8, "tpr": 0.8}}, "`ratio` must be one of fpr_ratio, .* got 'tpr'"),
-        ({"ratio": {"fpr_ratio": 80}}, r"`fpr_ratio` must be in \(0, 1\]"),
+        ({"ratio": "ratio"}, "`ratio` must be 'fpr_ratio'"),
+        ({"ratio": {"fpr_ratio": 0.8, "tpr": 0.8}}, "`ratio` must be 'fpr_ratio' .* got 'tpr'"),
+        ({"ratio": {"fpr_ratio": 80}}, r"`ratio\['fpr_ratio'\]` must be in \(0, 1\]"),
         ({"ratio": {}}, "`ratio` is empty"),
         ({"ratio": 3}, "`ratio` must be a name or a mapping"),
         ({"max_fits": 1}, "`max_fits` must be at least 2"),

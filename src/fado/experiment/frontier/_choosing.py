@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,7 @@ def choose_row(
 
     With a confidence, lower bounds must reach the lines too. Along one model's curve bounds are looked at
     from the most equal point back until the first that fails, which needs no correction; the best of several
-    curves may be the luckiest, and so the error is shared among those with a point above the lines.
+    curves may be the luckiest, and so they share the error, see `shared_errors`.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def choose_row(
     }
     passed = above
     if confidence is not None and len(above):
-        passed = _sure(results, data, lines, confidence, known, shares)
+        passed = _sure(results, data, lines, confidence, known, rates, shares)
     if len(passed):
         best = passed[np.lexsort([-shares[passed], -rates[passed]])[0]]
         return Choice(int(best), reached=True, **about)
@@ -160,22 +160,70 @@ def _sure(
     lines: Mapping[str, float],
     confidence: float,
     known: Positions,
+    rates: FloatArray,
     shares: FloatArray,
 ) -> Positions:
     """Give the rows whose lower bounds reach the lines, along every curve that has a point above them."""
+    part = results.chosen_on
+    rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
+
+    def bounded(row: int, level: float) -> bool:
+        """Tell whether the lower bounds of a row's ratios reach the lines, at its own threshold."""
+        counts = count_events(
+            rows.positive,
+            comparison.groups.codes,
+            np.flatnonzero(~comparison.left_out),
+            results.scores(row, part) >= results.frame[f"{part}_threshold"].iloc[row],
+            list(lines),
+            sample_weight=rows.weights,
+        )
+        return all(own.bound(level) >= line for own, line in zip(counts, lines.values(), strict=True))
+
     curves = _curves(results, known)
-    rising = [curve for curve in curves if (shares[curve] >= 1).any()]
-    among = min(2 * len(rising), len(curves))
-    level = 1 - (1 - confidence) / among
     found = []
-    for curve in rising:
+    for curve, error in zip(curves, shared_errors(curves, rates, shares, 1 - confidence), strict=True):
         start = int(np.argmax(shares[curve]))
         for row in curve[start::-1].tolist():
-            if not _bounded(results, data, row, lines, level):
+            if shares[row] < 1 or not bounded(row, 1 - error):
                 break
-            if shares[row] >= 1:
-                found.append(row)
+            found.append(row)
     return np.array(sorted(found), dtype=np.intp)
+
+
+def shared_errors(
+    curves: Sequence[Positions], rates: FloatArray, shares: FloatArray, error: float
+) -> list[float]:
+    """Share an error among curves, the best of which may be the luckiest.
+
+    The model of the highest true-positive rate without an intervention was not chosen by its ratios, and has
+    half of the error. The other half is for the others: divided by their number, or by twice the number of
+    those with a point above the lines.
+
+    Parameters
+    ----------
+    curves : sequence of ndarray
+        The rows of each, the untouched one first.
+    rates, shares : ndarray
+        The true-positive rate of every row, and its ratio over the line.
+    error : float
+        Of all together.
+
+    Examples
+    --------
+    >>> curves, rates = [np.array([0, 1]), np.array([2, 3]), np.array([4, 5])], np.full(6, 0.5)
+    >>> shared_errors(curves, rates, np.array([0.5, 1.2, 0.5, 1.1, 0.5, 0.9]), 0.1)
+    [0.05, 0.025, 0.025]
+    >>> shared_errors(curves[:1], rates, rates, 0.1)
+    [0.1]
+    """
+    whole = [number for number, curve in enumerate(curves) if len(curve) > 1]
+    first = max(whole, key=lambda number: rates[curves[number][0]], default=None)
+    others = [number for number in range(len(curves)) if number != first]
+    above = sum(bool((shares[curves[number]] >= 1).any()) for number in others)
+    left = error if first is None else error / 2
+    own = left / max(min(2 * above, len(others)), 1)
+    mine = error / 2 if others else error
+    return [mine if number == first else own for number in range(len(curves))]
 
 
 def _curves(results: Results, known: Positions) -> list[Positions]:
@@ -193,21 +241,6 @@ def _curves(results: Results, known: Positions) -> list[Positions]:
         found.setdefault(str(row) if alone else keys[row], []).append(row)
     order = np.nan_to_num(demands, nan=-np.inf)
     return [np.array(sorted(own, key=lambda row: order[row]), dtype=np.intp) for own in found.values()]
-
-
-def _bounded(results: Results, data: Data, row: int, lines: Mapping[str, float], confidence: float) -> bool:
-    """Tell whether the lower bounds of a row's ratios reach the lines, at its own threshold."""
-    part = results.chosen_on
-    rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
-    counts = count_events(
-        rows.positive,
-        comparison.groups.codes,
-        np.flatnonzero(~comparison.left_out),
-        results.scores(row, part) >= results.frame[f"{part}_threshold"].iloc[row],
-        list(lines),
-        sample_weight=rows.weights,
-    )
-    return all(own.bound(confidence) >= line for own, line in zip(counts, lines.values(), strict=True))
 
 
 def _reason(results: Results, lines: Mapping[str, float], row: int, tried: int, above: int) -> str:

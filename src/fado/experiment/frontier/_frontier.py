@@ -104,8 +104,8 @@ class Frontier:
         confidence : float, optional
             In (0.5, 1). If given, lower bounds of all ratios at this confidence must reach the lines. They
             come from the counts of validation rows, over all pairs of groups. Along one model's curve they
-            are looked at from the most equal point back; the more models have a point above the lines, the
-            stricter they are, as the best of many may only be lucky.
+            are looked at from the most equal point back. The best of many models may only be lucky: half of
+            the error is for the model that is best without an intervention, the other half for all others.
 
         Returns
         -------
