@@ -17,7 +17,7 @@ from fado.aim._bounds import Counts
 from fado.aim._decisions import RATES, Coefficients, Dual, Knowledge, Limit, decision_scores, expected_rates
 from fado.metrics import Budget
 
-__all__ = ["Curve", "Point", "Rows", "point_of"]
+__all__ = ["Curve", "Point", "Rows", "count_limit", "demands_of", "point_of"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -110,7 +110,8 @@ class Curve:
     ) -> None:
         self._knowledge, self._rows, self._budget = knowledge, rows, budget
         self._limits = tuple(limits)
-        self._widths = [max(-float(np.log(line)), _NARROWEST) for line in lines]
+        self._lines = tuple(lines)
+        self._widths = [_width(line) for line in lines]
         self._masses = [knowledge.masses(limit) for limit in limits]
         self._corrections = [np.ones(len(limit.compared)) for limit in limits]
         self._dual = _dual_of(_some(knowledge, seed), limits, budget, len(rows.positive))
@@ -122,23 +123,13 @@ class Curve:
         untouched = self.point(-np.inf, Coefficients.none(self._knowledge))
         if not self._limits:
             return [untouched]
-        return [untouched, *(self._at(demand) for demand in self._demands(untouched))]
+        demands = demands_of([own.ratio for own in untouched.counts], self._lines)
+        return [untouched, *(self._at(demand) for demand in demands)]
 
     def point(self, demand: float, coefficients: Coefficients) -> Point:
         """Count what comes of some coefficients."""
         scores = decision_scores(self._knowledge, coefficients)
         return point_of(scores, self._rows, self._limits, self._budget, coefficients, demand)
-
-    def _demands(self, untouched: Point) -> FloatArray:
-        """Give the demands that are tried: none below what the untouched model meets."""
-        met = [
-            1 + np.log(max(own.ratio, 1e-3)) / width
-            for own, width in zip(untouched.counts, self._widths, strict=True)
-            if own.ratio > 0
-        ]
-        least = min(met, default=-5.0)
-        lower = np.linspace(least, _STEPS[0], _LOWER + 1)[1:-1] if least < _STEPS[0] else np.empty(0)
-        return np.concatenate([lower, _STEPS[least < _STEPS]])
 
     def _at(self, demand: float) -> Point:
         """Find the best decisions at a demand, corrected by what came of them."""
@@ -167,6 +158,34 @@ class Curve:
             self._corrections[place] = np.exp(off * _SPREAD**2 / (_SPREAD**2 + errors))
 
 
+def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
+    """Give the demands of the points of a curve, without the untouched one: none below what that meets.
+
+    Parameters
+    ----------
+    ratios : sequence of float
+        Those of the untouched model.
+    lines : sequence of float
+        The line of each.
+
+    Examples
+    --------
+    >>> demands_of([0.95], [0.8])
+    [0.8, 0.9, 1.0]
+    """
+    met = [
+        1 + np.log(max(own, 1e-3)) / _width(line) for own, line in zip(ratios, lines, strict=True) if own > 0
+    ]
+    least = min(met, default=-5.0)
+    lower = np.linspace(least, _STEPS[0], _LOWER + 1)[1:-1] if least < _STEPS[0] else np.empty(0)
+    demands: list[float] = np.concatenate([lower, _STEPS[least < _STEPS]]).round(6).tolist()
+    return demands
+
+
+def _width(line: float) -> float:
+    return max(-float(np.log(line)), _NARROWEST)
+
+
 def point_of(
     scores: FloatArray,
     rows: Rows,
@@ -182,7 +201,7 @@ def point_of(
         float(np.average(selected[of], weights=rows.weights[of]))
         for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))
     )
-    counts = tuple(_count(rows, limit, selected) for limit in limits)
+    counts = tuple(count_limit(rows, limit, selected) for limit in limits)
     own = rows.weights[rows.positive]
     return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, float(own.sum() ** 2 / (own @ own)))
 
@@ -202,7 +221,7 @@ def _dual_of(knowledge: Knowledge, limits: Sequence[Limit], budget: Budget, n_ro
     return Dual(knowledge, limits, budget.share(n_rows), of_all=budget.kind != "fpr")
 
 
-def _count(rows: Rows, limit: Limit, selected: Bools) -> Counts:
+def count_limit(rows: Rows, limit: Limit, selected: Bools) -> Counts:
     """Count the events of a ratio in the compared groups."""
     label, of_selected = RATES[limit.ratio]
     counted = np.ones_like(rows.positive) if label is None else rows.positive == bool(label)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from fado.aim._bounds import Counts
 from fado.aim._comparing import read_lines
-from fado.aim._curve import _LOWER, _NARROWEST, _STEPS, Curve, Point, Rows, _count
+from fado.aim._curve import Curve, Point, Rows, count_limit
 from fado.aim._decisions import Knowledge, Limit
-from fado.aim._learning import _FAR, _TINY
+from fado.aim._learning import nearness
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
 from fado.interventions import (
     BaseScoreIntervention,
@@ -24,7 +24,7 @@ from fado.interventions import (
 )
 from fado.metrics import RATIO_NAMES, Budget
 
-__all__ = ["AimedScores", "AimedStudent", "GroupThresholds", "count_events", "demands_of", "lines_of"]
+__all__ = ["AimedScores", "AimedStudent", "GroupThresholds", "count_events", "lines_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -105,30 +105,7 @@ def count_events(
     """
     weights = np.ones(len(positive)) if sample_weight is None else sample_weight
     rows, places = Rows(positive, (groups,), weights), tuple(int(group) for group in compared)
-    return [_count(rows, Limit(0, ratio, places), selected) for ratio in ratios]
-
-
-def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
-    """Give the demands of the points of a curve, without the untouched one.
-
-    Parameters
-    ----------
-    ratios : sequence of float
-        Those of the untouched model.
-    lines : sequence of float
-        The line of each.
-
-    Examples
-    --------
-    >>> demands_of([0.95], [0.8])
-    [0.8, 0.9, 1.0]
-    """
-    widths = [max(-float(np.log(line)), _NARROWEST) for line in lines]
-    met = [1 + np.log(max(own, 1e-3)) / width for own, width in zip(ratios, widths, strict=True) if own > 0]
-    least = min(met, default=-5.0)
-    lower = np.linspace(least, _STEPS[0], _LOWER + 1)[1:-1] if least < _STEPS[0] else np.empty(0)
-    demands: list[float] = np.concatenate([lower, _STEPS[least < _STEPS]]).round(6).tolist()
-    return demands
+    return [count_limit(rows, Limit(0, ratio, places), selected) for ratio in ratios]
 
 
 class _Aimed(BaseScoreIntervention):
@@ -263,8 +240,7 @@ class AimedStudent(_Aimed):
         numbers = _moved(point, rows.training.scores, rows.training.group_probabilities)
         budget, weights = self._budget(rows), rows.training.weights
         threshold = budget.threshold(rows.training.positive, expit(numbers), weights)
-        edge = float(logit(np.clip(threshold, _TINY, 1 - _TINY)))
-        return numbers, np.exp(-np.abs(numbers - edge)) + _FAR
+        return numbers, nearness(numbers, threshold)
 
     def scorer(self, rows: EvaluatedRows) -> Scorer:
         """Give the model of the label if nothing moves, else the student."""

@@ -27,6 +27,7 @@ __all__ = [
     "deal_folds",
     "find_folds",
     "group_predictability",
+    "nearness",
     "takes_weights",
 ]
 
@@ -153,8 +154,7 @@ class Learner:
         labels[rows] = _log_odds(scores)
         weights = None
         if takes_weights(student):
-            nearness = np.exp(-np.abs(labels[rows] - _log_odds(np.array(threshold)))) + _FAR
-            weights = nearness * mean_one(self.weights_of(rows))
+            weights = nearness(labels[rows], threshold) * mean_one(self.weights_of(rows))
         taught = Variable("score", "continuous", labels)
         return self._fit([Task(student, taught, rows, self._seed, rows[:1], weights)])[0]
 
@@ -280,6 +280,11 @@ def check_regressor(student: Any) -> None:
     check_instance("student", student)
     if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
         raise TypeError(f"`student` must be a regressor, which learns scores, got {student!r}.")
+
+
+def nearness(log_odds: FloatArray, threshold: float) -> FloatArray:
+    """Weigh rows for a student: those near the threshold, where a mistake changes a decision, count most."""
+    return np.exp(-np.abs(log_odds - _log_odds(np.array(threshold)))) + _FAR
 
 
 def _log_odds(scores: FloatArray) -> FloatArray:
