@@ -29,7 +29,7 @@ def section(text, title):
 
 
 def test_the_card_tells_what_is_known():
-    text = chosen(measured=MEASURED, left_out=["x"]).card()
+    text = chosen(measured=MEASURED, left_out=["x"], intervention="RW").card()
     assert text.startswith(
         "# Model card\n\nThis model predicts 'late'. Asked for was a fpr_ratio of at least 0.8"
     )
@@ -217,3 +217,32 @@ def test_settings_of_any_kind_are_kept_as_plain_data():
     assert facts.settings == expected
     told = json.dumps(facts.to_plain(), allow_nan=False)
     assert np.isnan(Facts.from_plain(json.loads(told)).parameters["missing"])
+
+
+def test_the_verdict_is_that_of_test_rows():
+    """Validation rows say that the line is reached; test rows say something else, and come first."""
+    measured = {
+        "validation": {"fpr_ratio": 0.85, "fpr": 0.05},
+        "test": {"fpr_ratio": 0.7, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.8, "fpr": 0.06},
+    }
+    text = chosen(measured=measured, reached=True, budget=Budget("fpr", 0.05)).card()
+    test, validation = (text.index(own) for own in ("On test rows", "On the rows that it was chosen by"))
+    assert test < validation
+    assert (
+        "On test rows, which had no part, the model misses it: fpr_ratio 0.700 (0.600 to 0.800). They exceed "
+        "the budget: a false-positive rate of at most 5 %."
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("intervention", "said"),
+    [
+        ("", "a score, the probability that"),
+        ("aimed scores", "a score, which orders rows and is no probability"),
+        ("aimed student", "a score, which orders rows and is no probability"),
+    ],
+)
+def test_moved_scores_are_no_probabilities(intervention, said):
+    text = chosen(intervention=intervention).card()
+    assert said in text
+    assert ("A second model infers" in text) is (intervention == "aimed scores")

@@ -19,6 +19,8 @@ _RATES = {
     "fpr": "false-positive rate",
     "selection_rate": "selection rate",
 }
+_INFERRING = {"aimed", "aimed scores"}  # interventions that ask a model of the groups about every row
+_MOVED = _INFERRING | {"aimed student", "student"}  # those after which scores are no probabilities
 _NAMED = 20  # columns that the card lists
 
 
@@ -60,22 +62,45 @@ def _lead(facts: Facts) -> list[str]:
         asked += f", with a confidence of {100 * facts.confidence:g} %"
     outcome = "reached it" if facts.reached else "did not reach it"
     why = "" if facts.reached or not facts.why else f" {facts.why}"
-    return [
+    texts = [
         f"This model predicts {facts.target!r}. Asked for was a {asked}.",
         f"On the rows that it was chosen by, the model {outcome}.{why}",
     ]
+    return [texts[0], _verdict(facts), *texts[1:]]
+
+
+def _verdict(facts: Facts) -> str:
+    """Say what test rows show, or that there are none."""
+    tested = facts.measured.get("test")
+    if tested is None:
+        return "No test rows were measured: what follows stands on the rows that the model was chosen by."
+    shown = " and ".join(f"{ratio} {_with_interval(tested, ratio)}" for ratio in facts.lines)
+    ratios = {ratio: tested.get(ratio, float("nan")) for ratio in facts.lines}
+    if any(np.isnan(own) for own in ratios.values()):
+        return f"Test rows cannot tell whether it is reached: {shown}."
+    reached = all(ratios[ratio] >= line for ratio, line in facts.lines.items())
+    measured = {"fpr", "selected"} & set(tested) or facts.budget.kind == "threshold"
+    over = "" if not measured or facts.budget.kept(tested) else f" They exceed the budget: {facts.budget}."
+    return (
+        f"On test rows, which had no part, the model {'reaches' if reached else 'misses'} it: {shown}.{over}"
+    )
 
 
 def _decisions(
     facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
 ) -> dict[str, Any]:
     _, positive = labels
+    probability = f"the probability that {facts.target!r} is {positive!r}"
+    if facts.intervention in _MOVED:
+        probability = "which orders rows and is no probability"
     texts = [
-        f"Every row gets a score, the probability that {facts.target!r} is {positive!r}. It is decided "
-        f"{positive!r} from a score of {threshold:.6g} on, and {labels[0]!r} below. What set this threshold, "
-        f"on the rows that the model was chosen by: {facts.budget}.",
+        f"Every row gets a score, {probability}. It is decided {positive!r} from a score of "
+        f"{threshold:.6g} on, and {labels[0]!r} below. What set this threshold, on the rows that the model "
+        f"was chosen by: {facts.budget}.",
         "One threshold holds for all: a row's group is not asked for when it is decided.",
     ]
+    if facts.intervention in _INFERRING:
+        texts.append("A second model infers from the features how likely each group is, and moves the score.")
     if schema is not None:
         texts.append(_columns(facts, schema))
     return _section("What it decides", texts)
