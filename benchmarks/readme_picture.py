@@ -73,8 +73,9 @@ def draw_frontier(directory):
     X, y, male = real_table(directory, "adult")
     frontier = find_frontier(X, y, sensitive_features={"sex": np.where(male, "male", "female")}, max_fits=60)
     print(frontier)
-    for line in (0.8, 0.9):
-        print(line, frontier.closest(line).facts_.measured["test"])
+    chosen = frontier.closest(0.8)
+    test = chosen.facts_.measured["test"]
+    print({name: round(own, 3) for name, own in test.items()}, "reached:", chosen.reached_)
     whole = frontier.frame[~frontier.frame["cost"].between(0, 1, inclusive="neither")]
     points = pd.DataFrame(
         {
@@ -83,18 +84,30 @@ def draw_frontier(directory):
             "tpr": whole["test_tpr"],
         }
     )
-    marks = (
-        alt.Chart(points)
-        .mark_point(filled=True, size=70, opacity=0.8)
-        .encode(
-            x=alt.X("ratio:Q", title="ratio of false-positive rates", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("tpr:Q", title="true-positive rate", scale=alt.Scale(zero=False)),
-            color=alt.Color("models:N", scale=alt.Scale(range=["#c0392b", "#7f8c8d"])),
-            shape="models:N",
-        )
+    marked = pd.DataFrame(
+        {
+            "models": ["chosen at 0.8 by validation rows"],
+            "ratio": [test["fpr_ratio"]],
+            "low": [test["fpr_ratio_low"]],
+            "high": [test["fpr_ratio_high"]],
+            "tpr": [test["tpr"]],
+        }
     )
+    names = ["untouched", "aimed", "chosen at 0.8 by validation rows"]
+    colours = alt.Scale(domain=names, range=["#7f8c8d", "#c0392b", "#000000"])
+    axes = {
+        "x": alt.X("ratio:Q", title="ratio of false-positive rates", scale=alt.Scale(domain=[0, 1])),
+        "y": alt.Y("tpr:Q", title="true-positive rate", scale=alt.Scale(zero=False)),
+        "color": alt.Color("models:N", scale=colours, title=None),
+        "shape": alt.Shape(
+            "models:N", scale=alt.Scale(domain=names, range=["circle", "cross", "diamond"]), title=None
+        ),
+    }
+    marks = alt.Chart(points).mark_point(filled=True, size=40, opacity=0.6).encode(**axes)
+    kept = alt.Chart(marked).mark_point(filled=True, size=180).encode(**axes)
+    interval = alt.Chart(marked).mark_rule(size=2).encode(x="low:Q", x2="high:Q", y="tpr:Q")
     line = alt.Chart(pd.DataFrame({"ratio": [0.8]})).mark_rule(strokeDash=[5, 4]).encode(x="ratio:Q")
-    return (line + marks).properties(
+    return (line + marks + interval + kept).properties(
         width=560, height=240, title="Adult, women against men, at a false-positive rate of 5 %, on test rows"
     )
 
