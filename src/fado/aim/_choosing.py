@@ -14,7 +14,7 @@ from fado.aim._bounds import Counts, expected_counts, missing_factor
 from fado.aim._comparing import Attribute
 from fado.aim._curve import Point
 from fado.aim._decisions import RATES, Limit
-from fado.metrics import Budget
+from fado.metrics import Budget, share_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,8 @@ class Lines:
     def choose(self, points: Sequence[Point]) -> int:
         """Choose a point, from the untouched first to the most equal last.
 
-        Without a confidence it is the one of the highest true-positive rate that reaches all lines. With
+        Without a confidence it is the one of the highest true-positive rate that reaches all lines, or the
+        untouched one if that does. With
         one, points are tested from the most equal one back, until the first that fails: the last that passed
         is chosen, and the number of tests needs no correction. Where none reaches the lines, it is the
         closest.
@@ -82,6 +83,8 @@ class Lines:
         ratios = [self.margin([own.ratio for own in point.counts]) for point in points]
         passed = [place for place, point in enumerate(points) if self.reached(point.counts)]
         if self.confidence is None:
+            if 0 in passed:
+                return 0
             if passed:
                 return max(passed, key=lambda place: (points[place].tpr, ratios[place]))
             return int(np.argmax(ratios))
@@ -116,14 +119,31 @@ class Lines:
 
     def reason(
         self,
-        points: Sequence[Point],
         point: Point,
         positive: Bools,
         attributes: Sequence[Attribute],
+        *,
         predictability: float,
+        each_alone: bool,
         missing: int | None,
     ) -> str:
-        """Say why the lines were not reached, and what came closest."""
+        """Say why the lines were not reached, and what came closest.
+
+        Parameters
+        ----------
+        point : Point
+            What is handed over, as it was measured.
+        positive : ndarray of bool
+            Which validation rows are positive.
+        attributes : sequence of Attribute
+            Their groups.
+        predictability : float
+            How well features tell the group.
+        each_alone : bool
+            Whether there are several lines, and each could be reached without the others.
+        missing : int or None
+            How many rows were missing before anything was fitted.
+        """
         if not self.limits:
             return "There are no two groups to compare: the estimator is trained as it is."
         asked = zip(self.limits, self.lines, strict=True)
@@ -145,18 +165,16 @@ class Lines:
                 f"{start}, and no rule that does not know the group will: the features take away only "
                 f"{predictability:.1%} of the doubt about it. {closest}"
             )
+        if self.confidence is None and self._may_be_reached(point):
+            return f"{start} on {len(positive):,} validation rows, too few to tell whether it is. {closest}"
         estimates = self.margin([own.ratio for own in point.counts]) >= 0
         if self.confidence is not None and estimates:
             return (
                 f"{start} with a confidence of {self.confidence:g}: {len(positive):,} rows are too few to be "
                 f"sure. {closest} Give more rows, or ask for less."
             )
-        alone = [
-            any(points[place].counts[number].ratio >= line for place in range(len(points)))
-            for number, line in enumerate(self.lines)
-        ]
-        if len(self.lines) > 1 and all(alone):
-            return f"{start} at once, though each can be alone: they exclude each other here. {closest}"
+        if each_alone:
+            return f"{start} at once, though each is alone: they exclude each other here. {closest}"
         return f"{start}. {closest} Try another estimator, or a lower line."
 
     def _empty_cell(self, positive: Bools, attributes: Sequence[Attribute]) -> str:
@@ -170,6 +188,14 @@ class Lines:
                     name = attributes[limit.attribute].compared_names[group]
                     return f"group {name} has no {_COUNTED[label]} among the validation rows."
         return ""
+
+    def _may_be_reached(self, point: Point) -> bool:
+        """Tell whether no ratio is below its line beyond doubt."""
+        lows = [own.bound(INTERVAL) / max(own.ratio, 1e-9) for own in point.counts]
+        return all(
+            own.ratio / max(low, 1e-9) >= line
+            for own, low, line in zip(point.counts, lows, self.lines, strict=True)
+        )
 
     def _shown(self, point: Point, attributes: Sequence[Attribute]) -> str:
         bounds = self.bounds(point.counts)
@@ -213,8 +239,11 @@ def curve_frame(
         bounds = lines.bounds(point.counts)
         over = [own.ratio / line for own, line in zip(point.counts, lines.lines, strict=True)]
         worst = int(np.argmin(over)) if over else None
+        low, high = share_limits(np.array([point.tpr]), np.array([point.positives]), 1 - INTERVAL)
         row = {
             "tpr": point.tpr,
+            "tpr_low": float(low[0]),
+            "tpr_high": float(high[0]),
             "ratio": np.nan if worst is None else point.counts[worst].ratio,
             "low": np.nan if worst is None else bounds[worst],
             "fpr": point.fpr,

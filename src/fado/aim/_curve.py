@@ -66,6 +66,8 @@ class Point:
         Over all groups.
     counts : tuple of Counts
         Of each limit.
+    positives : float
+        As how many rows of equal weight the positives count.
     """
 
     demand: float
@@ -75,6 +77,7 @@ class Point:
     fpr: float
     selection_rate: float
     counts: tuple[Counts, ...]
+    positives: float
 
 
 class Curve:
@@ -111,6 +114,8 @@ class Curve:
         self._masses = [knowledge.masses(limit) for limit in limits]
         self._corrections = [np.ones(len(limit.compared)) for limit in limits]
         self._dual = _dual_of(_some(knowledge, seed), limits, budget, len(rows.positive))
+        spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones_like(knowledge.positive)
+        self._spent = knowledge.weights * spent / (knowledge.weights @ spent)
 
     def points(self) -> list[Point]:
         """Give the points, the untouched one first and the most equal one last."""
@@ -144,8 +149,10 @@ class Curve:
         return point
 
     def _correct(self, point: Point) -> None:
-        """Compare the groups' rates with what models expect, and shrink the difference by its error."""
+        """Compare rates with what models expect; of groups, shrink the difference by its error."""
         selected = decision_scores(self._knowledge, point.coefficients) >= point.threshold
+        if self._budget.kind != "threshold":
+            self._dual.spend(float(self._spent @ selected))
         for place, (limit, masses, own) in enumerate(
             zip(self._limits, self._masses, point.counts, strict=True)
         ):
@@ -176,7 +183,8 @@ def point_of(
         for of in (rows.positive, ~rows.positive, np.ones_like(rows.positive))
     )
     counts = tuple(_count(rows, limit, selected) for limit in limits)
-    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts)
+    own = rows.weights[rows.positive]
+    return Point(demand, coefficients, threshold, tpr, fpr, rate, counts, float(own.sum() ** 2 / (own @ own)))
 
 
 def _some(knowledge: Knowledge, seed: int) -> Knowledge:

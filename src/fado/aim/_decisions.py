@@ -172,6 +172,10 @@ class Dual:
         self._totals = [np.maximum(masses.sum(axis=0), _TINY) for masses in self._masses]
         self._multipliers: FloatArray | None = None
 
+    def spend(self, share: float) -> None:
+        """Change the largest share that may be selected, where models expect another than there is."""
+        self._share = share
+
     def solve(self, lines: Sequence[float], corrections: Sequence[FloatArray]) -> Coefficients:
         """Find the coefficients at some lines; what was found before is where the search begins.
 

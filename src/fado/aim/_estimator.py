@@ -25,7 +25,7 @@ from fado.aim._comparing import (
 )
 from fado.aim._decisions import Limit
 from fado.aim._facts import measure_aimed, tell_facts
-from fado.aim._learning import Learner, deal_folds, find_folds, takes_weights
+from fado.aim._learning import Learner, check_both_labels, deal_folds, find_folds, takes_weights
 from fado.aim._scores import Aim, default_student
 from fado.aim._weights import search_weights
 from fado.engine import default_estimators
@@ -122,9 +122,9 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     metrics_ : dict of str to float
         The metrics on the validation rows, named as `fado.metrics.evaluate` names them, with intervals.
     path_ : DataFrame
-        One row per point of the trade-off, the untouched model first: ``tpr``, the ``ratio`` that is worst
-        beside its line and its lower bound ``low``, ``fpr``, ``selection_rate``, ``threshold``, ``reached``,
-        ``chosen``, every ratio by name, every group's rate and log factors.
+        One row per point of the trade-off, the untouched model first: ``tpr`` with its interval, the
+        ``ratio`` that is worst beside its line with its lower bound ``low``, ``fpr``, ``selection_rate``,
+        ``threshold``, ``reached``, ``chosen``, every ratio by name, every group's rate and log factors.
     log_factors_ : DataFrame
         How far each compared group is moved: ``attribute``, ``group``, and the log factor of its
         ``negative`` and its ``positive`` rows; -inf where the best coefficient is negative.
@@ -268,6 +268,9 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             least_rows=2,
         )
         labels = two_classes(problem)
+        if problem.sample_weight is not None:
+            weighing = labels.is_positive[problem.sample_weight > 0]
+            check_both_labels(weighing, f"rows that weigh something (n_samples = {problem.n_rows} in all)")
         if (sample_weight is not None or self.by == "weights") and not takes_weights(self.estimator):
             raise ValueError(
                 f"{type(self.estimator).__name__}.fit takes no `sample_weight`: use another estimator, or "
@@ -284,12 +287,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         reason = ""
         if not aimed.reached:
             reason = aimed.lines.reason(
-                aimed.points,
                 aimed.point,
                 aimed.rows.positive,
                 aimed.attributes,
-                aimed.predictability,
-                missing,
+                predictability=aimed.predictability,
+                each_alone=aimed.each_alone,
+                missing=missing,
             )
         metrics = measure_aimed(aimed, budget, seed)
         learnt = {

@@ -21,6 +21,7 @@ __all__ = [
     "Fold",
     "Learner",
     "Models",
+    "check_both_labels",
     "deal_folds",
     "find_folds",
     "group_predictability",
@@ -198,15 +199,8 @@ def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed:
     else:
         found = read_folds(cv, problem.n_rows, problem.labels.codes, problem.blocks)
         folds = [(train.astype(np.int32), own.astype(np.int32)) for train, own in found]
-    for number, (train, own) in enumerate(folds):
-        for rows, what in ((train, "training"), (own, "validation")):
-            positives = int(problem.labels.is_positive[rows].sum())
-            if positives in (0, len(rows)):
-                raise ValueError(
-                    f"Too few rows: the {len(rows)} {what} rows of fold {number} (n_samples = "
-                    f"{problem.n_rows} in all) hold one label only. Give more rows of each label, fewer "
-                    "folds, or `validation` rows."
-                )
+    for number, (train, _) in enumerate(folds):
+        check_both_labels(problem.labels.is_positive[train], f"training rows of fold {number}")
         for attribute in attributes:
             there = np.bincount(attribute.codes[train], minlength=len(attribute.names))
             lacking = np.flatnonzero(attribute.compared & (there == 0))
@@ -217,6 +211,15 @@ def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed:
                     "rows of every group, such as a number of them."
                 )
     return folds
+
+
+def check_both_labels(positive: Bools, what: str) -> None:
+    """Refuse rows of one label only."""
+    if positive.all() or not positive.any():
+        raise ValueError(
+            f"Too few rows: the {len(positive)} {what} hold one class only. Give more rows of each label, or "
+            "`validation` rows."
+        )
 
 
 def deal_folds(problem: Problem, seed: list[int], count: int, rows: Rows) -> list[Fold]:

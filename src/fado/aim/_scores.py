@@ -21,7 +21,7 @@ from fado.aim._choosing import Lines
 from fado.aim._comparing import Attribute
 from fado.aim._curve import Curve, Point, Rows, point_of
 from fado.aim._decisions import Coefficients, Knowledge, decision_scores
-from fado.aim._learning import Fold, Learner, Models, group_predictability
+from fado.aim._learning import Fold, Learner, Models, check_both_labels, group_predictability
 from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
 from fado.metrics import Budget
 from fado.tabular import Table
@@ -60,6 +60,8 @@ class Aimed:
         What was asked.
     predictability : float
         How well features tell the group.
+    each_alone : bool
+        Whether there are several lines, not all reached, and each could be without the others.
     decision_scores : ndarray or None
         Of the training rows, by models that have not seen them; NaN of those that none has left out.
     sample_weight : ndarray or None
@@ -75,6 +77,7 @@ class Aimed:
     attributes: tuple[Attribute, ...]
     lines: Lines
     predictability: float
+    each_alone: bool = False
     decision_scores: FloatArray | None = None
     sample_weight: FloatArray | None = None
 
@@ -147,6 +150,7 @@ class Aim:
             return self._combined(models, knowledge, rows, self.attributes, self.lines)
         validated, knowledge = self.learner.out_of_fold(self.folds)
         attributes, rows = self._at(validated)
+        check_both_labels(rows.positive, "validation rows")
         found = self._combined(None, knowledge, rows, attributes, replace(self.lines, allowance=ALLOWANCE))
         return replace(found, decision_scores=self._spread(validated, found.scores))
 
@@ -176,6 +180,7 @@ class Aim:
             attributes,
             self.lines,
             self._predictability(knowledge, rows),
+            self._each_alone(point, self.lines, knowledge, rows),
             self._spread(validated, taught),
         )
 
@@ -196,6 +201,7 @@ class Aim:
             every = np.arange(self.table.n_rows, dtype=np.int32)
             return every, self.validation[0], self.attributes, self._own_rows()
         learnt, left_out = self.folds[-1]
+        check_both_labels(self.positive[left_out], "validation rows of the last fold")
         return learnt, self.table.take(left_out), *self._at(left_out)
 
     def memberships(self, learnt: Positions) -> tuple[FloatArray, float]:
@@ -230,7 +236,19 @@ class Aim:
             attributes,
             lines,
             self._predictability(knowledge, rows),
+            self._each_alone(point, lines, knowledge, rows),
         )
+
+    def _each_alone(self, point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
+        """Tell whether lines that are not all reached could each be reached without the others."""
+        if len(lines.limits) < 2 or lines.reached(point.counts):
+            return False
+        for limit, line in zip(lines.limits, lines.lines, strict=True):
+            alone = replace(lines, limits=(limit,), lines=(line,))
+            points = Curve(knowledge, rows, [limit], [line], self.budget, self.seed).points()
+            if not any(alone.reached(own.counts) for own in points):
+                return False
+        return True
 
     def _curve(self, knowledge: Knowledge, rows: Rows) -> Curve:
         return Curve(knowledge, rows, self.lines.limits, self.lines.lines, self.budget, self.seed)

@@ -3,7 +3,7 @@
 from fado.metrics._budget import Budget
 from fado.metrics._by_group import by_group
 from fado.metrics._evaluate import evaluate, measure
-from fado.metrics._limits import effective_sizes, lower_ratio_limit
+from fado.metrics._limits import effective_sizes, lower_ratio_limit, share_limits
 from fado.metrics._pareto import hypervolume, pareto_frontier
 from fado.metrics._predictions import predictions_frame
 from fado.metrics._rates import (
@@ -36,6 +36,7 @@ __all__ = [
     "pareto_frontier",
     "predictions_frame",
     "selection_rate_ratio",
+    "share_limits",
     "threshold_at_fpr",
     "tpr_at_fpr",
     "tpr_ratio",

@@ -1,0 +1,209 @@
+"""The whole trade-off between ratios and performance, from a valuation's own models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.aim._choosing import Lines, curve_frame
+from fado.aim._comparing import Attribute, check_confidence, find_attributes, read_lines, two_classes
+from fado.aim._curve import Curve, Rows
+from fado.aim._decisions import Knowledge, Limit
+from fado.metrics import Budget
+from fado.tabular import MIN_GROUP_SIZE, Problem, Variable, check_min_group_size, read_problem
+from fado.valuation import Valuation, seed_from
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["trade_off"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def trade_off(
+    valuation: Valuation,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    ratio: Any = "fpr_ratio",
+    at_least: float = 0.8,
+    max_fpr: float = 0.05,
+    confidence: float = 0.9,
+    budget: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    random_state: Any = 0,
+) -> pd.DataFrame:
+    """Give what every level of a ratio costs, from the out-of-bag probabilities of a valuation.
+
+    Nothing is fitted. The models behind the values say of every row, which they have not seen, how likely its
+    label and its groups are; the best decisions that do not see the group follow from that.
+
+    Parameters
+    ----------
+    valuation : Valuation
+        Made with ``OutOfBagEntropy(keep_probabilities=True)``, or with `Valuation.from_probabilities`.
+    y : array-like of shape (n_rows,)
+        The target of the rows that were valued, of two classes.
+    sensitive_features : Series, array, DataFrame or dict
+        Their protected attributes; each has groups of its own.
+    ratio : str or mapping of str to float, default="fpr_ratio"
+        A ratio, or several with their lines, as for `AimedEstimator`.
+    at_least : float, default=0.8
+        The line, in (0, 1], if `ratio` is a name. It says which points are close together.
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive.
+    confidence : float, default=0.9
+        In (0.5, 1), that of the lower bounds.
+    budget : Budget or pair of kind and limit, optional
+        Another budget instead of `max_fpr`.
+    sample_weight : array-like of shape (n_rows,), optional
+        How much each row counts.
+    pos_label : label, optional
+        The positive label; None is the larger of the two.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table are left out of the ratios.
+    random_state : int, RandomState or None, default=0
+        The seed of the rows that the curve is sought on, if there are more than 200,000.
+
+    Returns
+    -------
+    DataFrame
+        One row per point, the untouched decisions first and the most equal last, with the columns of
+        `AimedEstimator.path_`: ``tpr`` with its interval, ``ratio`` with its lower bound ``low``, every
+        group's rates, and the log factors.
+
+    Notes
+    -----
+    The models of a valuation are means over bags, and those of the groups do not see columns that give an
+    attribute away. `AimedEstimator` fits models of its own, which see all that the estimator sees; its curve
+    may be a little above or below this one.
+
+    Examples
+    --------
+    What models said is made up here: one half of the rows is likely of the second group and scores higher.
+
+    >>> import numpy as np
+    >>> from fado import Valuation
+    >>> from fado.aim import trade_off
+    >>> rng = np.random.default_rng(0)
+    >>> half = rng.random(4000) > 0.5
+    >>> p_group = np.where(half, 0.8, 0.2)
+    >>> p_y = np.where(half, 0.3, 0.1) + 0.4 * rng.random(4000)
+    >>> group, y = rng.random((2, 4000)) < [p_group, p_y]
+    >>> told = Valuation.from_probabilities(p_y, {"group": np.column_stack([1 - p_group, p_group])})
+    >>> curve = trade_off(told, y, sensitive_features={"group": group}, max_fpr=0.2)
+    >>> curve[["tpr", "ratio", "low"]].iloc[[0, -1]].round(2)
+         tpr  ratio   low
+    0   0.47   0.29  0.26
+    21  0.40   1.00  0.90
+    """
+    asked = read_lines(ratio, at_least)
+    check_confidence(confidence)
+    check_min_group_size(min_group_size)
+    limit_of = Budget.read(budget, max_fpr)
+    if valuation.probabilities is None:
+        raise ValueError(
+            "The valuation keeps no probabilities: value the rows with "
+            "`OutOfBagEntropy(keep_probabilities=True)`."
+        )
+    problem = read_problem(
+        np.zeros((valuation.values.shape[0], 1)),
+        y,
+        sensitive_features,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+    if not problem.protected:
+        raise ValueError("`sensitive_features` is needed: without groups there is no ratio.")
+    two_classes(problem)
+    attributes = find_attributes(problem, None, "each", min_group_size)
+    knowledge = _knowledge(valuation, problem, attributes)
+    known = np.flatnonzero(
+        np.isfinite(knowledge.positive)
+        & np.all([np.isfinite(own[0][:, 0]) for own in knowledge.groups], axis=0)
+    )
+    rows = Rows(
+        problem.labels.is_positive[known],
+        tuple(own.classes[own.codes[known]] for own in attributes),
+        knowledge.weights[known],
+    )
+    limits = [
+        (Limit(number, name, tuple(range(len(own.compared_names)))), line)
+        for number, own in enumerate(attributes)
+        for name, line in asked.items()
+        if len(own.compared_names) > 1
+    ]
+    if not limits:
+        raise ValueError("There are no two groups to compare.")
+    lines = Lines(tuple(own for own, _ in limits), tuple(line for _, line in limits), confidence, 1.0)
+    curve = Curve(knowledge.take(known), rows, lines.limits, lines.lines, limit_of, seed_from(random_state))
+    return curve_frame(curve.points(), lines, attributes, None).drop(columns="chosen")
+
+
+def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribute, ...]) -> Knowledge:
+    """Give what the valuation's models know, with groups as the attributes number them."""
+    probabilities = valuation.probabilities
+    assert probabilities is not None  # noqa: S101 - for the type checker
+    labels = problem.labels
+    if probabilities["y"].shape[1] != 2:
+        raise ValueError(
+            f"The valuation's target has {probabilities['y'].shape[1]} classes, and rates need two: value "
+            "the rows with a target of two."
+        )
+    places = _places(valuation, "y", labels.classes)
+    positive = labels.positive or 0
+    first, second = places[1 - positive], places[positive]
+    pairs = []
+    names = [name for name in probabilities if name != "y"]
+    for variable, own in zip(problem.protected, attributes, strict=True):
+        name = variable.name
+        if name not in probabilities and len(names) == len(attributes) == 1 and not problem.names_given:
+            name = names[0]
+        if name not in probabilities:
+            kept = ", ".join(map(repr, names)) or "none"
+            raise ValueError(f"The valuation keeps no probabilities of {name!r}; it keeps those of {kept}.")
+        pairs.append(_of_groups(valuation, name, variable, own, first, second))
+    weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
+    return Knowledge(probabilities["y"][:, second], tuple(pairs), weights)
+
+
+def _of_groups(
+    valuation: Valuation, name: str, variable: Variable, own: Attribute, first: int, second: int
+) -> tuple[FloatArray, FloatArray]:
+    """Add up the probabilities of levels that are one group here."""
+    probabilities = valuation.probabilities
+    assert probabilities is not None  # noqa: S101 - for the type checker
+    told = probabilities[name]
+    places = _places(valuation, name, variable.classes)
+    group_of = np.full(told.shape[2], own.n_classes, dtype=np.intp)  # levels without rows belong to nobody
+    for code, group in {*zip(variable.labels.tolist(), own.codes.tolist(), strict=True)}:
+        group_of[places[int(code)]] = own.classes[group]
+    summed = np.zeros((2, len(told), own.n_classes + 1))
+    for level, number in enumerate(group_of):
+        summed[0, :, number] += told[:, first, level]
+        summed[1, :, number] += told[:, second, level]
+    return summed[0, :, :-1], summed[1, :, :-1]
+
+
+def _places(valuation: Valuation, name: str, classes: tuple[Any, ...]) -> list[int]:
+    """Say in which column of the probabilities each class stands."""
+    probabilities = valuation.probabilities
+    assert probabilities is not None  # noqa: S101 - for the type checker
+    width = probabilities[name].shape[-1]
+    known = valuation.classes.get(name)
+    if known is None:
+        if width != len(classes):
+            raise ValueError(
+                f"The valuation keeps probabilities of {width} classes of {name!r}, and there are "
+                f"{len(classes)}."
+            )
+        return list(range(width))
+    lacking = [own for own in classes if own not in known]
+    if lacking:
+        raise ValueError(f"{lacking[0]!r} of {name!r} is not among the classes that were valued.")
+    return [known.index(own) for own in classes]
