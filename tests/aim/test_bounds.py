@@ -1,0 +1,110 @@
+"""Bounds of ratios by counts: closed forms, simulated coverage, and how many rows are missing."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta, norm
+
+from fado.aim._bounds import Counts, chance_of_showing, expected_counts, missing_factor
+from fado.metrics import Budget, lower_ratio_limit
+
+
+def counts(events, members):
+    return Counts.of_rows(np.asarray(events, dtype=float), np.asarray(members, dtype=float))
+
+
+def test_many_events_give_the_normal_bound_of_the_log_ratio():
+    events, members = np.array([5_000.0, 6_000.0]), np.array([1e6, 1e6])
+    error = np.sqrt((1 - events / members) @ (1 / events))
+    expected = 5 / 6 * np.exp(-norm.ppf(0.9) * error)
+    assert counts(events, members).bound(0.9) == pytest.approx(expected, rel=2e-3)
+
+
+def test_a_sure_rate_leaves_the_limit_of_the_other():
+    """One group's rate is known (of a billion rows): the bound is Jeffreys' limit of the other over it."""
+    own = counts([30, 5e7], [600, 1e9])
+    low = beta.ppf(0.1, 30.5, 570.5)
+    assert own.bound(0.9) == pytest.approx(low / 0.05, rel=2e-3)
+
+
+def test_the_worst_of_all_pairs_counts():
+    three = counts([50, 60, 55], [1000, 1000, 1000])
+    pairs = [
+        counts(*zip(*pair, strict=True)).bound(0.9)
+        for pair in (
+            [(50, 1000), (60, 1000)],
+            [(50, 1000), (55, 1000)],
+            [(55, 1000), (60, 1000)],
+        )
+    ]
+    assert three.bound(0.9) == pytest.approx(min(pairs))
+
+
+@pytest.mark.parametrize(("members", "rates"), [((2_000, 2_000), (0.04, 0.05)), ((600, 9_000), (0.06, 0.05))])
+def test_it_is_right_as_often_as_it_says(members, rates):
+    rng = np.random.default_rng(0)
+    truth = min(rates) / max(rates)
+    drawn = rng.binomial(members, rates, size=(3_000, 2))
+    right = [lower_ratio_limit(own / members, np.array(members, dtype=float), 0.1) <= truth for own in drawn]
+    assert np.mean(right) > 0.88
+
+
+def test_an_allowance_is_as_if_there_were_fewer_rows():
+    own = counts([100, 120], [2_000, 2_000])
+    fewer = counts([50, 60], [1_000, 1_000])
+    assert own.bound(0.9, allowance=2.0) == pytest.approx(fewer.bound(0.9))
+    assert own.times(0.5).bound(0.9) == pytest.approx(fewer.bound(0.9))
+
+
+def test_rows_of_unequal_weight_count_for_fewer():
+    weights = np.array([3.0, 1.0])  # of events, half of the rows each
+    own = Counts(
+        np.array([100 * weights.sum(), 400.0]),
+        np.array([1_000 * weights.sum(), 4_000.0]),
+        np.array([100 * (weights**2).sum(), 400.0]),
+        np.array([1_000 * (weights**2).sum(), 4_000.0]),
+    )
+    assert own.sizes[0] == pytest.approx(1_000 * 4**2 / 10)
+    assert own.sizes[1] == pytest.approx(4_000)
+
+
+def test_no_ratio_has_no_bound():
+    assert counts([0, 0], [10, 10]).bound(0.9) == 0
+    assert np.isnan(counts([0, 0], [10, 10]).ratio)
+    assert counts([3, 0], [10, 0]).bound(0.9) == 0
+    assert counts([3, 0], [10, 10]).bound(0.9) == 0
+
+
+def test_expected_events_are_the_budgets():
+    negatives, positives = np.array([1_000.0, 4_000.0]), np.array([100.0, 900.0])
+    own = expected_counts("fpr_ratio", Budget("fpr", 0.05), negatives, positives)
+    assert own.events.tolist() == [50.0, 200.0]
+    own = expected_counts("selection_rate_ratio", Budget("selection_rate", 0.1), negatives, positives)
+    assert own.events.tolist() == [110.0, 490.0]
+    own = expected_counts("fpr_ratio", Budget("top_k", 500), negatives, positives)
+    assert own.events.sum() == pytest.approx(500)
+    for ratio, budget in (("tpr_ratio", Budget("fpr", 0.05)), ("fpr_ratio", Budget("threshold", 0.5))):
+        assert expected_counts(ratio, budget, negatives, positives) is None
+
+
+def test_rows_that_are_missing():
+    """Equal rates of x events each pass the line if z * sqrt(2 / x) is about log(1 / line) at most."""
+    line, level = 0.8, 0.9
+    needed = 2 * (1 - 0.05) * (norm.ppf(level) / np.log(1 / line)) ** 2
+    own = counts([needed / 4] * 2, [needed / 4 / 0.05] * 2)
+    factor = missing_factor(lambda factor: own.times(factor).bound(level) >= line)
+    assert factor == pytest.approx(4, rel=0.05)
+    assert missing_factor(lambda factor: True) == 1
+    assert missing_factor(lambda factor: False) == np.inf
+
+
+def test_the_chance_that_fresh_rows_show_the_line():
+    """At the line itself half of all tests pass; with a wide margin nearly all do; more rows tell more."""
+    at_line = counts([80_000, 100_000], [2e6, 2e6])
+    assert chance_of_showing([at_line], [0.8], 0.01, seed=0) == pytest.approx(0.5, abs=0.04)
+    above = counts([900, 1_000], [20_000, 20_000])
+    few, many = (chance_of_showing([above], [0.8], share, seed=0) for share in (0.05, 1.0))
+    error = np.sqrt((1 - 0.045) / 900 + 0.95 / 1_000)
+    assert many == pytest.approx(norm.cdf(np.log(0.9 / 0.8) / (np.sqrt(2) * error)), abs=0.03)
+    assert few < many - 0.15
+    both = chance_of_showing([above, above], [0.8, 0.8], 0.05, seed=0)
+    assert both == pytest.approx(few**2, abs=0.04)
