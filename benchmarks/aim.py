@@ -23,7 +23,7 @@ The rules, fixed before the first run.
 - Columns. Reached: the share of draws in which a method says that the line is reached. Hold: the share of
   those whose ratio is at least 0.8 in the population. TPR, ratio: means in the population, over all draws,
   and over those that were handed over as reached. FPR: its mean and 90 % quantile in the population, and the
-  share of draws above 5.5 %. Fits: of all models, those of groups and of values too. Seconds: of one thread,
+  share of draws above 5.5 %. Fits: of all models, those of groups and of values too. Seconds: of one core,
   until the model is handed over. Refused: the share of draws for which it was said before the first fit that
   there are too few rows.
 - Untouched: fitted on all rows of the sample; its threshold, and whether it is above the line, are those of
@@ -141,9 +141,9 @@ def run_task(task, directory, pythons):
     question = QUESTIONS[name]
     draw, y = draw_sample(directory, question, draw_number)
     more = {"python": pythons[method]} if method in pythons else {}
-    start = time.perf_counter()
+    start = time.process_time()
     handed = METHODS[method](draw, dict(question.lines), **more)
-    seconds = time.perf_counter() - start if handed.seconds is None else handed.seconds
+    seconds = time.process_time() - start if handed.seconds is None else handed.seconds
     z = draw.z_population
     scores = handed.score(draw.X_population, z)
     decided = scores if handed.threshold is None else scores >= handed.threshold
