@@ -1,87 +1,121 @@
-"""The tables of benchmarks/aim.py, with or without the protected attribute among the features."""
+"""The tables of benchmarks/aim.py: small samples are drawn from them, all other rows are the population."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import train_test_split
 
-from _data import TABLES, text_as_categories
+from _data import text_as_categories
 from fado.datasets import make_account_fraud
-from fado.tabular import deal_rows
 
-MOST_ROWS = 60_000
-FRAUD_ROWS = 100_000
-CHOSEN_ON = ("adult", "give_me_some_credit", "acs_income")
-JUDGED_BY = (
-    "adult by race",
-    "acs_income by race",
-    "diabetes130",
-    "diabetes130 by race",
-    "communities_crime",
-    "german_credit",
-    "account_fraud",
-)
-SMALL = ("communities_crime", "german_credit")
-SHOWN = {
-    "adult": "Adult, sex",
-    "give_me_some_credit": "Give Me Some Credit, age < 40",
-    "acs_income": "ACS Income, sex",
-    "adult by race": "Adult, race",
-    "acs_income by race": "ACS Income, race",
-    "diabetes130": "Diabetes, sex",
-    "diabetes130 by race": "Diabetes, race",
-    "communities_crime": "Communities, share of Black residents",
-    "german_credit": "German credit, sex",
-    "account_fraud": "generated fraud, age >= 50",
+MOST_ROWS = 150_000  # of a population
+VALIDATION = 0.25  # of a sample, for methods that need such a part
+NEVER_FEATURES = ["split", "encounter_id", "patient_nbr", "month"]
+RACES = [0, 1, 5, 7, 8]  # all others are one group more
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is drawn from which table, and which lines must hold."""
+
+    shown: str
+    table: str
+    rows: int
+    lines: tuple[tuple[str, float], ...] = (("fpr_ratio", 0.8),)
+
+
+TWO = (("fpr_ratio", 0.8), ("tpr_ratio", 0.8))
+JUDGED_BY = {
+    "race-20": Question("ACS Income, Black or not", "race", 20_000),
+    "race-40": Question("ACS Income, Black or not", "race", 40_000),
+    "sex": Question("ACS Income, sex, which is a feature", "sex", 20_000),
+    "diabetes": Question("Diabetes, sex", "diabetes", 30_000),
 }
-NEVER_FEATURES = ["split", "encounter_id", "patient_nbr", "month", "communityname", "fold", "Black", "class"]
+CHOSEN_ON = {
+    "credit": Question("Give Me Some Credit, age < 40", "credit", 30_000),
+    "fraud": Question("generated fraud, age >= 50", "fraud", 40_000),
+    "adult": Question("Adult, sex", "adult", 16_000),
+}
+OF_THEIR_OWN = {
+    "races": Question("ACS Income, six groups of race", "races", 60_000),
+    "race-two": Question("ACS Income, Black or not, two ratios", "race", 40_000, TWO),
+    "adult-two": Question("Adult, sex, two ratios", "adult", 16_000, TWO),
+}
+QUESTIONS = JUDGED_BY | CHOSEN_ON | OF_THEIR_OWN
 
 
-def read_table(directory: Path, name: str, with_attribute: bool, most_rows: int = MOST_ROWS):
-    """Read features (text as categories), target and group."""
-    frame, target, group, attributes = _read(directory, name, most_rows)
-    left_out = [*NEVER_FEATURES, *([] if with_attribute else attributes)]
-    features = text_as_categories(frame.drop(columns=left_out, errors="ignore"))
-    return features, target.to_numpy(int), group.to_numpy(int)
-
-
-def _read(directory, name, most_rows):
-    """Give the rows without their target, the target, the group, and the columns that hold the group."""
-    if name == "account_fraud":
-        frame = make_account_fraud(FRAUD_ROWS, random_state=0)
-        return frame, frame.pop("fraud_bool"), frame["customer_age"] >= 50, ["customer_age"]
-    file, target, positive, attribute, group = TABLES.get(name, (name, None, None, None, None))
-    frame = pd.read_parquet(directory / f"{file}.parquet")
-    if most_rows < len(frame):
-        frame = frame.sample(most_rows, random_state=0)
-    frame = frame.reset_index(drop=True)
-    if name == "communities_crime":  # the 30 % of most violence; more Black residents than in half of them
-        crime, share = frame.pop("ViolentCrimesPerPop"), frame["racepctblack"]
-        return frame, crime >= crime.quantile(0.7), share >= share.median(), ["racepctblack"]
-    if name == "german_credit":
-        return frame, frame.pop("credit") == 2, frame["sex"] == "male", ["sex", "status_sex"]
-    return frame, frame.pop(target).isin(positive), frame[attribute].isin(group), [attribute]
+@lru_cache
+def read_table(directory: Path, name: str):
+    """Read features (text as categories), labels and groups."""
+    if name == "fraud":
+        frame = make_account_fraud(240_000, variant="II", random_state=7)
+        y, z = frame.pop("fraud_bool"), frame.pop("customer_age") >= 50
+    elif name == "credit":
+        frame = pd.read_parquet(directory / "give_me_some_credit.parquet")
+        y, z = frame.pop("SeriousDlqin2yrs"), frame.pop("age") < 40
+    elif name == "adult":
+        frame = pd.read_parquet(directory / "adult.parquet")
+        y, z = frame.pop("income") == ">50K", frame.pop("sex") == "Male"
+    elif name == "diabetes":
+        frame = pd.read_parquet(directory / "diabetes130.parquet")
+        y, z = frame.pop("readmitted") != "NO", frame.pop("gender") == "Male"
+    else:
+        frame = pd.read_parquet(directory / "acs_income.parquet")
+        y = frame.pop("PINCP")
+        if name == "sex":
+            z = frame["SEX"] == 1
+        else:
+            race = frame.pop("RAC1P")
+            z = race == 1 if name == "race" else race.where(race.isin(RACES), 99)
+    features = text_as_categories(frame.drop(columns=NEVER_FEATURES, errors="ignore"))
+    return features, y.to_numpy(int), np.unique(z.to_numpy(int), return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Rows to train on, to choose by and to tell by: positions, ascending."""
+class Draw:
+    """A sample that methods learn from, and the features and groups of the population."""
 
     X: pd.DataFrame
     y: np.ndarray
     z: np.ndarray
-    parts: tuple[np.ndarray, ...]
+    X_population: pd.DataFrame
+    z_population: np.ndarray
     seed: int
 
+    @cached_property
+    def _parts(self):
+        cells = 10 * self.y + self.z
+        rows = np.arange(len(self.y))
+        return train_test_split(rows, test_size=VALIDATION, stratify=cells, random_state=self.seed)
+
     def part(self, number: int):
-        rows = self.parts[number]
-        return self.X.iloc[rows], self.y[rows], self.z[rows]
+        """Give features, labels and groups of the training (0) or the validation part (1) of the sample."""
+        rows = self._parts[number]
+        return self.X.iloc[rows].reset_index(drop=True), self.y[rows], self.z[rows]
 
 
-def deal(X, y, z, shares, seed) -> Split:
-    """Split at random; every part gets its share of every label and group."""
-    dealt = deal_rows(2 * z + y, shares, np.random.default_rng([seed, 7]))
-    return Split(X, y, z, tuple(np.flatnonzero(dealt == part) for part in range(len(shares))), seed)
+@lru_cache(maxsize=1)
+def draw_sample(directory: Path, question: Question, seed: int):
+    """Draw without replacement; give the draw, and the labels of the population, which no method may see."""
+    X, y, z = read_table(directory, question.table)
+    order = np.random.default_rng(seed).permutation(len(y))
+    drawn, others = order[: question.rows], order[question.rows :][:MOST_ROWS]
+    sample = X.iloc[drawn].reset_index(drop=True), y[drawn], z[drawn]
+    return Draw(*sample, X.iloc[others].reset_index(drop=True), z[others], seed), y[others]
+
+
+def measure(decided, y, z):
+    """Give the rates of decisions (or of their chances), and the groups' lowest over their highest rates."""
+    groups = range(z.max() + 1)
+    found = {}
+    for rate, label in (("tpr", 1), ("fpr", 0)):
+        own = y == label
+        rates = np.array([decided[own & (z == group)].mean() for group in groups])
+        found[rate] = float(decided[own].mean())
+        found[f"{rate}_ratio"] = float(rates.min() / max(rates.max(), 1e-12))
+    return found

@@ -114,7 +114,7 @@ def test_a_check_shows_its_sentence_and_its_numbers(outputs):
 
 def test_an_aimed_estimator_shows_as_scikit_learns_do_and_its_path_as_a_table(outputs):
     assert "AimedEstimator" in shown(outputs["aimed"])
-    assert "<th>strength</th>" in shown(outputs["path"])
+    assert "<th>chosen</th>" in shown(outputs["path"])
 
 
 @pytest.mark.parametrize("cell", ["bar", "search"])
