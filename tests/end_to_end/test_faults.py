@@ -76,10 +76,10 @@ from fado.experiment import Experiment
 from fado.experiment.run import Bench
 Experiment.run.__kwdefaults__["isolated"] = False
 scores, rate = Bench.scores, sys.argv.pop(1)
-def crashing(bench, recipe, parameters, stop=None):
+def crashing(bench, recipe, parameters, *more):
     if recipe.intervention == "RW" and repr(parameters["learning_rate"]) == rate:
         faulthandler._sigsegv()
-    return scores(bench, recipe, parameters, stop)
+    return scores(bench, recipe, parameters, *more)
 Bench.scores = crashing
 main()
 """

@@ -19,7 +19,10 @@ def notes_of(results: Results) -> list[str]:
     """Say of how many models an intervention on scores leaves the scores as they are, by line."""
     changing = {entry.name for entry in intervention_entries() if entry.changes_scores}
     done = results.frame[results.frame["status"] == DONE]
-    asked = done[done["intervention"].isin(changing) & done["ratio"].notna()]
+    asked = done[done["intervention"].isin(changing)]
+    if asked.empty or "ratio" not in asked.columns:  # a plug-in on scores may know no ratio
+        return []
+    asked = asked[asked["ratio"].notna()]
     if "demand" in asked.columns:
         asked = asked[asked["demand"].isna()]
     metrics = [f"{results.chosen_on}_{name}" for name in ("threshold", "fpr", "tpr", *RATIO_NAMES)]
