@@ -601,7 +601,6 @@ if version("scikit-learn").startswith("1.6."):  # faults of its checks, mended s
         "check_positive_only_tag_during_fit": "it takes a fraction from whole numbers, in place",
         "check_sample_weight_equivalence_on_dense_data": "the rows that it repeats have other labels",
         "check_sample_weight_equivalence_on_sparse_data": "the rows that it repeats have other labels",
-        "check_methods_sample_order_invariance": "it has too few rows of a label to judge by",
     }
 
 

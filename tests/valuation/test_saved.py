@@ -281,9 +281,9 @@ def test_lists_that_are_no_probabilities_are_refused(entries, message, tmp_path)
         if kind != good.schema.field(place).type:
             message = r"must hold 2 numbers in every row, got 'list<"
         table = good.set_column(place, "y.probabilities", pa.array(entries, kind))
-        with pytest.raises(
-            ValueError, match=rf"v\.parquet' is not a valuation .* column 'y.probabilities' {message}"
-        ):
+        # Arrow 17 does not read lists of a fixed size of which one is missing.
+        broken = rf"(column 'y.probabilities' {message}|damaged: Expected all lists to be of size=2)"
+        with pytest.raises(ValueError, match=rf"v\.parquet' is not a valuation .* {broken}"):
             Valuation.load(saved(table, tmp_path / "v.parquet"))
 
 
