@@ -136,8 +136,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How far each compared group is moved: ``attribute``, ``group``, and the log factor of its
         ``negative`` and its ``positive`` rows; -inf where the best coefficient is negative.
     decision_scores_ : ndarray of shape (n_rows,) or None
-        The training rows' scores by models that have not seen them, on the scale of `threshold_`; NaN for
-        rows that no fold validates. None if there are none.
+        The training rows' scores by models that have not seen them; NaN for rows that no fold validates. They
+        are decided at ``metrics_["threshold"]``. None if there are none.
     group_predictability_ : float
         How much of the doubt about a row's group the features take away, from 0 to 1.
     sample_weight_ : ndarray of shape (n_rows,) or None
@@ -151,11 +151,10 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     With ``by="scores"`` and no `validation`, every training row is validated by models that have not seen
-    it, and then the models are fitted once more on all rows. Bounds allow for what that changes. In all
-    other cases the model that was measured is the model that is handed over. `validation` rows alone decide
-    thresholds and bounds, and log factors too, but for those of a student.
-
-    Scores that were moved order rows; they are no probabilities any more.
+    it, and then the models are fitted once more on all rows. Bounds allow for what that changes, and
+    `threshold_` moves to where the new scores are expected to spend as much. In all other cases the model
+    that was measured is the model that is handed over. `validation` rows alone decide thresholds and bounds,
+    and log factors too, but for those of a student. Moved scores order rows, and are no probabilities.
 
     Examples
     --------
@@ -300,7 +299,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_labels": labels_in_order(labels),
             "reached_": aimed.reached,
             "reason_": reason,
-            "threshold_": aimed.point.threshold,
+            "threshold_": aimed.point.threshold if aimed.threshold is None else aimed.threshold,
             "metrics_": metrics,
             "path_": curve_frame(aimed.points, aimed.lines, aimed.attributes, aimed.chosen),
             "log_factors_": log_factors_frame(aimed.point, aimed.attributes),
@@ -309,7 +308,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "sample_weight_": aimed.sample_weight,
             "n_fits_": aim.learner.n_fits,
             "_measured": (aimed.point.counts, aimed.lines, len(aimed.rows.positive), seed),
-            "_untouched": (aimed.untouched, aimed.untouched_threshold(budget)),
+            "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold(budget)),
             "_yardstick": yardstick.without_rows(),
             "_facts": tell_facts(
                 aimed,

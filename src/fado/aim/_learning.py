@@ -110,6 +110,7 @@ class Learner:
         ]
         self._engines: dict[Any, Engine] = {}
         self.n_fits = 0
+        self.seen: tuple[Rows, Knowledge] | None = None
 
     def out_of_fold(self, folds: Sequence[Fold], *, label: bool = True) -> tuple[Rows, Knowledge]:
         """Give the validated rows, ascending, and what models know of each that were not fitted on it.
@@ -120,6 +121,11 @@ class Learner:
             The rows to fit on and those to validate, each row at most once.
         label : bool, default=True
             Whether to fit models of the label; where not, rows' labels are taken as known.
+
+        Notes
+        -----
+        `seen` is then what the models know of rows that they were fitted on: each model, of the rows that the
+        next one validates; None if those were not among its own.
         """
         labels = [self._label_task(train, validation) for train, validation in folds] if label else []
         groups = [self._group_task(own, train) for own in self._groups for train, _ in folds]
@@ -138,7 +144,33 @@ class Learner:
         for start in range(0, len(known), len(folds)):
             negatives, positives = zip(*known[start : start + len(folds)], strict=True)
             pairs.append((np.concatenate(negatives)[by_row], np.concatenate(positives)[by_row]))
+        self.seen = self._seen(folds, models[: len(folds)], models[len(folds) :]) if label else None
         return rows, Knowledge(positive[by_row], tuple(pairs), self.weights_of(rows))
+
+    def _seen(
+        self, folds: Sequence[Fold], labels: Sequence[Model], groups: Sequence[Model]
+    ) -> tuple[Rows, Knowledge] | None:
+        """Let every model of a fold score rows that it has seen: those that the next one validates."""
+        others = [folds[(number + 1) % len(folds)][1] for number in range(len(folds))]
+        if not all(np.isin(own, train).all() for own, (train, _) in zip(others, folds, strict=True)):
+            return None
+        found = [
+            Models(label, tuple(groups[number :: len(folds)])).knowledge(
+                self._table.take(own), self.weights_of(own)
+            )
+            for number, (label, own) in enumerate(zip(labels, others, strict=True))
+        ]
+        pairs = tuple(
+            (
+                np.concatenate([own.groups[place][0] for own in found]),
+                np.concatenate([own.groups[place][1] for own in found]),
+            )
+            for place in range(len(self._groups))
+        )
+        every = np.concatenate(others)
+        return every, Knowledge(
+            np.concatenate([own.positive for own in found]), pairs, self.weights_of(every)
+        )
 
     def fit(self, rows: Rows | None = None, *, groups: bool = True) -> Models:
         """Fit models on some rows, or on all; `groups` says whether to fit those of the groups too."""

@@ -71,6 +71,8 @@ class Aimed:
         Of the training rows, by models that have not seen them; NaN of those that none has left out.
     sample_weight : ndarray or None
         With which the model was trained.
+    threshold, untouched_at : float or None
+        At which the model and the untouched one decide, if fitting them again on all rows has moved that.
     """
 
     scorer: Scorer
@@ -87,6 +89,8 @@ class Aimed:
     each_alone: bool = False
     decision_scores: FloatArray | None = None
     sample_weight: FloatArray | None = None
+    threshold: float | None = None
+    untouched_at: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -189,7 +193,38 @@ class Aim:
         attributes, rows = self._at(validated)
         check_both_labels(rows.positive, "validation rows")
         found = self._combined(None, knowledge, rows, attributes, replace(self.lines, allowance=ALLOWANCE))
-        return replace(found, decision_scores=self._spread(validated, found.scores))
+        return replace(
+            found,
+            threshold=self._moved_threshold(found.point, found.scorer),
+            untouched_at=self._moved_threshold(found.points[0], found.untouched),
+            decision_scores=self._spread(validated, found.scores),
+        )
+
+    def _moved_threshold(self, point: Point, scorer: Scorer) -> float:
+        """Give the threshold at which the models of all rows are expected to spend what those of folds did.
+
+        Scores of a model of all rows lie elsewhere than those of models of fewer. What can be compared is how
+        much each spends of rows that it has seen: less than of others, by what it has learnt by heart. The
+        more rows, the less that is.
+        """
+        seen, n_folds = self.learner.seen, len(self.folds)
+        if seen is None or self.budget.kind == "threshold":
+            return point.threshold
+        rows, knowledge = seen
+        weights = self.learner.weights_of(rows)
+        positive = self.positive[rows]
+        counted = self.budget.counted(positive)
+        scores = decision_scores(knowledge, point.coefficients)
+        by_heart = float(np.average((scores >= point.threshold)[counted], weights=weights[counted]))
+        spent = point.fpr if self.budget.kind == "fpr" else point.selection_rate
+        share = spent - (spent - by_heart) * (n_folds - 1) / n_folds
+        if not 0 < share < 1:
+            return point.threshold
+        kind: Any = "fpr" if self.budget.kind == "fpr" else "selection_rate"
+        every = scorer.score(self.table)
+        return Budget(kind, share).threshold(
+            self.positive, every, self.learner.weights_of(np.arange(len(every), dtype=np.int32))
+        )
 
     def by_student(self, student: Any) -> Aimed:
         """Teach a regressor the scores of the best point, and measure it on rows that it has not seen."""
