@@ -19,7 +19,7 @@ print(valuation.values.describe().round(3))
 # %%
 # The plane of both values. Rows on the right still teach something of the target, rows above do not tell
 # which group they are of.
-seen = explore(X, y, sensitive_features={"old": old}, valuation=valuation)
+seen = explore(X, y, sensitive_features={"old": old}, valuation=valuation, retrain=0)
 chart = seen.chart("plane")
 chart
 

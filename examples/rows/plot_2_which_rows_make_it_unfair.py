@@ -21,7 +21,7 @@ effects = TreeInfluence(classifier, random_state=0).fit(X, y, sensitive_features
 
 # %%
 # Sums of effects by group and label: frauds of older applicants push the ratio down.
-seen = explore(X, y, sensitive_features={"old": old}, valuation=effects)
+seen = explore(X, y, sensitive_features={"old": old}, valuation=effects, retrain=0)
 chart = seen.chart("effects")
 chart
 

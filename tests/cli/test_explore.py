@@ -63,6 +63,7 @@ def test_the_page_is_the_librarys(frame, folder):
         sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")},
         valuation=Valuation.load(folder / "values.parquet"),
         pos_label="yes",
+        retrain=0,
     )
     assert (folder / "page.html").read_text(encoding="utf-8") == expected.html()
     for attribute in expected.to_dict()["attributes"]:
@@ -113,6 +114,7 @@ def test_a_pool_is_shown_beside(frame, folder):
         sensitive_features={"sex": frame["sex"]},
         valuation=Valuation.load(folder / "values.parquet"),
         pool=pool,
+        retrain=0,
     )
     assert (folder / "pool.html").read_text(encoding="utf-8") == expected.html()
     part = expected.to_dict()["pool"]
@@ -176,6 +178,7 @@ def test_effects_are_multiplied_by_weights(effects):
         sensitive_features={"sex": frame["sex"]},
         sample_weight=frame["weight"],
         valuation=Valuation.load(effects / "values.parquet"),
+        retrain=0,
     )
     assert (effects / "page.html").read_text(encoding="utf-8") == expected.html()
 

@@ -47,7 +47,7 @@ class Case:
         self.valuation = Valuation.from_probabilities(p_y, p_z)
 
     def explored(self):
-        return explore(self.X, self.y, sensitive_features=self.z, valuation=self.valuation)
+        return explore(self.X, self.y, sensitive_features=self.z, valuation=self.valuation, retrain=0)
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def test_hostile_content_is_only_text(browser, tmp_path):
     X[HOSTILE[0]] = np.where(group < 4, HOSTILE[1], HOSTILE[4])
     y = pd.Series(np.where(rng.random(n_rows) < 0.4, HOSTILE[0], HOSTILE[5]), name=HOSTILE[1])
     z = {HOSTILE[2]: np.array(HOSTILE, dtype=object)[group], HOSTILE[5]: rng.choice(HOSTILE[:2], n_rows)}
-    seen = explore(X, y, sensitive_features=z, show_rows=True)
+    seen = explore(X, y, sensitive_features=z, show_rows=True, retrain=0)
     seen.write_html(tmp_path / "hostile.html")
     address = (tmp_path / "hostile.html").as_uri()
     for width in (1280, 390):
@@ -299,7 +299,7 @@ def test_a_page_of_other_kinds_of_variables_draws_without_errors(browser, tmp_pa
     }
     for name, (y, z) in cases.items():
         path = tmp_path / f"{name}.html"
-        explore(X, y, sensitive_features={"z": np.asarray(z)}).write_html(path)
+        explore(X, y, sensitive_features={"z": np.asarray(z)}, retrain=0).write_html(path)
         browser.open(path.as_uri())
         assert browser.troubles() == []
         assert browser.evaluate("document.querySelectorAll('main svg').length") >= 9
@@ -419,7 +419,13 @@ def pooled(case):
     unsure = np.where(table[HOSTILE[1]] == "b", 0.0, 0.5)
     pool = Valuation.from_probabilities(unsure, {name: rng.random(n_rows) for name in case.z})
     return explore(
-        X, case.y, sensitive_features=case.z, valuation=case.valuation, pool=(table, pool), max_rows=250
+        X,
+        case.y,
+        sensitive_features=case.z,
+        valuation=case.valuation,
+        pool=(table, pool),
+        max_rows=250,
+        retrain=0,
     )
 
 
@@ -473,7 +479,9 @@ def test_effects_and_a_pool_stand_on_one_page(browser, case, tmp_path):
         Valuation.from_values({name: 1e-3 * rng.normal(size=n_rows) for name in ("y", *case.z)})
         for n_rows in (1000, 100)
     )
-    seen = explore(case.X, case.y, sensitive_features=case.z, valuation=labelled, pool=(case.X[:100], pool))
+    seen = explore(
+        case.X, case.y, sensitive_features=case.z, valuation=labelled, pool=(case.X[:100], pool), retrain=0
+    )
     seen.write_html(tmp_path / "both.html")
     browser.open((tmp_path / "both.html").as_uri(), width=700)
     browser.call(

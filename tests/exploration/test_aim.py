@@ -27,7 +27,7 @@ class Table:
 
     def explored(self, **more):
         given = {"sensitive_features": {"sex": self.sex}, "valuation": self.valuation} | more
-        return explore(self.X, self.y, **given)
+        return explore(self.X, self.y, **given, retrain=0)
 
     def aim(self, **more):
         return self.explored(**more).to_dict()["attributes"][0]["aim"]
@@ -124,9 +124,9 @@ def valued(planted):
 
 def test_the_curves_are_those_of_trade_off(valued):
     X, y, sex, valuation = valued
-    aim = explore(X, y, sensitive_features={"sex": sex}, valuation=valuation).to_dict()["attributes"][0][
-        "aim"
-    ]
+    aim = explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, retrain=0).to_dict()[
+        "attributes"
+    ][0]["aim"]
     assert [own["ratio"] for own in aim["ratios"]] == [
         "fpr_ratio", "tpr_ratio", "fnr_ratio", "selection_rate_ratio",
     ]  # fmt: skip
@@ -161,16 +161,20 @@ def test_the_scale_of_weights_changes_no_error(table):
 
 def test_values_made_by_explore_keep_what_it_needs(planted):
     X = planted.X.drop(columns="sex")
-    aim = explore(X, planted.y, sensitive_features={"sex": planted.sex}).to_dict()["attributes"][0]["aim"]
+    aim = explore(X, planted.y, sensitive_features={"sex": planted.sex}, retrain=0).to_dict()["attributes"][
+        0
+    ]["aim"]
     assert aim["rows"] == 4000
-    few = explore(X, planted.y, sensitive_features={"sex": planted.sex}, max_rows=1000)
+    few = explore(X, planted.y, sensitive_features={"sex": planted.sex}, max_rows=1000, retrain=0)
     found = few.to_dict()["attributes"][0]["aim"]
     assert found["rows"] == 1000
     assert found["note"].startswith("Measured on 1,000 out-of-bag rows")
 
 
 def test_an_attribute_among_the_features_is_no_secret(planted):
-    found = explore(planted.X, planted.y, sensitive_features="sex").to_dict()["attributes"][0]["aim"]
+    found = explore(planted.X, planted.y, sensitive_features="sex", retrain=0).to_dict()["attributes"][0][
+        "aim"
+    ]
     assert "“sex” is itself among the features" in found["note"]
     assert not any("not see the group" in text for own in found["ratios"] for text in own["sentences"])
 
@@ -195,7 +199,7 @@ def test_groups_that_are_not_compared_have_no_rate():
 
 
 def test_without_probabilities_there_is_no_such_part(small, table):
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation)
+    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
     assert [entry["aim"] for entry in seen.to_dict()["attributes"]] == [None, None]
     with pytest.raises(ValueError, match=r"which this needs: value the rows with .*keep_probabilities=True"):
         seen.chart("aim")
@@ -214,7 +218,9 @@ def test_where_there_is_nothing_to_aim_at_values_are_made_all_the_same(kind):
         "classes": rng.integers(0, 3, 400),
     }
     z = rng.normal(size=400) if kind == "attribute" else sex
-    assert explore(X, y[kind], sensitive_features={"z": z}).to_dict()["attributes"][0]["aim"] is None
+    assert (
+        explore(X, y[kind], sensitive_features={"z": z}, retrain=0).to_dict()["attributes"][0]["aim"] is None
+    )
 
 
 def test_the_chart_shows_the_summary_s_numbers(table):

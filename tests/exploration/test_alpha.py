@@ -18,7 +18,9 @@ STEPS = [0, 3, 10, 17, 20]
 
 @pytest.fixture(scope="module")
 def summary(small):
-    return explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation).to_dict()
+    return explore(
+        small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0
+    ).to_dict()
 
 
 def scene(small, summary, which):
@@ -89,12 +91,14 @@ def test_every_setting_equals_the_library(small, summary, which, utility, step):
 
 
 def test_one_attribute_has_no_together(small):
-    seen = explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=small.valuation)
+    seen = explore(
+        small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=small.valuation, retrain=0
+    )
     assert seen.to_dict()["together"] is None
 
 
 def test_slices_are_ranked_by_what_the_utility_says(planted):
-    seen = explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+    seen = explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
     part = seen.to_dict()["attributes"][0]["alpha"]
     frame = planted.X
     for utility, kind in KINDS.items():
@@ -113,7 +117,7 @@ def test_slices_are_ranked_by_what_the_utility_says(planted):
 
 
 def test_dropped_slices_say_which_share_of_the_droppable_rows_goes(planted):
-    seen = explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+    seen = explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
     part = seen.to_dict()["attributes"][0]["alpha"]
     sampler = UtilityAwarePrevalenceSampler(LinearUtility(0.5), random_state=0)
     sampler.fit(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
@@ -143,10 +147,12 @@ def rows_where(frame, conditions):
 
 def test_without_a_positive_label_there_is_no_sampling(small):
     y = small.X["kids"].map({0: "none", 1: "some", 2: "some", 3: "many"})
-    part = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation).to_dict()
+    part = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0).to_dict()
     assert part["attributes"][0]["alpha"]["sampling"] is None
     assert part["attributes"][0]["alpha"]["outcome_before"] is None
-    named = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, pos_label="many")
+    named = explore(
+        small.X, y, sensitive_features=small.z, valuation=small.valuation, pos_label="many", retrain=0
+    )
     rates = (y == "many").groupby(small.z["sex"]).mean()
     sampling = named.to_dict()["attributes"][0]["alpha"]["sampling"]
     assert sampling["rate_before"] == pytest.approx([rates["f"], rates["m"]])
@@ -154,7 +160,7 @@ def test_without_a_positive_label_there_is_no_sampling(small):
 
 def test_a_continuous_target_has_weighted_means(small):
     y = small.X["age"] * 1.5
-    part = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation).to_dict()
+    part = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0).to_dict()
     alpha = part["attributes"][0]["alpha"]
     assert alpha["sampling"] is None
     weights = (

@@ -14,7 +14,9 @@ def biases_of(seen):
 
 @pytest.fixture(scope="module")
 def found(small):
-    return biases_of(explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation))
+    return biases_of(
+        explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
+    )
 
 
 def test_group_size(small, found):
@@ -58,7 +60,7 @@ def test_base_bias_of_several_groups_is_the_doubt_that_is_gone(small):
     origin = small.z["origin"].where(small.z["origin"] != "c", "b").to_numpy()
     origin[:100] = "c"
     bias = biases_of(
-        explore(small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation)
+        explore(small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation, retrain=0)
     )
     shares = pd.Series(origin).map(pd.Series(origin).value_counts(normalize=True)).to_numpy()
     left = (1 - small.valuation.agreement["origin"]).mean() / (1 - shares).mean()
@@ -70,7 +72,7 @@ def test_small_groups_are_not_compared(small):
     few[few == "c"] = "a"
     few.iloc[:9] = "c"
     found = biases_of(
-        explore(small.X, small.y, sensitive_features={"origin": few}, valuation=small.valuation)
+        explore(small.X, small.y, sensitive_features={"origin": few}, valuation=small.valuation, retrain=0)
     )
     for bias in found.values():
         assert [bar["group"] for bar in bias["bars"]] == ["a", "b"]
@@ -78,7 +80,7 @@ def test_small_groups_are_not_compared(small):
 
 def test_a_single_group_that_is_large_enough_leaves_nothing_to_compare(small):
     sex = np.where(np.arange(600) < 5, "f", "m")
-    seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation)
+    seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation, retrain=0)
     for name in ("group_size", "prevalence", "separability"):
         assert biases_of(seen)[name]["number"] is None
         assert "Only one group" in biases_of(seen)[name]["sentence"]
@@ -86,7 +88,9 @@ def test_a_single_group_that_is_large_enough_leaves_nothing_to_compare(small):
 
 def test_values_without_agreement_leave_models_biases_unknown(small):
     values = Valuation.from_probabilities(np.full(600, 0.3), {"sex": np.full(600, 0.6)})
-    found = biases_of(explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values))
+    found = biases_of(
+        explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
+    )
     assert found["prevalence"]["number"] is not None
     assert found["separability"]["number"] is None
     assert found["base"]["number"] is None
@@ -96,7 +100,7 @@ def test_values_without_agreement_leave_models_biases_unknown(small):
 def test_three_classes_are_compared_by_the_label_that_differs_most(small):
     y = np.array(["low", "middle", "high"])[np.arange(600) % 3]
     y[(small.z["sex"] == "f").to_numpy() & (y == "low")] = "high"
-    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation))
+    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0))
     rates = pd.crosstab(small.z["sex"], y, normalize="index")
     gaps = (rates.loc["f"] - rates.loc["m"]).abs()
     assert found["prevalence"]["number"] == pytest.approx(gaps.max())
@@ -114,7 +118,9 @@ def test_a_continuous_attribute_has_dependence_measures(small):
     }
     arrays = {part: {k: v.to_numpy() for k, v in by.items()} for part, by in parts.items()}
     valuation = Valuation(**arrays, provenance=Provenance(largest_error={"wealth": 2.0}))
-    found = biases_of(explore(small.X, small.y, sensitive_features={"wealth": wealth}, valuation=valuation))
+    found = biases_of(
+        explore(small.X, small.y, sensitive_features={"wealth": wealth}, valuation=valuation, retrain=0)
+    )
     assert found["prevalence"]["number"] == pytest.approx(spearmanr(small.y == "yes", wealth).statistic)
     agreement = values.agreement["y"]
     assert found["separability"]["number"] == pytest.approx(spearmanr(agreement, wealth).statistic)
@@ -128,7 +134,7 @@ def test_a_continuous_attribute_has_dependence_measures(small):
 
 def test_a_continuous_target_is_compared_by_its_mean(small):
     y = small.X["age"] + np.where(small.z["sex"] == "f", 10.0, 0.0)
-    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation))
+    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0))
     means = y.groupby(small.z["sex"]).mean()
     assert found["prevalence"]["number"] == pytest.approx(means["f"] - means["m"])
     assert found["prevalence"]["format"] == "number"
@@ -137,7 +143,7 @@ def test_a_continuous_target_is_compared_by_its_mean(small):
 def test_every_label_has_its_share_where_none_is_positive(small):
     y = pd.Series(np.arange(600) % 7 + 1, name="cover")
     y[(small.z["sex"] == "f") & (y == 3)] = 5
-    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation))
+    found = biases_of(explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0))
     bias, rates = found["prevalence"], pd.crosstab(small.z["sex"], y, normalize="index")
     label = (rates.loc["f"] - rates.loc["m"]).abs().idxmax()
     high, low = sorted(["f", "m"], key=lambda group: -rates.loc[group, label])
@@ -157,7 +163,9 @@ def test_every_label_has_its_share_where_none_is_positive(small):
 
 def test_a_positive_label_leaves_the_others_unnamed(small):
     y = np.array(["low", "middle", "high"])[np.arange(600) % 3]
-    seen = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, pos_label="high")
+    seen = explore(
+        small.X, y, sensitive_features=small.z, valuation=small.valuation, pos_label="high", retrain=0
+    )
     assert biases_of(seen)["prevalence"]["labels"] is None
     assert biases_of(seen)["prevalence"]["measure"] == "gap in the rate of “high”"
     assert seen.to_dict()["about"]["outcome"]["name"] == "rate of “high”"

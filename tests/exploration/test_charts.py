@@ -9,7 +9,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def seen(small):
-    return explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation)
+    return explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
 
 
 def rows_of(chart):

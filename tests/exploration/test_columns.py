@@ -12,7 +12,7 @@ def columns_of(seen, attribute=0):
 
 def test_gains_are_those_of_the_models_that_made_the_values(planted):
     part = columns_of(
-        explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+        explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
     )
     told = planted.valuation.metadata["split_gains"]
     assert part["basis"] == "gains"
@@ -27,7 +27,9 @@ def test_gains_are_those_of_the_models_that_made_the_values(planted):
 
 
 def test_values_without_gains_are_explained_column_by_column(small):
-    part = columns_of(explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation))
+    part = columns_of(
+        explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
+    )
     assert part["basis"] == "alone"
     assert {row["name"] for row in part["columns"]} == {"age", "job", "kids", "loan"}
     assert all(row["gain_z"] is None for row in part["columns"])
@@ -35,14 +37,16 @@ def test_values_without_gains_are_explained_column_by_column(small):
 
 def test_gains_of_other_columns_are_not_used(planted):
     fewer = planted.X.drop(columns="noise")
-    part = columns_of(explore(fewer, planted.y, sensitive_features=planted.z, valuation=planted.valuation))
+    part = columns_of(
+        explore(fewer, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
+    )
     assert part["basis"] == "alone"
     assert part["columns"][0]["name"] == "club"
 
 
 def test_a_column_kept_from_the_models_comes_last_and_is_marked(small):
     frame = small.X.assign(sex=small.z["sex"])
-    part = columns_of(explore(frame, small.y, sensitive_features="sex", valuation=small.valuation))
+    part = columns_of(explore(frame, small.y, sensitive_features="sex", valuation=small.valuation, retrain=0))
     assert part["columns"][-1]["name"] == "sex"
     assert part["columns"][-1]["left_out"]
     assert part["columns"][-1]["alone_z"] == pytest.approx(1)
@@ -68,5 +72,7 @@ def test_a_matrix_without_columns_is_explored_without_them(small):
 
     X = csr_matrix(small.X[["age", "kids"]].to_numpy(dtype=float))
     values = Valuation.from_probabilities(np.linspace(0, 1, 600), {"sex": np.linspace(1, 0, 600)})
-    part = columns_of(explore(X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values))
+    part = columns_of(
+        explore(X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
+    )
     assert [row["name"] for row in part["columns"]] == ["loan"]

@@ -11,7 +11,7 @@ from fado import OutOfBagEntropy, Valuation, explore
 
 @pytest.fixture(scope="module")
 def seen(planted):
-    return explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+    return explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
 
 
 def test_the_planted_proxy_is_named_first(seen):
@@ -24,7 +24,7 @@ def test_a_slice_that_gives_its_group_away_is_named_first(planted):
     X = planted.X.assign(
         club=np.where((planted.sex == "f") & (planted.X["club"] == "choir"), "choir", "other")
     )
-    seen = explore(X, planted.y, sensitive_features="sex").to_dict()["attributes"][0]
+    seen = explore(X, planted.y, sensitive_features="sex", retrain=0).to_dict()["attributes"][0]
     assert seen["gives_away"][0]["conditions"] == ["club = choir"]
     assert seen["gives_away"][0]["mean_v_z"] < 0.1
 
@@ -64,7 +64,7 @@ def test_the_summary_is_plain_data_and_a_copy(seen):
 def test_the_same_data_in_any_library_give_the_same_page(small):
     def summary(X):
         y, z = small.y, small.z
-        return explore(X, y, sensitive_features=z, valuation=small.valuation).to_dict()
+        return explore(X, y, sensitive_features=z, valuation=small.valuation, retrain=0).to_dict()
 
     expected = summary(small.X)
     shuffled = small.X.set_index(np.random.default_rng(0).permutation(600))
@@ -73,7 +73,7 @@ def test_the_same_data_in_any_library_give_the_same_page(small):
 
 
 def test_values_are_computed_if_there_are_none(small):
-    seen = explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]})
+    seen = explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, retrain=0)
     assert seen.to_dict()["about"]["algorithm"] == "out-of-bag"
     assert repr(seen) == "Exploration of 600 rows by sex"
 
@@ -84,11 +84,17 @@ def test_rows_without_a_value_are_left_out(small):
         for part in ("values", "standard_error", "counts", "agreement")
     }
     arrays["values"]["sex"][[3, 8]] = np.nan
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=Valuation(**arrays)).to_dict()
+    seen = explore(
+        small.X, small.y, sensitive_features=small.z, valuation=Valuation(**arrays), retrain=0
+    ).to_dict()
     kept = np.delete(np.arange(600), [3, 8])
     cut = {name: column[kept] for name, column in small.z.items()}
     expected = explore(
-        small.X.iloc[kept], small.y[kept], sensitive_features=cut, valuation=small.valuation.take(kept)
+        small.X.iloc[kept],
+        small.y[kept],
+        sensitive_features=cut,
+        valuation=small.valuation.take(kept),
+        retrain=0,
     ).to_dict()
     assert seen["about"]["rows_without_value"] == 2
     assert seen["attributes"][0]["biases"] == expected["attributes"][0]["biases"]
@@ -106,7 +112,7 @@ def test_what_is_unknown_is_none_and_never_nan(small):
     z = {"wealth": wealth, "side": one_sided}
     valuation = OutOfBagEntropy(n_bags=7, random_state=0).fit(small.X, y, sensitive_features=z).valuation_
     assert valuation.standard_error["y"].isna().any()
-    data = explore(small.X, y, sensitive_features=z, valuation=valuation).to_dict()
+    data = explore(small.X, y, sensitive_features=z, valuation=valuation, retrain=0).to_dict()
     json.dumps(data, allow_nan=False)
     separability = data["attributes"][1]["biases"][2]
     assert [bar["number"] is None for bar in separability["bars"]] == [True, False]
@@ -115,21 +121,25 @@ def test_what_is_unknown_is_none_and_never_nan(small):
 
 
 def test_slices_are_searched_in_a_sample(small):
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, max_rows=200)
+    seen = explore(
+        small.X, small.y, sensitive_features=small.z, valuation=small.valuation, max_rows=200, retrain=0
+    )
     assert seen.to_dict()["about"]["rows_searched"] == 200
     assert sum(group["rows"] for group in seen.to_dict()["attributes"][0]["groups"]) == 600
 
 
 def test_missing_protected_values_are_a_group(small):
     sex = small.z["sex"].where(np.arange(600) % 4 > 0, None)
-    seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation)
+    seen = explore(small.X, small.y, sensitive_features={"sex": sex}, valuation=small.valuation, retrain=0)
     assert [group["name"] for group in seen.to_dict()["attributes"][0]["groups"]] == ["f", "m", "(missing)"]
 
 
 def test_no_small_group_is_anywhere_in_the_summary(small):
     origin = small.z["origin"].where(small.z["origin"] != "c", "a")
     origin.iloc[:9] = "a secret"
-    seen = explore(small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation)
+    seen = explore(
+        small.X, small.y, sensitive_features={"origin": origin}, valuation=small.valuation, retrain=0
+    )
     part = seen.to_dict()["attributes"][0]
     assert part["some_hidden"]
     assert "a secret" not in json.dumps(seen.to_dict())
@@ -156,13 +166,13 @@ def small_table():
 def test_bad_input_is_refused(change, message):
     X, y, z, valuation = small_table()
     with pytest.raises(ValueError, match=message):
-        explore(X, y, **{"sensitive_features": z, "valuation": valuation, **change})
+        explore(X, y, **{"sensitive_features": z, "valuation": valuation, **change}, retrain=0)
 
 
 def test_something_other_than_a_valuation_is_refused():
     X, y, z, _ = small_table()
     with pytest.raises(TypeError, match="must be a Valuation, got list"):
-        explore(X, y, sensitive_features=z, valuation=[1, 2])
+        explore(X, y, sensitive_features=z, valuation=[1, 2], retrain=0)
 
 
 def test_a_positive_label_for_a_continuous_target_is_refused(small):
@@ -173,12 +183,13 @@ def test_a_positive_label_for_a_continuous_target_is_refused(small):
             sensitive_features=small.z,
             valuation=small.valuation,
             pos_label=1,
+            retrain=0,
         )
 
 
 def test_constant_values_are_explored():
     X, y, z, valuation = small_table()
-    part = explore(X, y, sensitive_features=z, valuation=valuation).to_dict()["attributes"][0]
+    part = explore(X, y, sensitive_features=z, valuation=valuation, retrain=0).to_dict()["attributes"][0]
     setting = part["alpha"]["utilities"]["linear"]["settings"][10]
     assert setting["slices"] == {"highest": [], "lowest": [], "dropped": []}
     assert setting["weights"]["effective_rows"] == pytest.approx(30)
@@ -186,7 +197,7 @@ def test_constant_values_are_explored():
 
 def test_weights_are_said_to_count_in_models_alone(small):
     given = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation}
-    assert not explore(small.X, small.y, **given).to_dict()["about"]["weights_given"]
-    weighted = explore(small.X, small.y, **given, sample_weight=np.arange(1, 601)).to_dict()
+    assert not explore(small.X, small.y, **given, retrain=0).to_dict()["about"]["weights_given"]
+    weighted = explore(small.X, small.y, **given, sample_weight=np.arange(1, 601), retrain=0).to_dict()
     assert weighted["about"]["weights_given"]
-    assert weighted["attributes"] == explore(small.X, small.y, **given).to_dict()["attributes"]
+    assert weighted["attributes"] == explore(small.X, small.y, **given, retrain=0).to_dict()["attributes"]

@@ -48,6 +48,7 @@ def in_memory(frame=FRAME, *, valuation, **more):
         sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")},
         valuation=valuation,
         **more,
+        retrain=0,
     )
 
 
@@ -70,7 +71,7 @@ def values(data, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seen(data, values):
-    return explore_files(data, values=values, sample_rows=600, **ASKED)
+    return explore_files(data, values=values, sample_rows=600, **ASKED, retrain=0)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_table_that_is_sampled_whole_is_explored_as_in_memory(data, values, tm
         "csv": lambda: write_parts(tmp_path / "csv", ending="csv"),
     }[form]()
     show_rows = form != "csv"  # whose whole numbers are shown as 33.0
-    found = explore_files(paths, values=values, show_rows=show_rows, **ASKED)
+    found = explore_files(paths, values=values, show_rows=show_rows, **ASKED, retrain=0)
     expected = in_memory(valuation=Valuation.load(values), show_rows=show_rows)
     assert found.to_dict() == expected.to_dict()
     assert found.to_dict()["about"]["sampled"] is None
@@ -106,7 +107,7 @@ def test_a_table_that_is_sampled_whole_is_explored_as_in_memory(data, values, tm
 
 @pytest.mark.parametrize("drop", [None, ["id"]])
 def test_nothing_is_dropped_if_drop_is_none(data, values, drop):
-    found = explore_files(data, values=values, sample_rows=300, **ASKED | {"drop": drop}).to_dict()
+    found = explore_files(data, values=values, sample_rows=300, **ASKED | {"drop": drop}, retrain=0).to_dict()
     columns = [own["name"] for own in found["attributes"][0]["columns"]["columns"]]
     assert ("id" in columns) is (drop is None)
 
@@ -151,7 +152,11 @@ def test_pooled_groups_and_missing_labels_are_counted_in_all_files(tmp_path, mad
     data = write_parts(tmp_path / "d", frame)
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")
     found = explore_files(
-        data, values=tmp_path / "v.parquet", sample_rows=1_200, **ASKED | {"protected": "sex"}
+        data,
+        values=tmp_path / "v.parquet",
+        sample_rows=1_200,
+        **ASKED | {"protected": "sex"},
+        retrain=0,
     )
     groups = found.to_dict()["about"]["sampled"]["groups"]["sex"]
     assert sum(group["of"] for group in groups) == N
@@ -165,7 +170,11 @@ def test_pooled_groups_and_missing_labels_are_counted_in_all_files(tmp_path, mad
 def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path, made_up):
     made_up(N, ["age"]).save(tmp_path / "v.parquet")
     found = explore_files(
-        data, values=tmp_path / "v.parquet", sample_rows=800, **ASKED | {"protected": "age"}
+        data,
+        values=tmp_path / "v.parquet",
+        sample_rows=800,
+        **ASKED | {"protected": "age"},
+        retrain=0,
     )
     groups = found.to_dict()["about"]["sampled"]["groups"]["age"]
     assert [group["of"] for group in groups] == [None] * 4
@@ -175,21 +184,25 @@ def test_a_number_has_quarters_without_sizes_in_all_files(data, tmp_path, made_u
 
 def test_the_sample_does_not_depend_on_files(values, seen, tmp_path):
     other = write_parts(tmp_path / "d", n_files=7, row_group_size=91)
-    assert explore_files(other, values=values, sample_rows=600, **ASKED).to_dict() == seen.to_dict()
-    another = explore_files(other, values=values, sample_rows=600, random_state=1, **ASKED)
+    assert (
+        explore_files(other, values=values, sample_rows=600, **ASKED, retrain=0).to_dict() == seen.to_dict()
+    )
+    another = explore_files(other, values=values, sample_rows=600, random_state=1, **ASKED, retrain=0)
     assert another.to_dict()["attributes"] != seen.to_dict()["attributes"]
 
 
 def test_values_in_one_file_are_those_in_parts(data, values, seen, tmp_path):
     Valuation.load(values).save(tmp_path / "v.parquet")
-    one = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **ASKED)
+    one = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **ASKED, retrain=0)
     assert one.to_dict() == seen.to_dict()
-    given = explore_files(data, values=Valuation.load(values), sample_rows=600, **ASKED)
+    given = explore_files(data, values=Valuation.load(values), sample_rows=600, **ASKED, retrain=0)
     assert given.to_dict() == seen.to_dict()
 
 
 def test_suspicious_rows_are_named_by_their_places_in_the_whole_table(data, values):
-    found = explore_files(data, values=values, sample_rows=600, show_rows=True, **ASKED | {"drop": []})
+    found = explore_files(
+        data, values=values, sample_rows=600, show_rows=True, **ASKED | {"drop": []}, retrain=0
+    )
     agreement = Valuation.load(values).field("agreement", "y")
     listed = [
         row for group in found.to_dict()["attributes"][0]["suspicious"]["rows"] for row in group["rows"]
@@ -207,7 +220,7 @@ def test_harmful_rows_have_their_places_and_sums_stand_for_all_rows(data, tmp_pa
     effects = {"y": RNG.normal(size=N), "sex": RNG.normal(size=N)}
     Valuation.from_values(effects).save(tmp_path / "v.parquet")
     asked = ASKED | {"protected": "sex", "weight": "weight", "drop": ["id"]}
-    found = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **asked)
+    found = explore_files(data, values=tmp_path / "v.parquet", sample_rows=600, **asked, retrain=0)
     part, rows = found.to_dict()["attributes"][0]["effects"], sample_of(600)
     weights = FRAME["weight"].to_numpy()
     weighted = effects["sex"] * weights / weights[rows].mean()  # those of the sample have a mean of 1
@@ -225,7 +238,7 @@ def test_harmful_rows_have_their_places_and_sums_stand_for_all_rows(data, tmp_pa
 
 def test_no_more_of_the_values_is_read_than_is_needed(data, values):
     lazy = Valuation.load(values)
-    explore_files(data, values=lazy, sample_rows=100, **ASKED)
+    explore_files(data, values=lazy, sample_rows=100, **ASKED, retrain=0)
     assert not any(arrays._read for arrays in lazy._arrays.values())
 
 
@@ -249,14 +262,14 @@ def test_no_more_of_the_values_is_read_than_is_needed(data, values):
 )
 def test_what_does_not_fit_is_refused(data, values, change, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        explore_files(data, **{"values": values, **ASKED, **change})
+        explore_files(data, **{"values": values, **ASKED, **change}, retrain=0)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_values_of_another_number_of_rows_are_refused(values, tmp_path, ending):
     data = write_parts(tmp_path / "d", FRAME.iloc[1:], ending=ending)
     with pytest.raises(ValueError, match=r"`values` has 2,400 rows and the table has 2,399: pass"):
-        explore_files(data, values=values, **ASKED)
+        explore_files(data, values=values, **ASKED, retrain=0)
 
 
 def test_values_of_rows_in_another_order_are_refused(values, tmp_path):
@@ -264,7 +277,7 @@ def test_values_of_rows_in_another_order_are_refused(values, tmp_path):
     with pytest.raises(
         ValueError, match="other labels than those of 'loan', or with the rows in another order"
     ):
-        explore_files(data, values=values, **ASKED)
+        explore_files(data, values=values, **ASKED, retrain=0)
 
 
 def test_a_sample_without_the_positive_label_is_refused(tmp_path, made_up):
@@ -273,7 +286,7 @@ def test_a_sample_without_the_positive_label_is_refused(tmp_path, made_up):
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")
     asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 50}
     with pytest.raises(ValueError, match="None of the 50 sampled rows has the positive label 'yes': explore"):
-        explore_files(write_parts(tmp_path / "d", frame), **asked)
+        explore_files(write_parts(tmp_path / "d", frame), **asked, retrain=0)
 
 
 def test_a_rare_third_label_leaves_the_target_without_a_positive_one(tmp_path, made_up):
@@ -281,17 +294,17 @@ def test_a_rare_third_label_leaves_the_target_without_a_positive_one(tmp_path, m
     frame = FRAME.assign(loan=np.where(np.arange(N) == outside, "perhaps", FRAME["loan"]))
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")
     asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 300}
-    found = explore_files(write_parts(tmp_path / "d", frame), **asked).to_dict()
+    found = explore_files(write_parts(tmp_path / "d", frame), **asked, retrain=0).to_dict()
     assert found["about"]["target"]["positive"] is None
     assert found["about"]["sampled"]["groups"]["sex"][0]["positive_rate"] is None
 
 
 def test_the_least_bound_that_is_named_works(data, values):
     with pytest.raises(ValueError, match="too small") as caught:
-        explore_files(data, values=values, **ASKED | {"memory": "1MB"})
+        explore_files(data, values=values, **ASKED | {"memory": "1MB"}, retrain=0)
     least = re.search(r"the least that works is ([\d,]+) MB, or `sample_rows=(\d+)`\.$", str(caught.value))
-    explore_files(data, values=values, **ASKED | {"memory": f"{least[1]}MB"})
-    explore_files(data, values=values, sample_rows=int(least[2]), **ASKED | {"memory": "1MB"})
+    explore_files(data, values=values, **ASKED | {"memory": f"{least[1]}MB"}, retrain=0)
+    explore_files(data, values=values, sample_rows=int(least[2]), **ASKED | {"memory": "1MB"}, retrain=0)
 
 
 def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path, made_up):
@@ -299,7 +312,7 @@ def test_names_of_groups_are_escaped_in_what_is_said_of_the_sample(tmp_path, mad
     frame = FRAME.assign(sex=FRAME["sex"].replace("x", evil))
     made_up(N, ["sex"]).save(tmp_path / "v.parquet")
     asked = ASKED | {"protected": "sex", "values": tmp_path / "v.parquet", "sample_rows": 600}
-    found = explore_files(write_parts(tmp_path / "d", frame), **asked)
+    found = explore_files(write_parts(tmp_path / "d", frame), **asked, retrain=0)
     assert evil in found.to_dict()["about"]["sampled"]["sentence"]
     assert "This is a random sample of 600 of 2,400 rows." in found.html()
     assert evil not in found.html()
@@ -311,4 +324,4 @@ def test_parts_without_rows_and_a_large_row_group_are_read(values, tmp_path, see
     pyarrow.parquet.write_table(
         pyarrow.parquet.read_table(data / "part-0.parquet").slice(0, 0), data / "part-9.parquet"
     )
-    assert explore_files(data, values=values, sample_rows=600, **ASKED).to_dict() == seen.to_dict()
+    assert explore_files(data, values=values, sample_rows=600, **ASKED, retrain=0).to_dict() == seen.to_dict()

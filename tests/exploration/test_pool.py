@@ -41,6 +41,7 @@ def case(small, made_up):
             valuation=small.valuation,
             pool=(table, values),
             **more,
+            retrain=0,
         )
 
     return table, values, explored
@@ -52,7 +53,7 @@ def part(case):
 
 
 def test_without_a_pool_nothing_changes(small, case):
-    plain = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation)
+    plain = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
     beside = case[2]()
     assert "pool" not in plain.to_dict()
     shown = beside.to_dict()
@@ -121,7 +122,12 @@ def test_slices_worth_most_are_described_over_the_pool(small, made_up):
     raised = {"y": np.where(table["job"] == "cook", 0.9 + 0.1 * values["y"], 0.5 * values["y"])}
     values = Valuation(raised | {name: values[name] for name in small.z})
     seen = explore(
-        small.X, small.y, sensitive_features=small.z, valuation=small.valuation, pool=(table, values)
+        small.X,
+        small.y,
+        sensitive_features=small.z,
+        valuation=small.valuation,
+        pool=(table, values),
+        retrain=0,
     ).to_dict()
     utilities = LinearUtility(0.5, betas={"sex": 0.5})(values)
     found = seen["pool"]["attributes"][0]["utility"]
@@ -177,7 +183,12 @@ def test_effects_are_drawn_between_the_ends_of_the_labelled_rows(small):
     labelled = Valuation.from_values({name: rng.normal(size=600) for name in ("y", *small.z)})
     pool = Valuation.from_values({name: 50 * rng.normal(size=200) for name in ("y", *small.z)})
     seen = explore(
-        small.X, small.y, sensitive_features=small.z, valuation=labelled, pool=(pool_of(small), pool)
+        small.X,
+        small.y,
+        sensitive_features=small.z,
+        valuation=labelled,
+        pool=(pool_of(small), pool),
+        retrain=0,
     ).to_dict()
     shares = seen["pool"]["attributes"][0]["v_y"]["pool"]["shares"]
     high = seen["attributes"][0]["plane"]["scales"]["v_y"]["high"]
@@ -206,17 +217,23 @@ def test_a_matrix_without_names_is_taken_by_position(small, made_up):
             sensitive_features=small.z,
             valuation=small.valuation,
             pool=(form(X[:50]), values),
+            retrain=0,
         ).to_dict()["pool"]
         assert (seen["shifts"]["compared"], seen["rows"]) == (compared, 50)
 
 
 def test_a_pool_is_valued_by_the_models_that_value_the_labelled_rows(planted):
     X, y, new = planted.X[:1500], planted.y[:1500], planted.X[1500:2000]
-    seen = explore(X, y, sensitive_features="sex", pool=new.assign(more=1)).to_dict()
+    seen = explore(X, y, sensitive_features="sex", pool=new.assign(more=1), retrain=0).to_dict()
     valuator = OutOfBagEntropy(random_state=0, keep_models=True, keep_probabilities=True)
     valuator.fit(X, y, sensitive_features="sex")
     given = explore(
-        X, y, sensitive_features="sex", valuation=valuator.valuation_, pool=(new, valuator.value(new))
+        X,
+        y,
+        sensitive_features="sex",
+        valuation=valuator.valuation_,
+        pool=(new, valuator.value(new)),
+        retrain=0,
     )
     assert seen == given.to_dict()
     told = seen["pool"]["attributes"][0]
@@ -227,7 +244,9 @@ def test_a_pool_is_valued_by_the_models_that_value_the_labelled_rows(planted):
     assert seen["pool"]["caution"].startswith("The attribute's models see “y” where it is known")
     blind = OutOfBagEntropy(random_state=0, keep_models=True, z_sees_target=False)
     blind.fit(X, y, sensitive_features="sex")
-    given = explore(X, y, sensitive_features="sex", valuation=blind.valuation_, pool=(new, blind.value(new)))
+    given = explore(
+        X, y, sensitive_features="sex", valuation=blind.valuation_, pool=(new, blind.value(new)), retrain=0
+    )
     assert given.to_dict()["pool"]["caution"] is None
 
 
@@ -235,7 +254,12 @@ def test_hostile_names_and_levels_are_data_alone(small, made_up):
     X = small.X.rename(columns={"job": HOSTILE})
     table = pool_of(small).rename(columns={"job": HOSTILE}).assign(**{HOSTILE: HOSTILE})
     page = explore(
-        X, small.y, sensitive_features=small.z, valuation=small.valuation, pool=(table, made_up(200, small.z))
+        X,
+        small.y,
+        sensitive_features=small.z,
+        valuation=small.valuation,
+        pool=(table, made_up(200, small.z)),
+        retrain=0,
     ).html()
     assert "<script>alert" not in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
@@ -290,6 +314,7 @@ def test_values_of_another_target_are_refused(planted):
             sensitive_features="sex",
             valuation=fitted[0].valuation_,
             pool=(new, fitted[1].value(new)),
+            retrain=0,
         )
 
 

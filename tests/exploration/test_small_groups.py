@@ -32,7 +32,7 @@ def found(table, made_up):
 
 def explored(table, made_up, **settings):
     X, y, z = table
-    seen = explore(X, y, sensitive_features=z, valuation=made_up(N, z), **settings)
+    seen = explore(X, y, sensitive_features=z, valuation=made_up(N, z), **settings, retrain=0)
     return seen, seen.to_dict()["attributes"][0]
 
 
@@ -83,7 +83,7 @@ def test_small_groups_are_left_alone_by_the_sampler_that_is_shown(table, found):
 def test_base_bias_leaves_small_groups_out(table, made_up):
     X, y, z = table
     valuation = made_up(N, z)
-    part = explore(X, y, sensitive_features=z, valuation=valuation).to_dict()["attributes"][0]
+    part = explore(X, y, sensitive_features=z, valuation=valuation, retrain=0).to_dict()["attributes"][0]
     rows = np.arange(N) >= 25
     shares = pd.Series(z["origin"]).map(pd.Series(z["origin"]).value_counts(normalize=True)).to_numpy()
     left = (1 - valuation.agreement["origin"].to_numpy()[rows]).mean() / (1 - shares[rows]).mean()
@@ -102,7 +102,7 @@ def test_0_compares_every_group_that_can_be_named(found):
 def test_crossed_attributes_tell_their_own_small_groups(table, made_up):
     X, y, z = table
     z = z | {"job": X["job"].to_numpy()}
-    together = explore(X, y, sensitive_features=z, valuation=made_up(N, z)).to_dict()["together"]
+    together = explore(X, y, sensitive_features=z, valuation=made_up(N, z), retrain=0).to_dict()["together"]
     assert "“origin = tiny, job = " in together["left_out"]
     assert sum(group["rows"] for group in together["listed"]) == N
 
@@ -110,7 +110,7 @@ def test_crossed_attributes_tell_their_own_small_groups(table, made_up):
 def test_one_large_group_leaves_nothing_to_compare(table, made_up):
     X, y, _ = table
     z = {"sex": np.where(np.arange(N) < 20, "f", "m")}
-    part = explore(X, y, sensitive_features=z, valuation=made_up(N, z)).to_dict()["attributes"][0]
+    part = explore(X, y, sensitive_features=z, valuation=made_up(N, z), retrain=0).to_dict()["attributes"][0]
     assert all(bias["number"] is None for bias in part["biases"])
     assert all(bias["sentence"].startswith("Only one group is large enough") for bias in part["biases"])
     assert part["alpha"]["sampling"] is None

@@ -10,7 +10,9 @@ def suspicious_of(seen):
 
 @pytest.fixture(scope="module")
 def found(small):
-    return suspicious_of(explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation))
+    return suspicious_of(
+        explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
+    )
 
 
 def test_contradicted_labels_per_group(small, found):
@@ -42,7 +44,9 @@ def test_rows_are_positions_and_nothing_else(small, found):
 
 
 def test_rows_are_shown_only_if_asked_for(small):
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, show_rows=True)
+    seen = explore(
+        small.X, small.y, sensitive_features=small.z, valuation=small.valuation, show_rows=True, retrain=0
+    )
     row = suspicious_of(seen)["rows"][0]["rows"][0]
     age, job, kids = small.X.iloc[row["row"]]
     assert row["label"] == small.y[row["row"]]
@@ -58,7 +62,7 @@ def test_a_continuous_target_has_a_fence(small):
     valuation = Valuation(
         arrays, arrays, {k: np.ones(600) for k in arrays}, {"y": agreement, "sex": agreement}
     )
-    seen = explore(small.X, y, sensitive_features={"sex": small.z["sex"]}, valuation=valuation)
+    seen = explore(small.X, y, sensitive_features={"sex": small.z["sex"]}, valuation=valuation, retrain=0)
     listed = [row["row"] for group in suspicious_of(seen)["rows"] for row in group["rows"]]
     assert listed == [7]
     assert suspicious_of(seen)["beyond_doubt"] is None
@@ -66,7 +70,7 @@ def test_a_continuous_target_has_a_fence(small):
 
 def test_slices_say_how_far_agreement_falls_short(planted):
     found = suspicious_of(
-        explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+        explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
     )
     agreement = planted.valuation.agreement["y"].to_numpy()
     rows = (planted.X["region"] == "north").to_numpy() & (planted.sex == "f")
@@ -82,7 +86,9 @@ def test_values_without_agreement_leave_nothing_to_suspect(small):
     half = np.linspace(0, 1, 600)
     values = Valuation.from_probabilities(half, {"sex": half})
     assert (
-        suspicious_of(explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values))
+        suspicious_of(
+            explore(small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
+        )
         is None
     )
 
@@ -93,7 +99,9 @@ def contradicted_of(y, agreement, **settings):
     valuation = Valuation(values, agreement={"y": agreement, "sex": agreement})
     sex = np.where(np.arange(n_rows) % 2, "m", "f")
     X = np.arange(n_rows, dtype=float).reshape(-1, 1)
-    return suspicious_of(explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, **settings))
+    return suspicious_of(
+        explore(X, y, sensitive_features={"sex": sex}, valuation=valuation, **settings, retrain=0)
+    )
 
 
 def test_a_rare_label_is_contradicted_only_below_half_of_its_share():

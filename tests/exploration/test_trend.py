@@ -19,7 +19,7 @@ def prevalence_of(y, age=AGE, agreement=None):
     if agreement is not None:
         parts["agreement"]["y"] = agreement
     X = pd.DataFrame({"x": np.arange(n_rows)})
-    seen = explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts))
+    seen = explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts), retrain=0)
     biases = {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}
     return biases["prevalence"], biases["separability"]
 

@@ -164,10 +164,12 @@ def judge(scores: Numbers) -> None:
 
 def look(valuation: Valuation) -> None:
     """Look at data, values and experiments."""
-    seen = explore(X, y, sensitive_features=old, valuation=valuation)
+    seen = explore(X, y, sensitive_features=old, valuation=valuation, retrain=0)
     assert_type(seen, Exploration)
     seen.write_html("explore.html")
-    assert_type(explore_files("months", values="values", target="y", protected="age>=50"), Exploration)
+    assert_type(
+        explore_files("months", values="values", target="y", protected="age>=50", retrain=0), Exploration
+    )
     results = Experiment.from_toml("experiment.toml").run(store="runs/first", n_jobs=2)
     assert_type(results, Results)
     assert_type(Results.load("runs/first").frame, pd.DataFrame)

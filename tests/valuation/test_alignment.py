@@ -30,7 +30,7 @@ USES = {
         X, y, sensitive_features=z, valuation=v
     ),
     "reweighing": lambda X, y, z, v: UtilityAwareReweigher().fit(X, y, sensitive_features=z, valuation=v),
-    "exploring": lambda X, y, z, v: explore(X, y, sensitive_features=z, valuation=v),
+    "exploring": lambda X, y, z, v: explore(X, y, sensitive_features=z, valuation=v, retrain=0),
 }
 
 

@@ -84,7 +84,7 @@ def test_the_least_of_signed_utilities_go_first():
 
 def test_explore_draws_signed_values_around_their_neutral_point():
     valuation = SignedValues(random_state=1).fit(X, Y, sensitive_features=SEX).valuation_
-    seen = explore(X, Y, sensitive_features=SEX, valuation=valuation).to_dict()
+    seen = explore(X, Y, sensitive_features=SEX, valuation=valuation, retrain=0).to_dict()
     attribute = seen["attributes"][0]
     scale = attribute["values"]["scales"]["v_z"]
     assert scale["neutral"] == 0
@@ -93,7 +93,7 @@ def test_explore_draws_signed_values_around_their_neutral_point():
     assert list(attribute["alpha"]["utilities"]) == ["linear"]  # the others refuse signed values
     assert attribute["plane"]["corners"][0]["name"] == "high for both"
     assert sum(corner["rows"] for corner in attribute["plane"]["corners"]) == N
-    assert "high for both" in explore(X, Y, sensitive_features=SEX, valuation=valuation).html()
+    assert "high for both" in explore(X, Y, sensitive_features=SEX, valuation=valuation, retrain=0).html()
 
 
 def test_the_index_of_a_pandas_table_is_kept():
@@ -180,10 +180,10 @@ def test_rows_that_are_valued_on_the_way_stay_together():
 
 def test_an_unnamed_array_fits_values_of_one_attribute():
     valuation = InBagEntropy(random_state=0).fit(X, Y, sensitive_features=SEX).valuation_
-    seen = explore(X, Y, sensitive_features=SEX.to_numpy(), valuation=valuation)
+    seen = explore(X, Y, sensitive_features=SEX.to_numpy(), valuation=valuation, retrain=0)
     assert seen.to_dict()["attributes"][0]["name"] == "sex"
     with pytest.raises(ValueError, match="holds no values for 'gender'"):
-        explore(X, Y, sensitive_features={"gender": SEX}, valuation=valuation)
+        explore(X, Y, sensitive_features={"gender": SEX}, valuation=valuation, retrain=0)
 
 
 def test_integer_names_are_names_everywhere():

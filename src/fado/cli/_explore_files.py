@@ -72,7 +72,7 @@ def explore_by_files(
             "explore one file in memory, without `--memory` and `--sample-rows`."
         )
     asked = dict(settings) if sample_rows is None else {**settings, "sample_rows": sample_rows}
-    return explore_files(data, values=values, pos_label=_label(values, positive), progress=True, **asked)
+    return explore_files(data, values=values, pos_label=_label(values, positive), **asked)
 
 
 def _label(values: Path, positive: str | None) -> Any:

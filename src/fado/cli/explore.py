@@ -49,13 +49,13 @@ def explore(
         typer.Option("--show-rows", help="Show the entries of the most suspicious and most harmful rows."),
     ] = False,
     retrain: Annotated[
-        bool,
+        int,
         typer.Option(
-            "--retrain",
-            help="For values of `--method influence`: train the model again without the most harmful rows, "
-            "and measure it on rows that it has not seen.",
+            metavar="N",
+            help="How many models may be trained to measure what removing, weighing down or relabelling rows "
+            "does; 0 measures nothing.",
         ),
-    ] = False,
+    ] = 120,
     pool: Annotated[
         Path | None,
         typer.Option(
@@ -82,9 +82,11 @@ def explore(
         "min_group_size": MIN_GROUP_SIZE if min_group_size is None else min_group_size,
         "show_rows": show_rows,
         "random_state": seed,
+        "retrain": retrain,
+        "progress": True,
     }
     asked_for = names_several(data) or memory is not None or sample_rows is not None
-    for_memory_alone = retrain or pool is not None or values.suffix.lower() == ".csv"
+    for_memory_alone = pool is not None or values.suffix.lower() == ".csv"
     if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
         named = {"target": target, "protected": protected, "drop": drop, "weight": weight}
         found = explore_by_files(
@@ -93,7 +95,7 @@ def explore(
             positive=positive,
             sample_rows=sample_rows,
             settings={**named, **shown, "memory": memory},
-            useless={"--retrain": retrain, "--pool": pool, "--pool-values": pool_values},
+            useless={"--pool": pool, "--pool-values": pool_values},
         )
     else:
         inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
@@ -105,7 +107,6 @@ def explore(
             pool=_read_pool(pool, pool_values),
             sample_weight=inputs.weight,
             pos_label=inputs.positive,
-            retrain=retrain,
             **shown,
         )
     found.write_html(out)
@@ -171,31 +172,34 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
             for cell in effects["cells"]
         ],
     )
+    if effects["measured"] is None:
+        print(effects["reason"])
+        return
+    heads = [_heading("change of", title) for title in metrics.values()]
     print_table(
-        "Slices whose removal would raise the ratio most, as predicted",
-        ["rows where", "rows", *(_heading("change of", title) for title in metrics.values())],
+        f"Measured by training again, {effects['measured']['fits']} fits: change, plus or minus 1.96 errors",
+        ["rows where", "done", "rows", *heads],
         [
-            [
-                _told(one["conditions"], 40),
-                one["rows"],
-                *(_signed(one[f"{key}_change"]) for key in metrics),
-            ]
+            [_told(one["conditions"], 40), action, own["rows"], *(_change(own, key) for key in metrics)]
             for one in effects["slices"]
+            for action, own in one["measured"].items()
+            if own is not None
+        ]
+        + [
+            [
+                f"the most harmful {100 * one['share']:.3g} %",
+                "remove",
+                one["rows"],
+                *(_change(one["measured"], key) for key in metrics),
+            ]
+            for one in effects["curve"]
+            if one["measured"] is not None
         ],
     )
-    if effects["measured"] is not None:
-        kinds = ("predicted", "measured")
-        print_table(
-            "If the most harmful rows went: change on rows that no value has seen",
-            ["removed", *(_heading(kind, title) for title in metrics.values() for kind in kinds)],
-            [
-                [
-                    f"{100 * point['share']:.3g} %",
-                    *(_signed(point[f"{kind}_{key}_change"]) for key in metrics for kind in kinds),
-                ]
-                for point in effects["measured"]["points"]
-            ],
-        )
+
+
+def _change(figures: Mapping[str, Any], key: str) -> str:
+    return f"{figures[f'{key}_change']:+.3f} ± {1.96 * figures[f'{key}_error']:.3f}"
 
 
 def _heading(*words: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import log_loss
@@ -12,6 +12,9 @@ from fado.exploration._material import Attribute, Material
 from fado.metrics import RATIO_NAMES, measure
 from fado.tabular import MIN_GROUP_SIZE, group_rows, small_groups
 from fado.valuation import Scale, Valuation
+
+if TYPE_CHECKING:
+    from fado.exploration._consequences import Consequences
 
 __all__ = ["INFLUENCE", "Metrics", "level_now", "metrics_of"]
 
@@ -33,8 +36,8 @@ class Metrics:
     performance: str | None
 
 
-def metrics_of(valuation: Valuation, attribute: str) -> Metrics:
-    """Name the metrics that the values of an attribute and of the target are effects on.
+def metrics_of(valuation: Valuation, attribute: str, consequences: Consequences | None = None) -> Metrics:
+    """Name the metrics that values of an attribute and of the target are effects on, or that were measured.
 
     Examples
     --------
@@ -46,11 +49,19 @@ def metrics_of(valuation: Valuation, attribute: str) -> Metrics:
     >>> metrics_of(Valuation.from_values({"y": [0.1], "sex": [-0.2]}, scales=scales), "sex")
     Metrics(ratio='FPR ratio', performance='accuracy')
     """
-    on_ratio, on_performance = (_metric(valuation.scales[name]) for name in (attribute, "y"))
-    ratio = "ratio" if on_ratio is None else _RATIOS.get(on_ratio, on_ratio)
-    if not valuation.scales["y"].is_signed:
-        return Metrics(ratio, None)
     budget = _budget(valuation)
+    on_ratio, on_performance = (_metric(valuation.scales[name]) for name in (attribute, "y"))
+    is_signed = valuation.scales["y"].is_signed
+    if consequences is not None and not valuation.scales[attribute].is_signed:
+        on_ratio, on_performance, budget = (
+            consequences.fairness,
+            consequences.performance,
+            consequences.max_fpr,
+        )
+        is_signed = True
+    ratio = "ratio" if on_ratio is None else _RATIOS.get(on_ratio, on_ratio)
+    if not is_signed:
+        return Metrics(ratio, None)
     shown = {
         None: "performance",
         "tpr_at_fpr": "TPR" if budget is None else f"TPR at {100 * budget:.3g} % FPR",

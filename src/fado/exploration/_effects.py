@@ -1,67 +1,124 @@
-"""What rows do to the model: effects per group and label, slices to remove, and the curve of removals."""
+"""What rows do to the model: effects per group and label, and what changing the worst of them does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.exploration._conditions import binned_target
+from fado.exploration._conditions import BinnedColumn
+from fado.exploration._consequences import ACTIONS, MOST_SLICES, Consequences, cells_of, find_slices
 from fado.exploration._effect_metrics import Metrics, level_now, metrics_of
 from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
 from fado.exploration._labels import label_groups
 from fado.exploration._material import Attribute, Material
-from fado.exploration._removal_search import RemovalSearch
 from fado.exploration._rows import row_contents
 from fado.exploration._search import rows_of
-from fado.exploration._slices import SliceFinder
 
-__all__ = ["SHARES", "cell_effects", "effects_part", "removal_curve"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["cell_effects", "effect_frames", "effects_part"]
 
 FloatArray = npt.NDArray[np.float64]
 
-SHARES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.125, 0.15, 0.175, 0.2)
-MOST_SLICES = 8
 MOST_ROWS = 10
+_CHANGES = ["ratio_change", "ratio_error", "performance_change", "performance_error"]
+_MEASURED = [f"measured_{name}" for name in _CHANGES]
+_COLUMNS = {
+    "cells": ["group", "label", "rows", "ratio_effect", "performance_effect"],
+    "slices": ["slice", "rows", "share", "ratio_change", "performance_change", "p_value", *_MEASURED],
+    "changes": ["slice", "action", "rows", *_CHANGES],
+    "curve": ["share", "rows", *_MEASURED],
+}
 
 
 def effects_part(
-    material: Material, attribute: Attribute, finder: SliceFinder, *, show_rows: bool
+    material: Material,
+    attribute: Attribute,
+    columns: Sequence[BinnedColumn],
+    consequences: Consequences,
+    *,
+    show_rows: bool,
 ) -> dict[str, Any] | None:
     """Tell what rows do to the ratio between an attribute's groups, and to the model's performance.
 
     Returns
     -------
     dict or None
-        None for values that are no effects. ``ratio`` and ``performance`` name the metrics (the latter is
-        None where the target's values are no effects), and ``now`` holds where they stand, if that is known;
-        ``cells``, ``slices``, ``curve`` and ``rows`` tell what removing rows is foretold to do.
+        None where values are no effects and nothing was measured. ``ratio`` and ``performance`` name the
+        metrics (the latter is None where the target's values are no effects), and ``now`` holds where they
+        stand, if that is known; ``cells`` and ``rows`` hold effects; ``slices`` and ``curve`` what changing
+        rows did, as ``measured`` on rows that had no part; ``reason`` says why nothing was.
     """
-    valuation = material.valuation
-    if not valuation.scales[attribute.name].is_signed:
+    found = consequences.of(attribute)
+    by_values = material.valuation.scales[attribute.name].is_signed
+    if not by_values and not found:
         return None
-    metrics = metrics_of(valuation, attribute.name)
-    of_rows = [_weighted(material, name) for name in (attribute.name, "y")]
+    metrics = metrics_of(material.valuation, attribute.name, consequences)
+    on_ratio, on_target = (
+        _weighted(material, name) if by_values else _spread(material, found["effects"][place])
+        for place, name in enumerate((attribute.name, "y"))
+    )
+    on_performance = None if metrics.performance is None else on_target
     times = 1.0 if material.sampled is None else material.sampled.times  # that a row stands for
-    on_ratio = times * of_rows[0]
-    on_performance = None if metrics.performance is None else times * of_rows[1]
-    now = level_now(material, attribute)
-    curve = removal_curve(on_ratio, on_performance, SHARES)
+    if not by_values:
+        times *= len(material) / len(material.sample)
+    sums = times * on_ratio, None if on_performance is None else times * on_performance
+    before = found["measured"]["before"] if found else None
     return {
-        "lead": _lead(metrics, attribute, is_sample=material.sampled is not None),
+        "lead": _lead(metrics, attribute, is_sample=times != 1),
         "ratio": metrics.ratio,
         "performance": metrics.performance,
-        "now": now,
-        "harmful": int((on_ratio < 0).sum()),
-        "cells": cell_effects(attribute.groups, label_groups(material), on_ratio, on_performance),
-        "slices": [one | _levels(one, now) for one in _slices(material, finder, on_ratio, on_performance)],
-        "curve": [one | _levels(one, now) for one in curve],
-        "rows": _worst(
-            material, of_rows[0], None if on_performance is None else of_rows[1], show_rows=show_rows
-        ),
+        "now": level_now(material, attribute) or before,
+        "harmful": round(times * int((on_ratio < 0).sum())),
+        "cells": cell_effects(attribute.groups, label_groups(material), *sums),
+        "slices": _slices(material, attribute, columns, on_ratio, found),
+        "curve": found.get("curve", []),
+        "rows": _worst(material, on_ratio, on_performance, show_rows=show_rows),
+        "measured": found.get("measured"),
+        "reason": consequences.reasons[attribute.name],
+        "forecast_note": _forecast_note(found),
     }
+
+
+def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, pd.DataFrame]:
+    """Give the effects of a summary's attribute as tables: see `Exploration.effects`."""
+    import pandas as pd
+
+    entries = {entry["name"]: entry for entry in summary["attributes"]}
+    name = next(iter(entries)) if attribute is None else attribute
+    if name not in entries:
+        raise ValueError(f"`attribute` must be one of {list(entries)}, got {attribute!r}.")
+    part = entries[name].get("effects")
+    if part is None:
+        raise ValueError(
+            f"The values of {name!r} are no effects, and nothing was measured: "
+            f"{entries[name]['not_measured']}"
+        )
+    slices = [one | {"slice": " and ".join(one["conditions"])} for one in part["slices"]]
+    rows = {
+        "cells": part["cells"],
+        "slices": [one | _measured(one["measured"]["remove"]) for one in slices],
+        "changes": [
+            {"slice": one["slice"], "action": action} | one["measured"][action]
+            for one in slices
+            for action in ACTIONS
+            if one["measured"][action] is not None
+        ],
+        "curve": [one | _measured(one["measured"]) for one in part["curve"]],
+    }
+    frames = {key: pd.DataFrame(own, columns=_COLUMNS[key]) for key, own in rows.items()}
+    for frame in frames.values():
+        numbers = [column for column in frame.columns if frame[column].isna().all()]
+        frame[numbers] = frame[numbers].astype("float64")  # what is not known is NaN
+    return frames
+
+
+def _measured(figures: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: None if figures is None else figures[name.removeprefix("measured_")] for name in _MEASURED}
 
 
 def cell_effects(
@@ -107,80 +164,46 @@ def cell_effects(
     return cells
 
 
-def removal_curve(
-    on_ratio: FloatArray, on_performance: FloatArray | None, shares: Sequence[float]
-) -> list[dict[str, Any]]:
-    """Foretell what removing rows changes, the most harmful for the ratio first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> on_ratio, on_performance = np.array([0.3, -0.2, -0.5, 0.1]), np.array([0.0, 0.1, -0.1, 0.2])
-    >>> for point in removal_curve(on_ratio, on_performance, [0, 0.25, 0.5]):
-    ...     print(point["rows"], point["ratio_change"], point["performance_change"])
-    0 0.0 0.0
-    1 0.5 0.1
-    2 0.7 0.0
-    """
-    order = np.argsort(on_ratio, kind="stable")
-    ratio = _sums_upto(on_ratio[order])
-    performance = None if on_performance is None else _sums_upto(on_performance[order])
-    points = []
-    for share in shares:
-        rows = round(share * len(on_ratio))
-        points.append(
-            {
-                "share": float(share),
-                "rows": rows,
-                "ratio_change": 0.0 - float(ratio[rows]),
-                "performance_change": None if performance is None else 0.0 - float(performance[rows]),
-            }
-        )
-    return points
-
-
-def _sums_upto(effects: FloatArray) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(effects)])
-
-
 def _weighted(material: Material, name: str) -> FloatArray:
     """Give the effects of whole rows: values are per unit of weight."""
     values = material.valuation[name]
     return values if material.weights is None else values * material.weights
 
 
-def _levels(change: dict[str, Any], now: dict[str, float] | None) -> dict[str, float | None]:
-    """Give where the metrics would stand after a change; a ratio cannot pass 1."""
-    levels: dict[str, float | None] = {"ratio": None, "performance": None}
-    if now is not None:
-        levels["ratio"] = float(np.clip(now["ratio"] + change["ratio_change"], 0.0, 1.0))
-        if change["performance_change"] is not None:
-            levels["performance"] = now["performance"] + change["performance_change"]
-    return levels
+def _spread(material: Material, effects: FloatArray) -> FloatArray:
+    """Give the effects of the searched rows their places among all; others have none."""
+    spread = np.zeros(len(material))
+    spread[material.sample] = effects
+    return spread
 
 
 def _slices(
-    material: Material, finder: SliceFinder, on_ratio: FloatArray, on_performance: FloatArray | None
+    material: Material,
+    attribute: Attribute,
+    columns: Sequence[BinnedColumn],
+    on_ratio: FloatArray,
+    found: dict[str, Any],
 ) -> list[dict[str, Any]]:
-    """Find the slices whose removal would raise the ratio most; conditions may be about the label too."""
-    columns = [*finder.columns, binned_target(material, len(finder.columns))]
-    protected = {one.name for one in material.attributes}
-    always = [one.number for one in columns if one.name in protected or one is columns[-1]]
-    search = RemovalSearch(columns, material.sample, -on_ratio[material.sample])
-    slices = []
-    for found in search.find(MOST_SLICES, always):
-        rows = rows_of(found.conditions, columns)
-        slices.append(
-            {
-                "conditions": [condition.text for condition in found.conditions],
-                "rows": int(rows.sum()),
-                "share": float(rows.mean()),
-                "ratio_change": -float(on_ratio[rows].sum()),
-                "performance_change": None if on_performance is None else -float(on_performance[rows].sum()),
-                "p_value": found.p_value,
-            }
-        )
-    return sorted(slices, key=lambda one: -one["ratio_change"])
+    """List the slices with what changing them did; without figures, the largest sum first, if nothing was."""
+    if found:
+        slices = found["slices"]
+    else:
+        nothing = {"ratio_change": None, "performance_change": None, "measured": dict.fromkeys(ACTIONS)}
+        gains, cells = -on_ratio[material.sample], cells_of(material, attribute)
+        slices = [
+            {"found": one, "rows": rows_of(one.conditions, columns)} | nothing
+            for one in find_slices(material, columns, gains, MOST_SLICES, cells)
+        ]
+    return [
+        {key: own for key, own in one.items() if key != "found"}
+        | {
+            "conditions": [condition.text for condition in one["found"].conditions],
+            "rows": int(one["rows"].sum()),
+            "share": float(one["rows"].mean()),
+            "p_value": one["found"].p_value,
+        }
+        for one in slices
+    ]
 
 
 def _worst(
@@ -204,9 +227,17 @@ def _lead(metrics: Metrics, attribute: Attribute, *, is_sample: bool) -> str:
     scaled = " Sums are scaled up from the sample to all rows." if is_sample else ""
     both = "" if metrics.performance is None else f", and its {metrics.performance}"
     return (
-        "A row's effect is what its weight adds to a metric of the model: here the model's "
+        "A row's effect is an estimate of what its weight adds to a metric of the model: here the model's "
         f"{metrics.ratio} between the groups of {attribute.name}{both}. A negative effect on the ratio marks "
-        "a row that makes the groups less equal; removing rows changes a metric by about minus the sum of "
-        "their effects. This is first order: it says where to look and holds for few rows; the more are "
-        f"removed, the less it can be trusted.{scaled}"
+        "a row that makes the groups less equal. Effects say where to look. What changing rows does is "
+        f"measured by training again.{scaled}"
     )
+
+
+def _forecast_note(found: dict[str, Any]) -> str:
+    """Say whether forecasts stand beside what was measured."""
+    if not found:
+        return ""
+    if found["trusted"]:
+        return "Forecasts are shown, as they agree with what was measured on this table."
+    return "Forecasts are not shown, as they do not clearly agree with what was measured on this table."

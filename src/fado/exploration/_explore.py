@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from fado._files import replacing
-from fado.exploration._effect_frames import effect_frames
+from fado.exploration._consequences import check_retraining
+from fado.exploration._effects import effect_frames
 from fado.exploration._material import read_material
-from fado.exploration._retrained import check_retraining, measure_removals
 from fado.exploration._summary import summarise
 from fado.reporting import explore_chart, explore_page, page_in_frame
 from fado.tabular import MIN_GROUP_SIZE, read_problem
@@ -57,7 +57,7 @@ class Exploration:
             temporary.write_text(text, encoding="utf-8")
 
     def effects(self, attribute: str | None = None) -> dict[str, pd.DataFrame]:
-        """Give tables of what rows do to the model; the values must be effects.
+        """Give tables of what rows do to the model, and of what changing them did.
 
         Parameters
         ----------
@@ -68,31 +68,36 @@ class Exploration:
         -------
         dict of str to DataFrame
             ``cells``: per group and label, the rows and the sums of their effects on the ratio and on the
-            performance. ``slices``: the slices whose removal would raise the ratio most, and the changes
-            that are predicted. ``curve``: the same for growing shares of the rows, the most harmful first.
-            The columns ``ratio`` and ``performance`` are what the metrics would then be; NaN if it is not
-            known what they are now. After ``explore(..., retrain=True)`` also ``measured``: what retraining
-            did.
+            performance. ``slices``: rows that make groups less equal; what removing them changed, with its
+            standard error, as ``measured_ratio_change``, ``measured_ratio_error`` and the same of the
+            performance, NaN for slices that no model was trained without; ``ratio_change`` and
+            ``performance_change`` are forecasts, NaN unless forecasts agree with what was measured on this
+            table. ``changes``: the same for every ``action`` that was tried on a slice: "remove", "halve"
+            (the weights) and "relabel" (the rows whose label models contradict). ``curve``: for the most
+            harmful 2, 5 and 10 % of the rows.
 
         Raises
         ------
         ValueError
-            If there is no such attribute, or its values are not effects.
+            If there is no such attribute, or the values are no effects and nothing was measured.
 
         Examples
         --------
-        >>> import numpy as np, pandas as pd
-        >>> from fado import Valuation, explore
-        >>> X = pd.DataFrame({"job": np.repeat(["clerk", "nurse"], [80, 20])})
-        >>> sex, y = np.tile(["f", "m"], 50), np.tile([0, 0, 1, 1], 25)
-        >>> values = {"y": np.zeros(100), "sex": np.where(X["job"] == "nurse", -0.01, 0.0025)}
-        >>> seen = explore(X, y, sensitive_features={"sex": sex}, valuation=Valuation.from_values(values))
-        >>> found = seen.effects("sex")
-        >>> found["slices"][["slice", "rows", "ratio_change"]].round(3)
-                 slice  rows  ratio_change
-        0  job = nurse    20           0.2
-        >>> float(found["curve"].set_index("share").loc[0.1, "ratio_change"].round(3))
-        0.1
+        >>> from lightgbm import LGBMClassifier
+        >>> from fado import explore
+        >>> from fado.datasets import make_account_fraud
+        >>> X = make_account_fraud(8000, variant="II", random_state=0).drop(columns="month")
+        >>> y, old = X.pop("fraud_bool"), (X.pop("customer_age") >= 50).rename("old")
+        >>> model = LGBMClassifier(n_estimators=20, num_leaves=7)
+        >>> seen = explore(X, y, sensitive_features=old, estimator=model, retrain=24, random_state=0)
+        >>> found = seen.effects("old")
+        >>> found["curve"][["share", "rows"]]
+           share  rows
+        0   0.02   160
+        1   0.05   400
+        2   0.10   800
+        >>> [name for name in found["slices"] if name.startswith("measured_ratio")]
+        ['measured_ratio_change', 'measured_ratio_error']
         """
         return effect_frames(self._summary, attribute)
 
@@ -144,9 +149,11 @@ def explore(
     max_rows: int = 50_000,
     min_group_size: int = MIN_GROUP_SIZE,
     show_rows: bool = False,
-    retrain: bool = False,
+    retrain: int = 120,
     estimator: Any = None,
     random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> Exploration:
     """Explore a table and its values: its biases, its slices, its proxies, its suspicious rows.
 
@@ -185,15 +192,21 @@ def explore(
     show_rows : bool, default=False
         Whether to show the entries of the most suspicious and the most harmful rows, and not just their
         positions.
-    retrain : bool, default=False
-        Whether to measure what the values of :class:`TreeInfluence`, passed as `valuation`, predict. A
-        quarter of the rows is set apart, and the others are valued again with the same settings. Their most
-        harmful 2, 5 and 10 % are removed, and the model is trained again and measured on the quarter.
-    estimator : LGBMClassifier, optional
-        Only with `retrain`: the model that TreeInfluence was given; None means LightGBM's default settings.
+    retrain : int, default=120
+        How many models may be trained to measure what removing rows, weighing them by half or relabelling
+        them does; 0 trains none, and the page then shows no such figure. It needs a target of two classes.
+        Half of the rows (at most `max_rows` of them) finds candidates, by :class:`TreeInfluence`; on the
+        other half, in folds, models trained on all other rows with and without them are compared. Three
+        fits more find the candidates.
+    estimator : classifier, optional
+        The model that is trained to measure; None means LightGBM's default settings. Pass your own.
     random_state : int, default=0
         Seed of the values if they are computed, of the rows that slices are searched for in, of the order of
         rows of equal utility, and of `retrain`.
+    n_jobs : int, optional
+        How many models are trained side by side; None uses every core. It changes no result.
+    progress : bool, default=False
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -209,7 +222,7 @@ def explore(
     >>> X = pd.DataFrame({"job": np.where(sex == "f", "nurse", "clerk"), "age": rng.integers(18, 80, 2000)})
     >>> X.loc[rng.random(2000) < 0.2, "job"] = "driver"
     >>> y = rng.random(2000) < np.where(sex == "f", 0.2, 0.4)
-    >>> seen = explore(X, y, sensitive_features={"sex": sex})
+    >>> seen = explore(X, y, sensitive_features={"sex": sex}, retrain=0)
     >>> seen
     Exploration of 2,000 rows by sex
     >>> seen.to_dict()["attributes"][0]["columns"]["columns"][0]["name"]
@@ -217,7 +230,7 @@ def explore(
     """
     if sensitive_features is None:
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
-    check_retraining(retrain, estimator, valuation)
+    check_retraining(retrain, estimator)
     problem = read_problem(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
     ).with_mean_weight_one()
@@ -231,5 +244,13 @@ def explore(
         seed=random_state,
         pool=pool,
     )
-    measured = measure_removals(material, estimator) if retrain else None
-    return Exploration(summarise(material, show_rows=show_rows, measured=measured))
+    return Exploration(
+        summarise(
+            material,
+            show_rows=show_rows,
+            retrain=int(retrain),
+            estimator=estimator,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from fado._validation import check_count
+from fado.exploration._consequences import check_retraining
 from fado.exploration._explore import Exploration
 from fado.exploration._material import read_material
 from fado.exploration._sampling import read_sample
@@ -47,7 +48,10 @@ def explore_files(
     pos_label: Any = None,
     min_group_size: int = MIN_GROUP_SIZE,
     show_rows: bool = False,
+    retrain: int = 120,
+    estimator: Any = None,
     random_state: int = 0,
+    n_jobs: int | None = None,
     progress: bool = False,
 ) -> Exploration:
     """Explore a table in files, however many rows it has, by a random sample of them.
@@ -85,6 +89,8 @@ def explore_files(
     show_rows : bool, default=False
         Whether to show the entries of the most suspicious and the most harmful rows, and not just their
         positions in the whole table.
+    retrain, estimator, n_jobs
+        As in `explore`; models are trained on at most 50,000 of the sampled rows.
     random_state : int, default=0
         Seed of the sample, and of all that `explore` draws.
     progress : bool, default=False
@@ -114,7 +120,7 @@ def explore_files(
     ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
     ...     loans = f"{folder}/loans-*.parquet"
     ...     values = fado.value_files(loans, out=f"{folder}/values", **asked)
-    ...     seen = fado.explore_files(loans, values=values, sample_rows=400, **asked)
+    ...     seen = fado.explore_files(loans, values=values, sample_rows=400, retrain=0, **asked)
     >>> seen
     Exploration of 400 sampled of 1,000 rows by age>=50
     >>> round(seen.to_dict()["about"]["sampled"]["error"], 3)
@@ -123,6 +129,7 @@ def explore_files(
     wanted = check_count("sample_rows", sample_rows, 1, _MOST)
     seed = check_count("random_state", random_state, 0, _MOST)
     check_min_group_size(min_group_size)
+    check_retraining(retrain, estimator)
     bound = memory_bound(memory)
     valuation = _open_values(values)
     source = open_source(paths)
@@ -143,7 +150,16 @@ def explore_files(
         seed=seed,
         sampled=None if read.is_whole else read.sampled,
     )
-    return Exploration(summarise(material, show_rows=show_rows))
+    return Exploration(
+        summarise(
+            material,
+            show_rows=show_rows,
+            retrain=int(retrain),
+            estimator=estimator,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+    )
 
 
 def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:

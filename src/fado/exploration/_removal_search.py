@@ -10,7 +10,7 @@ gain that one part alone would bring.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,9 @@ class RemovalSearch(ConditionTable):
         n_asked = int(self._asked.sum())
         self._tested = [LENGTHS * float(comb(n_asked, length)) for length in range(1, LENGTHS + 1)]
 
-    def find(self, most: int, always: Collection[int] = ()) -> list[Slice]:
+    def find(
+        self, most: int, always: Collection[int] = (), keeps: Callable[[Bools], bool] = lambda rows: True
+    ) -> list[Slice]:
         """Find the slices of the largest gain, the largest first; none overlaps another by half.
 
         Parameters
@@ -78,6 +80,8 @@ class RemovalSearch(ConditionTable):
             How many at most.
         always : collection of int
             Numbers of columns to whose conditions all others are joined, however little they bring alone.
+        keeps : callable
+            Tells whether the slice whose rows are marked may go.
         """
         if self._n_rows < 2 * FEWEST_MEMBERS or not self._variance > 0:
             return []
@@ -96,9 +100,9 @@ class RemovalSearch(ConditionTable):
             own = np.array([sums[key]]) - count * self._mean
             z = float(permutation_z(count, own, self._n_rows, self._variance)[0])
             factor = self._tested[len(key) - 1]
-            if corrected(z, factor) > SIGNIFICANCE or any(
-                overlap(rows, one) > MOST_OVERLAP for one in chosen
-            ):
+            if corrected(z, factor) > SIGNIFICANCE or not keeps(rows):
+                continue
+            if any(overlap(rows, one) > MOST_OVERLAP for one in chosen):
                 continue
             chosen.append(rows)
             conditions = tuple(self._conditions[j] for j in key)

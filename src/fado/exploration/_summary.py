@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from fado._version import __version__
@@ -10,6 +11,8 @@ from fado.exploration._aim import aim_part
 from fado.exploration._alpha import alpha_part
 from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
+from fado.exploration._conditions import BinnedColumn, binned_target
+from fado.exploration._consequences import Consequences
 from fado.exploration._distributions import distributions
 from fado.exploration._effects import effects_part
 from fado.exploration._groups import listed_groups, show_groups, tell_left_out
@@ -26,7 +29,13 @@ __all__ = ["summarise"]
 
 
 def summarise(
-    material: Material, *, show_rows: bool, measured: dict[str, dict[str, Any]] | None = None
+    material: Material,
+    *,
+    show_rows: bool,
+    retrain: int,
+    estimator: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Summarise the material as plain data that JSON can hold.
 
@@ -36,8 +45,8 @@ def summarise(
         What is explored.
     show_rows : bool
         Whether to tell what single rows hold.
-    measured : dict, optional
-        By attribute, what removing rows did.
+    retrain, estimator, n_jobs, progress
+        As `explore` takes them.
 
     Returns
     -------
@@ -47,11 +56,17 @@ def summarise(
         If there is one, the ``pool`` of rows without labels beside all that.
     """
     finder, pool = SliceFinder(material), material.pool
+    columns = [*finder.columns, binned_target(material, len(finder.columns))]
+    consequences = Consequences(
+        material, columns, retrain=retrain, estimator=estimator, n_jobs=n_jobs, progress=progress
+    )
     return _known(
         {
             "about": _about(material),
             "attributes": [
-                _attribute(material, one, finder, show_rows, measured) for one in material.attributes
+                _attribute(material, one, finder, show_rows)
+                | _effects(material, one, columns, consequences, show_rows)
+                for one in material.attributes
             ],
             "together": _together(material, finder),
         }
@@ -73,10 +88,8 @@ def _attribute(
     attribute: Attribute,
     finder: SliceFinder,
     show_rows: bool,
-    measured: dict[str, dict[str, Any]] | None,
 ) -> dict[str, Any]:
     groups = attribute.groups
-    effects = effects_part(material, attribute, finder, show_rows=show_rows)
     return {
         "name": attribute.name,
         "kind": attribute.variable.kind,
@@ -92,7 +105,20 @@ def _attribute(
         "gives_away": finder.gives_away(attribute),
         "columns": columns_part(material, attribute, finder.columns),
         "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),
-    } | ({} if effects is None else {"effects": effects | {"measured": (measured or {}).get(attribute.name)}})
+    }
+
+
+def _effects(
+    material: Material,
+    attribute: Attribute,
+    columns: Sequence[BinnedColumn],
+    consequences: Consequences,
+    show_rows: bool,
+) -> dict[str, Any]:
+    """Give what rows do to the model, if that is known, and why it was not measured, if it was not."""
+    effects = effects_part(material, attribute, columns, consequences, show_rows=show_rows)
+    told = {"not_measured": consequences.reasons[attribute.name]}
+    return told if effects is None else told | {"effects": effects}
 
 
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from fado.exploration._rows import row_contents
 from fado.exploration._slices import SliceFinder
 from fado.exploration._wording import percent, plain_number, quoted
 
-__all__ = ["suspicious_part"]
+__all__ = ["contradicted_rows", "suspicious_part"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -43,8 +43,7 @@ def suspicious_part(
     agreement = material.agreement("y")
     if agreement is None:
         return None
-    limits = _limits(material, agreement)
-    contradicted = agreement <= (limits[material.target.labels] if _has_classes(material) else limits[0])
+    limits, contradicted = _limits(material, agreement), contradicted_rows(material, agreement)
     groups = attribute.groups
     per_group = [
         _counted(material, groups.names[group], groups.members(group), agreement, contradicted, limits)
@@ -68,6 +67,12 @@ def suspicious_part(
         if _is_binary(material)
         else None,
     }
+
+
+def contradicted_rows(material: Material, agreement: FloatArray) -> Bools:
+    """Mark the rows whose label models contradict."""
+    limits = _limits(material, agreement)
+    return np.asarray(agreement <= (limits[material.target.labels] if _has_classes(material) else limits[0]))
 
 
 def _has_classes(material: Material) -> bool:

@@ -16,7 +16,7 @@ from fado.valuation.entropy import (
     digest_of_target,
     load_models,
 )
-from fado.valuation.influence import TreeInfluence, forecast_removals
+from fado.valuation.influence import TreeInfluence, forecast_problem, forecast_removals
 from fado.valuation.online import OnlineEntropy
 from fado.valuation.shapley import DataShapley, KNNShapley
 
@@ -40,6 +40,7 @@ __all__ = [
     "check_alignment",
     "compare_effects",
     "digest_of_target",
+    "forecast_problem",
     "forecast_removals",
     "load_models",
     "make_valuator",

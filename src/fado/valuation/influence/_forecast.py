@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.execution import ThreadExecutor, n_workers
-from fado.tabular import read_problem
+from fado.tabular import Problem, read_problem
 from fado.valuation._base import read_judge, seed_from
 from fado.valuation._judged import check_metrics, measure_judged, read_judged
 from fado.valuation._removals import read_parts
@@ -21,7 +21,7 @@ from fado.valuation.influence._forests import Forests, judged_fold
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["forecast_removals"]
+__all__ = ["forecast_problem", "forecast_removals"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -90,32 +90,54 @@ def forecast_removals(
     >>> bool(told.set_index("column").loc["z", "predicted"] > 0)  # fewer positives of "b" raise the ratio
     True
     """
-    import pandas as pd
-
     check_metrics(performance, fairness, max_fpr)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
-    problem = problem.with_mean_weight_one()
     if judge is None:
         raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that the model is measured on.")
-    others = read_judge(judge)
-    judged = read_judged(problem, others, "forecast_removals")
-    removed = [rows for _, rows in read_parts(parts, problem.n_rows)]
+    return forecast_problem(
+        estimator,
+        problem.with_mean_weight_one(),
+        read_judge(judge),
+        [rows for _, rows in read_parts(parts, problem.n_rows)],
+        performance=performance,
+        fairness=fairness,
+        max_fpr=float(max_fpr),
+        seed=seed_from(random_state),
+        workers=n_workers(n_jobs),
+    )
+
+
+def forecast_problem(
+    estimator: Any,
+    problem: Problem,
+    validation: Problem,
+    parts: Sequence[Rows],
+    *,
+    performance: str,
+    fairness: str,
+    max_fpr: float,
+    seed: int,
+    workers: int,
+) -> pd.DataFrame:
+    """Predict what removing parts would do, as `forecast_removals`, for tables that have been read."""
+    import pandas as pd
+
+    judged = read_judged(problem, validation, "forecast_removals")
     model = readable_estimator(estimator, problem.table)
     factors = class_factors(estimator, problem.labels)
     weights = problem.sample_weight
     if factors is not None:
         weights = factors if weights is None else weights * factors
-    workers = n_workers(n_jobs)
-    forests = Forests(problem, weights, [judged_fold(problem, others)], workers)
-    _ = list(forests.grow(model, seed_from(random_state)))
+    forests = Forests(problem, weights, [judged_fold(problem, validation)], workers)
+    _ = list(forests.grow(model, seed))
     ((trees, rows),) = forests.read_trees()
     nothing = np.zeros(0, dtype=np.int32)
-    probabilities = _computed_anew(trees, rows, [nothing, *removed], judged.n_rows, workers)
-    measured = [measure_judged(judged, own, performance, fairness, float(max_fpr)) for own in probabilities]
+    probabilities = _computed_anew(trees, rows, [nothing, *parts], judged.n_rows, workers)
+    measured = [measure_judged(judged, own, performance, fairness, max_fpr) for own in probabilities]
     table = [
         {
             "part": number,
-            "rows": len(removed[number]),
+            "rows": len(parts[number]),
             "column": column,
             "metric": own[column],
             "predicted": own[column] - measured[0][column],

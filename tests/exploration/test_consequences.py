@@ -1,0 +1,334 @@
+"""What changing rows does: measured on rows that had no part, by hand and on tables whose truth is known."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from fado import TreeInfluence, Valuation, explore
+from fado.exploration._consequences import _Compared, _is_trusted, _Trial, keeps_cells, most_harmful
+from fado.tabular import read_problem
+
+MODEL = LGBMClassifier(n_estimators=15, num_leaves=7, verbosity=-1)
+N = 3000
+
+
+@pytest.fixture(scope="module")
+def case():
+    """Positives are more frequent where "c" is high, and so is one group: negatives there are mistaken."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
+    z = np.where(X["c"] + 0.3 * rng.normal(size=N) > 0, "high", "low")
+    y = pd.Series(np.where(X["a"] + X["c"] + rng.normal(size=N) > 0.8, "yes", "no"), name="late")
+    valuator = TreeInfluence(MODEL, max_fpr=0.2, n_bags=3, random_state=0)
+    valuation = valuator.fit(X, y, sensitive_features={"z": z}).valuation_
+    return SimpleNamespace(X=X, y=y, z={"z": z}, valuation=valuation)
+
+
+def explored(case, **settings):
+    settings = {"retrain": 72, "estimator": MODEL, "n_jobs": 1, "valuation": case.valuation} | settings
+    return explore(case.X, case.y, sensitive_features=case.z, **settings)
+
+
+def part_of(seen, number=0):
+    return seen.to_dict()["attributes"][number]["effects"]
+
+
+@pytest.fixture(scope="module")
+def seen(case):
+    return explored(case)
+
+
+def test_removing_the_most_harmful_rows_raises_the_ratio(seen):
+    points = [one["measured"] for one in part_of(seen)["curve"]]
+    assert [one["rows"] for one in points] == [60, 150, 300]
+    assert points[-1]["ratio_change"] > 1.96 * points[-1]["ratio_error"] > 0
+    assert points[0]["ratio_change"] < points[-1]["ratio_change"]
+
+
+def test_slices_stand_in_the_order_of_what_was_measured(seen):
+    changes = [one["measured"]["remove"]["ratio_change"] for one in part_of(seen)["slices"]]
+    assert changes == sorted(changes, reverse=True)
+    assert len(changes) > 1
+
+
+def test_how_it_was_measured_is_told(seen):
+    found = part_of(seen)
+    told = found["measured"]
+    assert (told["rows"], told["search_rows"] + told["validation_rows"]) == (N, N)
+    assert abs(told["search_rows"] - told["validation_rows"]) <= 8  # a row per cell of group and label
+    assert (told["folds"], told["repeats"], told["note"]) == (3, 2, "")
+    assert told["fits"] <= 72 + 3
+    n_changes = sum(own is not None for one in found["slices"] for own in one["measured"].values())
+    n_changes += sum(one["measured"] is not None for one in found["curve"])
+    assert told["fits"] == 6 * (1 + n_changes) + 3
+    assert 0 < told["before"]["ratio"] < 1
+    assert found["reason"] == ""
+    json.dumps(seen.to_dict(), allow_nan=False)
+
+
+def test_frames_hold_what_was_measured(seen):
+    found, frames = part_of(seen), seen.effects("z")
+    first, measured = frames["slices"].iloc[0], found["slices"][0]["measured"]["remove"]
+    for name in ("ratio_change", "ratio_error", "performance_change", "performance_error"):
+        assert first[f"measured_{name}"] == measured[name]
+    assert frames["changes"]["action"].isin(["remove", "halve", "relabel"]).all()
+    assert frames["curve"]["share"].tolist() == [0.02, 0.05, 0.1]
+    changes = frames["slices"]["ratio_change"].dropna()
+    assert changes.between(-found["measured"]["before"]["ratio"], 1).all()
+
+
+def test_no_change_touches_most_of_a_cell(case, seen):
+    holds = {" = ": lambda own, text: own.astype(str) == text, " > ": lambda own, text: own > float(text)}
+    holds[" ≤ "] = lambda own, text: own <= float(text)
+    table = case.X.assign(late=case.y, z=case.z["z"])
+    for one in part_of(seen)["slices"]:
+        rows = np.ones(N, dtype=bool)
+        for condition in one["conditions"]:
+            sign = next(sign for sign in holds if sign in condition)
+            name, _, text = condition.partition(sign)
+            rows &= holds[sign](table[name], text).to_numpy()
+        assert abs(rows.sum() - one["rows"]) <= 2  # edges are written with six digits
+        cells = table.groupby(["z", "late"]).size()
+        gone = table[rows].groupby(["z", "late"]).size().reindex(cells.index, fill_value=0)
+        assert (gone <= cells / 2).all()
+
+
+def test_the_same_seed_measures_the_same_with_any_workers(case, seen):
+    assert explored(case, n_jobs=2).to_dict() == seen.to_dict()
+    assert part_of(explored(case, random_state=1))["measured"] != part_of(seen)["measured"]
+
+
+def test_validation_rows_have_no_part_in_finding_candidates(case, monkeypatch):
+    """Other labels of the validation rows change what is measured, but no slice and no harmful row."""
+    import fado.exploration._consequences as consequences
+
+    asked = []
+    real = consequences.TreeInfluence.fit_problem
+
+    def watched(self, problem, judge=None):
+        asked.append((problem.n_rows, judge.n_rows))
+        return real(self, problem, judge)
+
+    monkeypatch.setattr(consequences.TreeInfluence, "fit_problem", watched)
+    told = part_of(explored(case, retrain=12))["measured"]
+    assert sum(judged for _, judged in asked) == told["search_rows"]
+    assert all(train + judged == N for train, judged in asked)
+
+
+def test_features_of_any_library_and_either_positive_label_are_measured_alike(case, seen):
+    import polars as pl
+
+    other = SimpleNamespace(X=pl.from_pandas(case.X), y=case.y, z=case.z, valuation=case.valuation)
+    assert part_of(explored(other))["measured"] == part_of(seen)["measured"]
+    y = case.y.map({"yes": "aye", "no": "nay"})
+    renamed = SimpleNamespace(X=case.X, y=y, z=case.z, valuation=case.valuation)
+    swapped = part_of(explored(renamed, pos_label="aye"))
+    assert swapped["measured"] == part_of(seen)["measured"]
+    assert swapped["slices"][0]["measured"] == part_of(seen)["slices"][0]["measured"]
+
+
+def test_training_rows_are_changed_as_the_action_says(case):
+    problem = read_problem(case.X, case.y, case.z, sample_weight=np.full(N, 2.0))
+    asked = SimpleNamespace(_estimator=MODEL)
+    held = np.arange(0, N, 2, dtype=np.int32)
+    trial = _Trial(asked, problem, np.zeros(N, dtype=np.int64), held, 5)
+    marked = np.arange(N) < 10
+    plain, gone, halved, turned = (
+        trial._task((action, marked), 1, 0) for action in ("none", "remove", "halve", "relabel")
+    )
+    assert not np.isin(plain.rows, plain.scored).any()
+    assert len(plain.rows) + len(plain.scored) == N
+    assert gone.rows.tolist() == [row for row in plain.rows if row >= 10]
+    assert halved.weights.tolist() == np.where(plain.rows < 10, 1.0, 2.0).tolist()
+    assert set(turned.weights) == {2.0}
+    assert (turned.variable.labels != plain.variable.labels).nonzero()[0].tolist() == list(range(10))
+    assert {one.seed for one in (plain, gone, halved, turned)} == {6}
+
+
+def test_only_labels_that_models_contradict_are_turned(case):
+    wrong = np.flatnonzero((case.X["b"] > 1.5) & (case.y == "no"))[::2]
+    y = case.y.copy()
+    y[wrong] = "yes"
+    agreement = np.full(N, 0.8)
+    agreement[wrong] = 0.01
+    values = {"y": np.zeros(N), "z": np.where(case.X["b"] > 1.5, -0.01, 0.001)}
+    scales = Valuation.from_values(values).scales
+    valuation = Valuation(values, agreement=dict.fromkeys(values, agreement), scales=scales)
+    other = SimpleNamespace(X=case.X, y=y, z=case.z, valuation=valuation)
+    changes = explored(other, retrain=150).effects()["changes"]
+    turned = changes[changes["action"] == "relabel"]
+    assert turned["rows"].max() == len(wrong)
+
+
+def test_other_estimators_are_measured_and_lightgbm_ranks(case):
+    linear = part_of(explored(case, estimator=LogisticRegression(), retrain=24))
+    assert linear["measured"]["note"] == ""
+    near = part_of(explored(case, estimator=KNeighborsClassifier(25), retrain=36))
+    assert (
+        near["measured"]["note"] == "KNeighborsClassifier takes no seed: repeats differ by their folds alone."
+    )
+    assert all(one["measured"]["halve"] is None for one in near["slices"])  # it takes no weights
+
+
+def test_values_of_other_methods_find_candidates_and_the_page_says_so(case):
+    harm = np.where(case.X["b"] > 1.5, -0.01, 0.001) + 1e-5 * np.arange(N) / N
+    values = Valuation.from_values({"y": np.zeros(N), "z": harm})
+    found = part_of(explored(case, valuation=values, retrain=24))
+    assert found["measured"]["note"].startswith("Slices were found by the values that you passed.")
+    assert found["slices"][0]["conditions"][0].startswith("b > 1.")
+    assert found["slices"][0]["measured"]["remove"] is not None
+
+
+def test_entropies_are_no_effects_and_influence_finds_candidates(case):
+    plain = SimpleNamespace(X=case.X[["a", "b"]], y=case.y, z=case.z, valuation=None)
+    found = part_of(explored(plain, retrain=12))
+    assert (found["ratio"], found["performance"]) == ("FPR ratio", "TPR at 5 % FPR")
+    assert found["measured"]["fits"] <= 12 + 3
+    assert {cell["group"] for cell in found["cells"]} == {"high", "low"}
+    assert any(cell["ratio_effect"] != 0 for cell in found["cells"])
+
+
+def test_settings_of_influence_values_are_those_that_are_measured(case):
+    valuator = TreeInfluence(MODEL, fairness="selection_rate_ratio", performance="accuracy", random_state=0)
+    valuation = valuator.fit(case.X, case.y, sensitive_features=case.z).valuation_
+    found = part_of(explored(case, valuation=valuation, retrain=12))
+    assert (found["ratio"], found["performance"]) == ("selection-rate ratio", "accuracy")
+    assert found["measured"]["before"]["performance"] > 0.7  # accuracy, where true positives are fewer
+
+
+def test_groups_of_rows_stay_together_and_widen_errors(case):
+    people = np.repeat(np.arange(N // 4), 4)
+    alone = part_of(explored(case, retrain=12))["measured"]["before"]
+    together = part_of(explored(case, retrain=12, groups=people))["measured"]["before"]
+    assert together["ratio_error"] != alone["ratio_error"]
+
+
+def test_what_cannot_be_measured_is_said_and_not_shown(case):
+    few = SimpleNamespace(X=case.X[["a", "b"]][:60], y=case.y[:60], z={"z": case.z["z"][:60]}, valuation=None)
+    told = explored(few).to_dict()["attributes"][0]
+    assert told["not_measured"] == (
+        "Too few rows to train again on: at a budget of 5 % measuring needs 240 negatives, and there are 43."
+    )
+    assert "effects" not in told
+    many = SimpleNamespace(X=case.X[["a", "b"]], y=np.arange(N) % 3, z=case.z, valuation=None)
+    told = explored(many).to_dict()["attributes"][0]
+    assert told["not_measured"].startswith("Measuring needs a target of two classes, and y has 3 classes")
+    number = SimpleNamespace(X=case.X[["a", "b"]], y=case.y, z={"c": case.X["c"]}, valuation=None)
+    told = explored(number).to_dict()["attributes"][0]
+    assert told["not_measured"].startswith("Measuring needs groups, and c is a number")
+
+
+@pytest.mark.parametrize(
+    ("retrain", "error", "message"),
+    [
+        (True, TypeError, "`retrain` must be a number of fits, 0 for none, got True"),
+        (5, ValueError, "`retrain` must be 0, or a number of fits from 12 to 100,000, got 5"),
+        (
+            10**12,
+            ValueError,
+            "`retrain` must be 0, or a number of fits from 12 to 100,000, got 1000000000000",
+        ),
+    ],
+)
+def test_a_number_of_fits_that_is_none_is_refused(case, retrain, error, message):
+    with pytest.raises(error, match=message):
+        explored(case, retrain=retrain)
+
+
+def test_an_estimator_that_is_none_is_refused(case):
+    with pytest.raises(TypeError, match="`estimator` must be"):
+        explored(case, estimator=TreeInfluence())
+
+
+def test_cells_keep_half_of_their_rows():
+    cells = np.array([0, 0, 0, 0, 1, 1, -1])
+    assert keeps_cells(np.array([1, 1, 0, 0, 1, 0, 1], dtype=bool), cells)
+    assert not keeps_cells(np.array([1, 1, 1, 0, 0, 0, 0], dtype=bool), cells)
+
+
+def test_the_most_harmful_rows_leave_half_of_every_cell():
+    effects = np.array([-5.0, -4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
+    cells = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    marked = most_harmful(effects, 0.5, cells)
+    assert np.flatnonzero(marked).tolist() == [0, 1, 4]  # two of cell 0, and no row that helps
+
+
+def compared(codes, positive, weights=None, blocks=None, fairness="fpr_ratio"):
+    """Make the comparison of two groups' decisions, without the models around it."""
+    asked = SimpleNamespace(
+        fairness=fairness,
+        _material=SimpleNamespace(sample=slice(None), seed=0),
+        _counted=lambda own: ~own,
+    )
+    attribute = SimpleNamespace(groups=SimpleNamespace(codes=np.asarray(codes)))
+    problem = SimpleNamespace(
+        labels=SimpleNamespace(is_positive=np.asarray(positive)), sample_weight=weights, blocks=blocks
+    )
+    return _Compared(asked, attribute, problem, np.arange(len(codes), dtype=np.int32), [0, 1])
+
+
+def test_a_change_is_that_of_the_groups_rates():
+    # 10 negatives of group 0, 20 of group 1, 10 positives
+    codes, positive = np.repeat([0, 1, 0], [10, 20, 10]), np.repeat([False, True], [30, 10])
+    before, after = np.zeros((2, 2, 40)), np.zeros((2, 2, 40))
+    before[:, 0, :1], before[:, 0, 10:18] = 1, 1  # 0.1 and 0.4
+    after[:, 0, :2], after[:, 0, 10:18] = 1, 1  # 0.2 and 0.4
+    before[:, 1], after[:, 1] = np.nan, np.nan
+    before[:, 1, 30:], after[:, 1, 30:] = 0.5, 0.25
+    own = compared(codes, positive)
+    untouched, changed = (tuple(np.swapaxes(one, 0, 1)) for one in (before, after))
+    found = own.change(untouched, changed)
+    assert found["ratio_before"] == pytest.approx(0.25)
+    assert found["ratio_change"] == pytest.approx(0.25)
+    assert found["performance_change"] == pytest.approx(-0.25)
+    assert found["performance_error"] == 0.0
+    assert own.noise(untouched, [changed]) == {"ratio": 0.0, "performance": 0.0}
+
+
+def test_errors_are_those_of_repeated_draws():
+    rng = np.random.default_rng(0)
+    n_rows, changes, errors = 4000, [], []
+    codes, positive = np.repeat([0, 1], n_rows // 2), np.zeros(n_rows, dtype=bool)
+    for _ in range(200):
+        before = rng.random(n_rows) < np.where(codes == 0, 0.05, 0.1)
+        after = before.copy()
+        after[codes == 0] |= rng.random(n_rows // 2) < 0.02  # 0.069 of group 0
+        performance = np.zeros((1, n_rows))
+        found = compared(codes, positive).change(
+            (before[np.newaxis].astype(float), performance), (after[np.newaxis].astype(float), performance)
+        )
+        changes.append(found["ratio_change"])
+        errors.append(found["ratio_error"])
+    assert np.mean(changes) == pytest.approx(0.19, abs=0.01)
+    assert np.mean(errors) == pytest.approx(np.std(changes), rel=0.12)
+
+
+def test_rows_of_one_block_count_as_one():
+    codes, positive = np.repeat([0, 1], 400), np.zeros(800, dtype=bool)
+    scored = np.random.default_rng(0).random(100).repeat(8)[np.newaxis]
+    args = (np.ones((1, 800)), np.zeros((1, 800))), (np.ones((1, 800)), scored)
+    alone = compared(codes, positive).change(*args)["performance_error"]
+    blocks = np.repeat(np.arange(100), 8)
+    together = compared(codes, positive, blocks=blocks).change(*args)["performance_error"]
+    assert alone == pytest.approx(scored.std() / np.sqrt(800))
+    assert together == pytest.approx(np.sqrt(8) * alone)
+
+
+@pytest.mark.parametrize(
+    ("forecasts", "measured", "trusted"),
+    [
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], True),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.6, 0.5, 0.4, 0.3, 0.2, 0.1], False),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, -0.6], [0.1, 0.2, 0.3, 0.4, 0.5, 0.05], False),  # a sign is wrong
+        ([0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4], False),  # too few
+    ],
+)
+def test_forecasts_are_trusted_where_they_rank_what_was_measured(forecasts, measured, trusted):
+    told = [{"ratio_change": one, "ratio_error": 0.01} for one in measured]
+    assert _is_trusted([np.array([one, 0.0]) for one in forecasts], told) is trusted
