@@ -1,6 +1,10 @@
 """How far values tell what rows do to a model: remove rows, train again, compare.
 
     python benchmarks/faithfulness.py --data DIR [--tables adult ...] [--rows 40000] [--repeats 3] [--study]
+    python benchmarks/faithfulness.py --data DIR --slices [--draws 3] [--retrain 120]
+
+The second form asks whether the consequences that `explore` prints are true; its rules stand in
+`_printed_consequences.py`. The first is about values.
 
 For each table half of so many rows (of the fraud, where positives are rare, 2.5 times as many) is valued and
 trained on, the other half judges: a seeded draw. The model is LightGBM's own `LGBMClassifier()`, without the
@@ -37,6 +41,7 @@ import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
 
+import _printed_consequences
 from _data import TABLES, data_argument, real_table, text_as_categories
 from fado import KNNShapley, OutOfBagEntropy, TreeInfluence
 from fado.datasets import make_account_fraud
@@ -259,7 +264,15 @@ def main():
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--study", action="store_true", help="print how form and bandwidth were chosen")
+    parser.add_argument("--slices", action="store_true", help="are printed consequences true?")
+    parser.add_argument("--draws", type=int, default=3, help="with --slices: samples of each table")
+    parser.add_argument("--retrain", type=int, default=120, help="with --slices: fits of `explore`")
     given = parser.parse_args()
+    if given.slices:
+        if given.data is None:
+            parser.error("--data is needed: --slices is about real data")
+        _printed_consequences.run(given.data, _printed_consequences.NAMES, given.draws, given.retrain)
+        return
     if given.data is None:
         given.tables = [name for name in given.tables if name == "fraud"]
     trials = {}

@@ -361,6 +361,7 @@ class Consequences:
                 {
                     "found": one,
                     "rows": mask,
+                    "forecast": own["forecasts"][number],
                     "ratio_change": float(np.clip(on_ratio, -now, 1 - now)) if is_told else None,
                     "performance_change": float(on_performance) if is_told else None,
                     "measured": {action: figures(action, number) for action in ACTIONS},

@@ -195,7 +195,7 @@ def _slices(
             for one in find_slices(material, columns, gains, MOST_SLICES, cells)
         ]
     return [
-        {key: own for key, own in one.items() if key != "found"}
+        {key: own for key, own in one.items() if key not in ("found", "forecast")}
         | {
             "conditions": [condition.text for condition in one["found"].conditions],
             "rows": int(one["rows"].sum()),
