@@ -46,7 +46,11 @@ OF_THEIR_OWN = {
     "race-two": Question("ACS Income, Black or not, two ratios", "race", 40_000, TWO),
     "adult-two": Question("Adult, sex, two ratios", "adult", 16_000, TWO),
 }
-QUESTIONS = JUDGED_BY | CHOSEN_ON | OF_THEIR_OWN
+OF_FRONTIERS = {
+    "sex-80": Question("ACS Income, sex, which is a feature", "sex", 80_000),
+    "credit-80": Question("Give Me Some Credit, age < 40", "credit", 80_000),
+}
+QUESTIONS = JUDGED_BY | CHOSEN_ON | OF_THEIR_OWN | OF_FRONTIERS
 
 
 @lru_cache

@@ -17,6 +17,8 @@ The rules, fixed before the first run.
   attribute is no feature, but for ACS Income by sex, where it is one.
 - Of their own: six groups of race of ACS Income (60,000 rows), and two ratios at once, of false and of true
   positives, both at least 0.8, on Adult by sex (16,000) and ACS Income by race (40,000).
+- `find_frontier`, of 20 fits, which also searches for the classifier: ACS Income by sex and Give Me Some
+  Credit, 80,000 rows each, as a quarter of the rows validates and shares its error among several models.
 - `--draws` draws of `AimedEstimator` by scores, by a student and by weights, without and with a confidence of
   0.9, all else as it is by default; `--slow-draws` of the rivals; `--more-draws` of the untouched model, the
   ceiling, the several lines and the tables of their own. Draw k is the same rows for all methods.
@@ -71,7 +73,7 @@ import numpy as np
 import pandas as pd
 
 import _rivals as rivals
-from _aim_tables import CHOSEN_ON, JUDGED_BY, OF_THEIR_OWN, QUESTIONS, draw_sample, measure
+from _aim_tables import CHOSEN_ON, JUDGED_BY, OF_FRONTIERS, OF_THEIR_OWN, QUESTIONS, draw_sample, measure
 from _data import data_argument
 from fado.metrics import threshold_at_fpr
 
@@ -102,13 +104,19 @@ AT_LINES = {
     for by in WAYS
     if line != 0.8
 }
-METHODS = BESIDE | OURS | RIVALS | AT_LINES
+FRONTIERS = {
+    "frontier": rivals.frontier,
+    f"frontier, {CONFIDENCE}": partial(rivals.frontier, confidence=CONFIDENCE),
+}
+METHODS = BESIDE | OURS | RIVALS | AT_LINES | FRONTIERS
 ELSEWHERE = {"FairGBM": "fairgbm", "OxonFair": "oxonfair"}
-SHOWN = ["untouched", *OURS, *RIVALS, "known groups"]
+SHOWN = ["untouched", *OURS, *FRONTIERS, *RIVALS, "known groups"]
 
 
 def methods_of(name, arguments):
     """Give the methods of a question, each with the number of its draws."""
+    if name in OF_FRONTIERS:
+        return dict.fromkeys([*BESIDE, *FRONTIERS], arguments.more_draws)
     if name in OF_THEIR_OWN:
         by_known = ["known groups"] if len(QUESTIONS[name].lines) == 1 else []
         ours = [method for method in OURS if not method.startswith("weights")]
@@ -268,7 +276,7 @@ def print_equal(names, frame):
     print("|---" * (len(heads) + 2) + "|")
     for name in names:
         own = frame[(frame["table"] == name) & frame["even_tpr"].notna()]
-        if name in OF_THEIR_OWN or not own["method"].isin(AT_LINES).any():
+        if name in (*OF_THEIR_OWN, *OF_FRONTIERS) or not own["method"].isin(AT_LINES).any():
             continue
         found = {
             (by, target): {draw: at_ratio(rows, by, target) for draw, rows in own.groupby("draw")}
