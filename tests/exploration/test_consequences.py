@@ -284,7 +284,8 @@ def test_a_change_is_that_of_the_groups_rates():
     own = compared(codes, positive)
     untouched, changed = (tuple(np.swapaxes(one, 0, 1)) for one in (before, after))
     found = own.change(untouched, changed)
-    assert found["ratio_before"] == pytest.approx(0.25)
+    assert own.level(untouched)["ratio"] == pytest.approx(0.25)
+    assert own.level(changed)["ratio"] == pytest.approx(0.5)
     assert found["ratio_change"] == pytest.approx(0.25)
     assert found["performance_change"] == pytest.approx(-0.25)
     assert found["performance_error"] == 0.0

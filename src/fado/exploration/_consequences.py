@@ -51,7 +51,7 @@ CANDIDATES = 12
 MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any change may touch
 LEAST_ROWS = 20  # of a group among those that its rate counts
 LEAST_SELECTED = 2  # negatives of a fold, at the budget
-LEAST_RELABELLED = 5
+LEAST_RELABELLED = 10
 DRAWS = 2_000
 _COUNTED = {"fpr_ratio": 0, "fnr_ratio": 1, "tpr_ratio": 1}  # the label whose rows a rate counts
 _METRICS = ("performance", "fairness", "max_fpr", "form")
@@ -203,7 +203,8 @@ class Consequences:
             for figures in found.values():
                 for metric, spread in noise.items():
                     figures[f"{metric}_error"] = float(np.hypot(figures[f"{metric}_error"], spread))
-            self._found[one.name] = self._told(one, own, changes, found) | {
+            before = compared.level(untouched)
+            self._found[one.name] = self._told(one, own, changes, found, before["ratio"]) | {
                 "effects": None if effects is None else (effects[one.name], effects["y"]),
                 "measured": {
                     "fits": FITS_EACH * (1 + len(changes)) + (1 if effects is None else 3),
@@ -212,7 +213,7 @@ class Consequences:
                     "rows": problem.n_rows,
                     "search_rows": len(search),
                     "validation_rows": len(held),
-                    "before": compared.level(untouched),
+                    "before": before,
                     "note": self._note(effects is not None),
                 },
             }
@@ -340,8 +341,9 @@ class Consequences:
         own: dict[str, Any],
         changes: dict[tuple[str, str, int], tuple[str, Bools]],
         found: dict[tuple[str, str, int], dict[str, Any]],
+        now: float,
     ) -> dict[str, Any]:
-        """Put what was measured beside each candidate."""
+        """Put what was measured beside each candidate; no forecast goes beyond what a ratio can do."""
 
         def figures(action: str, number: int) -> dict[str, Any] | None:
             key = attribute.name, action, number
@@ -352,7 +354,6 @@ class Consequences:
         n_slices = len(own["slices"])
         removals = [*(("remove", j) for j in range(n_slices)), *(("curve", j) for j in range(len(SHARES)))]
         trusted = _is_trusted(own["forecasts"], [figures(*one) for one in removals])
-        now = next((one["ratio_before"] for one in found.values()), np.nan)
         slices = []
         for number, (one, mask) in enumerate(zip(own["slices"], own["masks"], strict=True)):
             on_ratio, on_performance = own["forecasts"][number]
@@ -554,9 +555,8 @@ class _Compared:
 
     def level(self, outcome: tuple[FloatArray, FloatArray]) -> dict[str, float]:
         """Give ratio and performance with their errors."""
-        figures = self.change(outcome, outcome)
         return {
-            "ratio": figures["ratio_before"],
+            "ratio": float(_ratio(self._rates(outcome[0].mean(axis=0)))),
             "ratio_error": float(np.nanstd(_ratio(self._drawn(outcome[0], outcome[0])[..., 0]))),
             "performance": self._mean(outcome[1].mean(axis=0)),
             "performance_error": self._error(outcome[1].mean(axis=0)),
@@ -570,7 +570,6 @@ class _Compared:
         drawn = self._drawn(before[0], after[0])
         moved = after[1].mean(axis=0) - before[1].mean(axis=0)
         return {
-            "ratio_before": ratios[0],
             "ratio_change": ratios[1] - ratios[0],
             "ratio_error": float(np.nanstd(_ratio(drawn[..., 1]) - _ratio(drawn[..., 0]))),
             "performance_change": self._mean(moved),
