@@ -33,7 +33,7 @@ from fado.exploration._search import Slice, rows_of
 from fado.exploration._suspicious import contradicted_rows
 from fado.metrics import lowest_threshold
 from fado.tabular import Problem, column_from, deal_rows, variable_from
-from fado.valuation import TreeInfluence, compare_effects, forecast_problem
+from fado.valuation import TreeInfluence, compare_effects, forecast_problem, readable_estimator
 
 __all__ = ["ACTIONS", "MOST_SLICES", "Consequences", "cells_of", "check_retraining", "find_slices"]
 
@@ -181,9 +181,7 @@ class Consequences:
         trial = _Trial(self, problem, cells, held, seed)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # of groups that are small in a half: what is shown is measured
+                warnings.simplefilter("ignore")  # of small groups in a half: what is shown is measured
                 effects = self._search_effects(problem, cells, search)
                 candidates = {
                     one.name: self._candidates(one, problem, effects, search, held) for one in attributes
@@ -224,7 +222,7 @@ class Consequences:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
         scales = self._material.valuation.scales
         own = self._material.valuation.provenance.algorithm == INFLUENCE
-        if not own and any(scales[one.name].is_signed for one in self._material.attributes):
+        if not own and all(scales[one.name].is_signed for one in self._material.attributes):
             return None
         dealt = deal_rows(
             cells[search],
@@ -250,9 +248,11 @@ class Consequences:
 
     def _ranking(self) -> Any:
         """Give the model whose leaves rank rows: the estimator, or LightGBM's own settings for any other."""
-        from lightgbm import LGBMClassifier
-
-        return self._estimator if type(self._estimator) is LGBMClassifier else None
+        try:
+            readable_estimator(self._estimator, self._material.table)
+        except (TypeError, ValueError):
+            return None
+        return self._estimator
 
     def _candidates(
         self,

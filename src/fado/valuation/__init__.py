@@ -16,7 +16,12 @@ from fado.valuation.entropy import (
     digest_of_target,
     load_models,
 )
-from fado.valuation.influence import TreeInfluence, forecast_problem, forecast_removals
+from fado.valuation.influence import (
+    TreeInfluence,
+    forecast_problem,
+    forecast_removals,
+    readable_estimator,
+)
 from fado.valuation.online import OnlineEntropy
 from fado.valuation.shapley import DataShapley, KNNShapley
 
@@ -47,6 +52,7 @@ __all__ = [
     "plan_files",
     "read_judge",
     "read_lazily",
+    "readable_estimator",
     "register_valuator",
     "removal_effects",
     "retraining_check",
