@@ -1,7 +1,7 @@
 """How far values tell what rows do to a model: remove rows, train again, compare.
 
     python benchmarks/faithfulness.py --data DIR [--tables adult ...] [--rows 40000] [--repeats 3] [--study]
-    python benchmarks/faithfulness.py --data DIR --slices [--draws 3] [--retrain 120]
+    python benchmarks/faithfulness.py --data DIR --slices --json FILE [--draws 3] [--retrain 120]
 
 The second form asks whether the consequences that `explore` prints are true; its rules stand in
 `_printed_consequences.py`. The first is about values.
@@ -36,6 +36,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -266,12 +267,15 @@ def main():
     parser.add_argument("--study", action="store_true", help="print how form and bandwidth were chosen")
     parser.add_argument("--slices", action="store_true", help="are printed consequences true?")
     parser.add_argument("--draws", type=int, default=3, help="with --slices: samples of each table")
+    parser.add_argument(
+        "--json", type=Path, help="with --slices: keeps what was found; a run goes on from it"
+    )
     parser.add_argument("--retrain", type=int, default=120, help="with --slices: fits of `explore`")
     given = parser.parse_args()
     if given.slices:
-        if given.data is None:
-            parser.error("--data is needed: --slices is about real data")
-        _printed_consequences.run(given.data, _printed_consequences.NAMES, given.draws, given.retrain)
+        if given.data is None or given.json is None:
+            parser.error("--data and --json are needed: --slices is about real data, and takes an hour")
+        _printed_consequences.run(given.data, given.draws, given.retrain, given.json)
         return
     if given.data is None:
         given.tables = [name for name in given.tables if name == "fraud"]
