@@ -124,7 +124,7 @@ class Truth:
         kept = np.random.default_rng([self._seed, repeat]).random(len(y)) >= LEFT_OUT
         if action == "remove":
             kept &= ~mask
-        model = LGBMClassifier(**MODEL.get_params()).set_params(n_jobs=2)
+        model = LGBMClassifier(**MODEL.get_params())
         model.fit(self._draw.X[kept], y[kept], sample_weight=weights[kept])
         scores = model.predict_proba(self._X)[:, 1]
         return measure(scores >= threshold_at_fpr(self._y, scores, 0.05), self._y, self._z)

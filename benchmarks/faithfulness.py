@@ -268,7 +268,7 @@ def main():
     parser.add_argument("--slices", action="store_true", help="are printed consequences true?")
     parser.add_argument("--draws", type=int, default=3, help="with --slices: samples of each table")
     parser.add_argument(
-        "--json", type=Path, help="with --slices: keeps what was found; a run goes on from it"
+        "--json", type=Path, help="with --slices: keeps what was found"
     )
     parser.add_argument("--retrain", type=int, default=120, help="with --slices: fits of `explore`")
     given = parser.parse_args()
