@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from fado import explore
 from fado.exploration._groups import (
     MOST_GROUPS,
     MOST_LISTED,
@@ -135,3 +136,27 @@ def test_counts_and_totals_leave_hidden_rows_out():
     groups = ShownGroups(np.array([0, 1, -1, 1]), ("a", "b"))
     assert groups.count(np.array([True, True, True, False])).tolist() == [1, 1]
     assert groups.total(np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [1, 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "entries", "names"),
+    [
+        ("older", [False, True], ["older = False", "older = True"]),
+        ("age >= 50", [False, True], ["not age >= 50", "age >= 50"]),
+        ("code", [1, 3], ["code = 1", "code = 3"]),
+        ("sex", ["f", "m"], ["f", "m"]),
+        ("code", [1.0, np.nan], ["code = 1", "(missing)"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Protected attribute .* is missing")
+def test_every_name_of_a_group_can_stand_alone(made_up, name, entries, names):
+    entry = np.arange(100) % 2
+    X, y = np.arange(100.0).reshape(-1, 1), entry == (np.arange(100) % 3 > 0)
+    z = {name: np.array(entries)[entry]}
+    seen = explore(X, y, sensitive_features=z, valuation=made_up(100, [name])).to_dict()["attributes"][0]
+    assert seen["shown"] == names
+    assert [group["name"] for group in seen["groups"]] == names
+    for bias in seen["biases"]:
+        assert [bar["group"] for bar in bias["bars"]] == names
+    assert seen["values"]["groups"] == seen["alpha"]["groups"] == names
+    assert seen["biases"][0]["sentence"].startswith(f"“{names[0]}” has about as many rows as “{names[1]}”")

@@ -131,4 +131,8 @@ def test_numbers_are_not_called_labels(small):
     agreement = np.r_[np.linspace(0.9, 0.95, 599), 0.1]
     found = contradicted_of(np.linspace(0, 1, 600), agreement)
     assert found["rule"].startswith("A number is contradicted where the models' error")
-    assert "of the numbers in “m” and 0 % in “f”" in found["sentence"]
+    none = "no clear difference between groups was found."
+    assert found["sentence"] == f"Models contradict 0.167 % of the numbers; {none}"
+    agreement[1:60:2] = 0.1
+    found = contradicted_of(np.linspace(0, 1, 600), agreement)
+    assert found["sentence"] == "Models contradict 10.3 % of the numbers in “m” and 0 % in “f”."

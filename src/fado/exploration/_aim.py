@@ -48,9 +48,10 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
         return None
     problem, valuation = _searched(material, attribute)
     fine, place = attribute.fine, attribute.groups.place
-    names = {name for name, own in zip(fine.names, place, strict=True) if own in attribute.groups.compared}
+    shown = zip(fine.names, fine.titles, place, strict=True)
+    titles = {name: title for name, title, own in shown if own in attribute.groups.compared}
     groups = group_rows(problem.protected)
-    compared = np.array([name in names for name in groups.names])
+    compared = np.array([name in titles for name in groups.names])
     positive = problem.labels.is_positive
     if compared.sum() < 2 or positive.all() or not positive.any():
         return None
@@ -60,7 +61,7 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
         "max_fpr": MAX_FPR,
         "confidence": CONFIDENCE,
         "rows": problem.n_rows,
-        "groups": [title for title, own in zip(groups.titles, compared, strict=True) if own],
+        "groups": [titles[name] for name in groups.names if name in titles],
         "note": _note(material, attribute, problem.n_rows),
         "ratios": [
             _ratio(name, _curve(valuation, problem, compared, name, material.seed), valuation, blind=blind)

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from fado.exploration import _intervals
 from fado.exploration._certainty import error_removed
 from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
-from fado.exploration._intervals import Estimate
+from fado.exploration._intervals import Estimate, Gap, widest_gap
 from fado.exploration._material import Attribute, Material
-from fado.exploration._outcomes import label_shares, outcomes
-from fado.exploration._trend import Gap, trend_of
+from fado.exploration._trend import trend_of
 from fado.exploration._wording import percent, plain_number, quoted
 from fado.tabular import MISSING
 
@@ -54,14 +53,16 @@ def _group_size(material: Material, attribute: Attribute) -> dict[str, Any]:
     compared = [group for group in groups.compared if sizes[group] >= FEWEST_MEMBERS]
     estimate, sentence = None, _too_few(attribute)
     if len(compared) > 1:
-        most, least = max(compared, key=lambda g: sizes[g]), min(compared, key=lambda g: sizes[g])
+        most, *_, least = sorted(compared, key=lambda group: -sizes[group])
         estimate = _intervals.count_ratio(int(sizes[most]), int(sizes[least]))
         names = tuple(map(quoted, groups.names)) if attribute.is_continuous else attribute.spoken
         where = names[most]
         if attribute.is_continuous:
             where = f"The stretch {where} of {attribute.name}"
+        times = plain_number(estimate.number)
+        alike = times == "1" or estimate.holds(1.0)
         sentence = (
-            f"{where} has {plain_number(estimate.number)} times as many rows as {names[least]}: "
+            f"{where} has {'about as' if alike else f'{times} times as'} many rows as {names[least]}: "
             f"{percent(shares[most].number)} of all rows against {percent(shares[least].number)}."
         )
     name, measure = "Group size disparity", "largest over smallest"
@@ -81,18 +82,18 @@ def _stretches(attribute: Attribute) -> ShownGroups:
 
 
 def _prevalence(material: Material, attribute: Attribute) -> dict[str, Any]:
-    groups, found = attribute.groups, outcomes(material, attribute.groups)
+    groups, found = attribute.groups, _outcomes(material, attribute.groups)
     name = "Prevalence disparity"
     parts = _quarters(attribute) if attribute.is_continuous else groups.compared
-    widest = [_widest(outcome.per_group, parts, outcome.gap) for outcome in found]
+    widest = [widest_gap(outcome.per_group, parts, outcome.gap, len(found)) for outcome in found]
     best = max(range(len(found)), key=lambda j: widest[j].gap.number if widest[j].known else -1.0)
     outcome, gaping = found[best], widest[best]
     if attribute.is_continuous:
         along = _Along(attribute, outcome.name, outcome.rows, [outcome.per_group[part] for part in parts])
         sized = along.sized("prevalence", name, outcome.gap, outcome.write, outcome.format)
     else:
-        sentence = _too_few(attribute)
-        if gaping.known:
+        sentence = _too_few(attribute) if not gaping.known else _no_difference(outcome.name)
+        if gaping.is_clear:
             high, low = (outcome.per_group[group].number for group in (gaping.high, gaping.low))
             sentence = (
                 f"The {outcome.name} is {outcome.write(high)} in {attribute.spoken[gaping.high]} and "
@@ -106,10 +107,64 @@ def _prevalence(material: Material, attribute: Attribute) -> dict[str, Any]:
         sized
         | _pictured(_bars(groups, outcome.per_group), outcome.name, outcome.format)
         | {
-            "labels": label_shares(material, groups),
+            "labels": _label_shares(material, groups),
             "labels_per": [groups.names[group] for group in groups.compared],
         }
     )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One thing that groups may differ in: per row, and its estimate per shown group."""
+
+    name: str
+    rows: npt.NDArray[Any]
+    per_group: list[Estimate]
+    is_share: bool
+
+    @property
+    def format(self) -> str:
+        """How the page writes it."""
+        return "percent" if self.is_share else "number"
+
+    def write(self, number: float) -> str:
+        """Write it in a sentence."""
+        return percent(number) if self.is_share else plain_number(number)
+
+    def gap(self, first: Estimate, second: Estimate) -> Estimate:
+        """Estimate the difference of two groups."""
+        return (_intervals.share_gap if self.is_share else _intervals.difference)(first, second)
+
+
+def _outcomes(material: Material, groups: ShownGroups) -> list[_Outcome]:
+    """List the rate of the positive label; without one, the share of every label; or a number's mean."""
+    target = material.target
+    if target.kind == "continuous":
+        means = [_intervals.mean(target.labels[groups.members(group)]) for group in range(len(groups))]
+        return [_Outcome(f"mean of {material.target_name}", target.labels, means, is_share=False)]
+    found = []
+    for code in range(len(target.classes)) if material.positive is None else [material.positive]:
+        rows = target.labels == code
+        events, sizes = groups.count(rows).tolist(), groups.sizes.tolist()
+        rates = [_intervals.share(event, size) for event, size in zip(events, sizes, strict=True)]
+        label = quoted(material.speak_label(code))
+        name = f"share of {label}" if material.positive is None else f"rate of {label}"
+        found.append(_Outcome(name, rows, rates, is_share=True))
+    return found
+
+
+def _label_shares(material: Material, groups: ShownGroups) -> list[dict[str, Any]] | None:
+    """Give every label's share in all rows and in each compared group; None where one rate says all."""
+    if material.target.kind == "continuous" or material.positive is not None:
+        return None
+    return [
+        {
+            "label": str(label),
+            "share": float(outcome.rows.mean()),
+            "groups": [outcome.per_group[group].number for group in groups.compared],
+        }
+        for label, outcome in zip(material.target.classes, _outcomes(material, groups), strict=True)
+    ]
 
 
 def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
@@ -136,14 +191,16 @@ def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
         over = [estimates[part] for part in _quarters(attribute)]
         along = _Along(attribute, f"models' agreement on {material.target_name}", agreement, over)
         return along.sized("separability", name, _intervals.difference, _three_digits, "number") | bars
-    widest = _widest(estimates, groups.compared, _intervals.difference)
+    widest = widest_gap(estimates, groups.compared, _intervals.difference)
     if not widest.known:
         return _bias("separability", name, f"gap in the {what}", "number", None, _too_few(attribute)) | bars
-    sentence = (
-        f"Models tell {material.target_name} best in {attribute.spoken[widest.high]} "
-        f"({what} {estimates[widest.high].number:.3f}) and worst in {attribute.spoken[widest.low]} "
-        f"({estimates[widest.low].number:.3f})."
-    )
+    sentence = _no_difference(what)
+    if widest.is_clear:
+        sentence = (
+            f"Models tell {material.target_name} best in {attribute.spoken[widest.high]} "
+            f"({what} {estimates[widest.high].number:.3f}) and worst in {attribute.spoken[widest.low]} "
+            f"({estimates[widest.low].number:.3f})."
+        )
     return _bias("separability", name, f"gap in the {what}", "number", widest.gap, sentence) | bars
 
 
@@ -165,28 +222,28 @@ def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
     )
     bars = _bars(groups, [_intervals.mean(agreement[groups.members(group)]) for group in range(len(groups))])
     if removed is not None:
-        sentence = (
-            f"From {seen}, models remove {percent(max(removed.number, 0.0))} of the error that guessing the "
-            f"mean of {z.name} makes."
-        )
+        some = "no clear part" if removed.low <= 0 else percent(removed.number)
+        sentence = f"From {seen}, models remove {some} of the error that guessing the mean of {z.name} makes."
         sized = _bias("base", name, "share of the mean's error removed", "percent", removed, sentence)
         return sized | _pictured(bars, f"agreement on {z.name}", "number")
     if len(groups.rated) < 2:
         sized = _bias("base", name, "", "number", None, _too_few(attribute))
     elif len(z.classes) == 2:
         estimate = _intervals.auc(np.where(z.labels == 1, agreement, 1.0 - agreement), z.labels == 1)
+        how_well = "not clearly" if estimate.holds(0.5) else _how_well(estimate.number)
         sentence = (
-            f"{quoted(z.name)} is {_how_well(estimate.number)} told from {seen}: an AUC of "
-            f"{estimate.number:.3f}, where 0.5 is a coin."
+            f"{quoted(z.name)} is {how_well} told from {seen}: an AUC of {estimate.number:.3f}, where 0.5 is "
+            "a coin."
         )
         sized = _bias("base", name, f"AUC of {z.name}", "number", estimate, sentence)
     else:
         rows = groups.rated_rows
         shares = np.bincount(z.labels, minlength=len(z.classes)) / len(z.labels)
         estimate = _intervals.skill(1.0 - agreement[rows], 1.0 - shares[z.labels[rows]])
+        some = "no clear part" if estimate.low <= 0 else percent(estimate.number)
         sentence = (
-            f"From {seen}, models remove {percent(max(estimate.number, 0.0))} of the doubt about {z.name} "
-            "that knowing the groups' sizes leaves."
+            f"From {seen}, models remove {some} of the doubt about {z.name} that knowing the groups' sizes "
+            "leaves."
         )
         sized = _bias("base", name, "share of the doubt removed", "percent", estimate, sentence)
     for bar, group in zip(bars, groups.rated, strict=True):
@@ -201,6 +258,10 @@ def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
 
 def _too_few(attribute: Attribute) -> str:
     return ONE_GROUP if attribute.groups.compared else NO_GROUP
+
+
+def _no_difference(what: str) -> str:
+    return f"No clear difference in the {what} was found between groups: the interval of the gap holds 0."
 
 
 def _quarters(attribute: Attribute) -> list[int]:
@@ -280,29 +341,6 @@ def _bars(groups: ShownGroups, estimates: Sequence[Estimate]) -> list[dict[str, 
 
 def _pictured(bars: list[dict[str, Any]], what: str, form: str) -> dict[str, Any]:
     return {"bars": bars, "bars_are": what, "bars_format": form}
-
-
-@dataclass(frozen=True)
-class _Widest:
-    """The gap between the highest and the lowest of several estimates, and which groups these are."""
-
-    gap: Estimate
-    high: int = -1
-    low: int = -1
-
-    @property
-    def known(self) -> bool:
-        """Whether there were two to compare."""
-        return self.high >= 0
-
-
-def _widest(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap) -> _Widest:
-    known = [j for j in compared if np.isfinite(estimates[j].number)]
-    if len(known) < 2:
-        return _Widest(Estimate(np.nan, np.nan, np.nan))
-    high = max(known, key=lambda j: estimates[j].number)
-    low = min(known, key=lambda j: estimates[j].number)
-    return _Widest(gap(estimates[high], estimates[low]), high, low)
 
 
 def _three_digits(number: float) -> str:

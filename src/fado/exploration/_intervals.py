@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 from scipy.stats import rankdata
 
 __all__ = [
     "Estimate",
+    "Gap",
+    "Widest",
     "Z",
     "auc",
     "count_ratio",
@@ -20,6 +25,7 @@ __all__ = [
     "share",
     "share_gap",
     "skill",
+    "widest_gap",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,6 +45,25 @@ class Estimate(NamedTuple):
     def spread(self) -> float:
         """The standard error that the interval stands for."""
         return (self.high - self.low) / (2 * Z)
+
+    def holds(self, number: float) -> bool:
+        """Tell whether a number is in the interval, or that is not known."""
+        return not (self.low > number or self.high < number)
+
+    def widened(self, times: int) -> Estimate:
+        """Widen the interval such that so many like it hold at once, 95 times out of 100 (Bonferroni).
+
+        Examples
+        --------
+        >>> tuple(round(part, 3) for part in Estimate(0.0, -1.96, 1.96).widened(3))
+        (0.0, -2.394, 2.394)
+        """
+        wider = float(ndtri(1 - 0.025 / max(times, 1))) / Z
+        below, above = self.number - self.low, self.high - self.number
+        return Estimate(self.number, self.number - wider * below, self.number + wider * above)
+
+
+Gap = Callable[[Estimate, Estimate], Estimate]
 
 
 def share(events: int, members: int) -> Estimate:
@@ -81,6 +106,54 @@ def mean(numbers: FloatArray) -> Estimate:
 def difference(first: Estimate, second: Estimate) -> Estimate:
     """Estimate the difference of two independent estimates."""
     return _normal(first.number - second.number, math.hypot(first.spread, second.spread))
+
+
+@dataclass(frozen=True)
+class Widest:
+    """The gap between the highest and the lowest of several estimates, and which groups these are."""
+
+    gap: Estimate
+    high: int = -1
+    low: int = -1
+
+    @property
+    def known(self) -> bool:
+        """Whether there were two to compare."""
+        return self.high >= 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it may be said which of the two is higher."""
+        return self.known and not self.gap.holds(0.0)
+
+
+def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap, among: int = 1) -> Widest:
+    """Find the widest gap between groups; its interval holds for all pairs at once.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        One per group.
+    compared : sequence of int
+        The groups to compare.
+    gap : callable
+        Estimates the difference of two.
+    among : int
+        How many such gaps it was chosen from.
+
+    Examples
+    --------
+    >>> found = widest_gap([share(10, 100), share(40, 100), share(20, 100)], [0, 1, 2], share_gap)
+    >>> found.high, found.low, found.is_clear, [round(part, 3) for part in found.gap]
+    (1, 0, True, [0.3, 0.157, 0.432])
+    """
+    known = [j for j in compared if np.isfinite(estimates[j].number)]
+    if len(known) < 2:
+        return Widest(Estimate(np.nan, np.nan, np.nan))
+    high = max(known, key=lambda j: estimates[j].number)
+    low = min(known, key=lambda j: estimates[j].number)
+    pairs = among * len(known) * (len(known) - 1) // 2
+    return Widest(gap(estimates[high], estimates[low]).widened(pairs), high, low)
 
 
 def auc(scores: FloatArray, positive: Bools) -> Estimate:

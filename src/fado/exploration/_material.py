@@ -40,12 +40,8 @@ class Attribute:
         return self.variable.name
 
     def speak(self, group: str) -> str:
-        """Give a group's name for a sentence, where a bare "True" or "3" would say nothing."""
-        if self.is_continuous:
-            return quoted(f"{self.name} {group}")
-        if all(isinstance(label, str) for label in self.variable.classes):
-            return quoted(group)
-        return quoted(f"{self.name} = {group}")
+        """Give a group's name for a sentence, where a bare "up to 30" would say nothing."""
+        return quoted(f"{self.name} {group}" if self.is_continuous else group)
 
     @property
     def spoken(self) -> tuple[str, ...]:
@@ -256,10 +252,20 @@ def _attributes(
 ) -> Iterator[Attribute]:
     for variable, position in zip(problem.protected, problem.positions, strict=True):
         cut = variable.take(rows)
-        fine = group_rows([cut], quarters=True)
+        fine = _readable(group_rows([cut], quarters=True), cut)
         shown = show_groups(fine.codes, fine.titles, min_group_size)
         whole = None if sampled is None else sampled.groups_of(cut)
         yield Attribute(cut, fine, shown, position, whole)
+
+
+def _readable(groups: Groups, variable: Variable) -> Groups:
+    """Name groups so that each can stand alone: "older = True", where a bare "True" or "3" says nothing."""
+    if all(isinstance(label, str) for label in variable.classes):  # of numbers there are no classes
+        return groups
+    kept = {str(variable.classes[-1]): str(variable.classes[-1])} if variable.has_missing else {}
+    if set(variable.name) & set("<>="):  # a comparison
+        kept |= {"True": variable.name, "False": f"not {variable.name}"}
+    return replace(groups, titles=tuple(kept.get(own, f"{variable.name} = {own}") for own in groups.titles))
 
 
 def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> None:

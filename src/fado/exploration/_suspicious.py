@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fado._messages import list_names
 from fado.exploration import _intervals
 from fado.exploration._groups import FEWEST_MEMBERS
+from fado.exploration._intervals import Estimate, share_gap, widest_gap
 from fado.exploration._labels import label_groups
 from fado.exploration._material import Attribute, Material
 from fado.exploration._rows import row_contents
@@ -210,12 +211,14 @@ def _sentence(
     verb = "confidently contradict" if _is_binary(material) else "contradict"
     if not n_contradicted:
         return f"Models {verb} none of the {what}."
-    compared = attribute.groups.compared
-    shares = [per_group[attribute.groups.rated.index(group)]["share"] for group in compared]
-    if len(shares) < 2 or max(shares) == min(shares):
-        return f"Models {verb} {percent(n_contradicted / len(material))} of the {what}."
-    most, least = int(np.argmax(shares)), int(np.argmin(shares))
+    rated = attribute.groups.rated
+    shares = [Estimate(one["share"], one["low"], one["high"]) for one in per_group]
+    widest = widest_gap(shares, [rated.index(group) for group in attribute.groups.compared], share_gap)
+    if not widest.is_clear:
+        none = "; no clear difference between groups was found" if widest.known else ""
+        return f"Models {verb} {percent(n_contradicted / len(material))} of the {what}{none}."
+    high, low = (attribute.spoken[rated[one]] for one in (widest.high, widest.low))
     return (
-        f"Models {verb} {percent(shares[most])} of the {what} in {attribute.spoken[compared[most]]} "
-        f"and {percent(shares[least])} in {attribute.spoken[compared[least]]}."
+        f"Models {verb} {percent(shares[widest.high].number)} of the {what} in {high} and "
+        f"{percent(shares[widest.low].number)} in {low}."
     )

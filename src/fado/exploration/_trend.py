@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, pairwise
 
 import numpy as np
-from scipy.special import ndtri
 
-from fado.exploration._intervals import Estimate, Z
+from fado.exploration._intervals import Estimate, Gap
 
-__all__ = ["Gap", "Trend", "trend_of"]
-
-Gap = Callable[[Estimate, Estimate], Estimate]
+__all__ = ["Trend", "trend_of"]
 
 
 @dataclass(frozen=True)
@@ -57,10 +54,9 @@ def trend_of(correlation: Estimate, quarters: Sequence[Estimate], gap: Gap) -> T
     'falls, then rises'
     """
     numbers = [quarter.number for quarter in quarters]
-    gaps = [gap(later, earlier) for earlier, later in combinations(quarters, 2)]
-    wider = float(ndtri(1 - 0.025 / max(len(gaps), 1))) / Z
-    rises = any(one.number > wider * (one.number - one.low) for one in gaps)
-    falls = any(-one.number > wider * (one.high - one.number) for one in gaps)
+    pairs = list(combinations(quarters, 2))
+    gaps = [gap(later, earlier).widened(len(pairs)) for earlier, later in pairs]
+    rises, falls = any(one.low > 0 for one in gaps), any(one.high < 0 for one in gaps)
     direction = 0
     if correlation.low > 0 and not falls:
         direction = 1
