@@ -153,7 +153,9 @@ def test_every_name_of_a_group_can_stand_alone(made_up, name, entries, names):
     entry = np.arange(100) % 2
     X, y = np.arange(100.0).reshape(-1, 1), entry == (np.arange(100) % 3 > 0)
     z = {name: np.array(entries)[entry]}
-    seen = explore(X, y, sensitive_features=z, valuation=made_up(100, [name])).to_dict()["attributes"][0]
+    seen = explore(X, y, sensitive_features=z, valuation=made_up(100, [name]), retrain=0).to_dict()[
+        "attributes"
+    ][0]
     assert seen["shown"] == names
     assert [group["name"] for group in seen["groups"]] == names
     for bias in seen["biases"]:

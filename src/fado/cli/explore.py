@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,6 @@ from fado.cli._options import (
     Protected,
     Seed,
     Target,
-    Values,
     Weight,
 )
 from fado.cli._parts import DataOrParts, is_beyond_memory, names_several
@@ -38,10 +38,17 @@ _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 @in_sentences
 def explore(
     data: DataOrParts,
-    values: Values,
     target: Target,
     protected: Protected,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write; ends in .html.")],
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|DIR",
+            show_default="made here",
+            help="The values of the rows, as `fado value` writes them.",
+        ),
+    ] = None,
     positive: Positive = None,
     drop: Drop = None,
     show_rows: Annotated[
@@ -59,7 +66,8 @@ def explore(
     pool: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A table of rows without labels, to be shown too; needs `--pool-values`."
+            metavar="FILE",
+            help="A table of rows without labels, to be shown too; with `--values` it needs `--pool-values`.",
         ),
     ] = None,
     pool_values: Annotated[
@@ -76,6 +84,7 @@ def explore(
 ) -> None:
     """Write a page that shows which rows carry the bias, and what could be done about it."""
     from fado import explore as explored  # slow to import, and other commands need none
+    from fado.exploration import Exploration
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
     shown: dict[str, Any] = {
@@ -86,8 +95,13 @@ def explore(
         "progress": True,
     }
     asked_for = names_several(data) or memory is not None or sample_rows is not None
-    for_memory_alone = pool is not None or values.suffix.lower() == ".csv"
+    for_memory_alone = pool is not None or (values is not None and values.suffix.lower() == ".csv")
     if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
+        if values is None:
+            raise ValueError(
+                "A table that is read part by part needs `--values`: make them by `fado value DATA --target "
+                "COL --protected COL --out DIR`."
+            )
         named = {"target": target, "protected": protected, "drop": drop, "weight": weight}
         found = explore_by_files(
             data,
@@ -103,18 +117,31 @@ def explore(
             inputs.features,
             inputs.target.to_pandas().rename(target),
             sensitive_features=inputs.protected,
-            valuation=load_values(values, target, inputs.target),
-            pool=_read_pool(pool, pool_values),
+            valuation=None if values is None else load_values(values, target, inputs.target),
+            pool=_read_pool(pool, pool_values, valued=values is not None),
             sample_weight=inputs.weight,
             pos_label=inputs.positive,
             **shown,
         )
-    found.write_html(out)
     summary = found.to_dict()
+    options = {
+        "--positive": positive, "--drop": drop, "--weight": weight, "--min-group-size": min_group_size,
+        "--seed": seed or None,
+    }  # fmt: skip
+    for attribute, expression in zip(summary["attributes"], protected, strict=True):
+        for answer in attribute["answers"]:
+            if answer["command"] is not None:  # here it is what to type in a shell
+                asked = {"--target": target, "--protected": expression, **options}
+                answer["command"] = None if names_several(data) else _aim_command(data, asked)
+    Exploration(summary).write_html(out)
     if summary["about"]["sampled"] is not None:
         print(summary["about"]["sampled"]["sentence"])
     for attribute in summary["attributes"]:
         print(f"Protected attribute {attribute['name']}")
+        for answer in attribute["answers"]:
+            print(f"  {answer['title']}: {answer['sentence']}")
+            if answer["command"] is not None:
+                print(f"    {answer['command']}")
         if attribute["left_out"]:
             print(f"  {attribute['left_out']}")
         for bias in attribute["biases"]:
@@ -128,10 +155,23 @@ def explore(
     print(f"Page written to {out}")
 
 
-def _read_pool(pool: Path | None, values: Path | None) -> tuple[pa.Table, Valuation] | None:
-    """Read the rows without labels and their values, if they are named."""
+def _aim_command(data: Path, options: Mapping[str, Any]) -> str:
+    """Write the command that aims a model of the same rows."""
+    words = ["fado", "aim", str(data)]
+    for option, own in options.items():
+        for value in own if isinstance(own, list) else [own]:
+            words += [] if value is None else [option, str(value)]
+    return shlex.join([*words, "--ratio", "fpr_ratio=0.8", "--out", "model"])
+
+
+def _read_pool(
+    pool: Path | None, values: Path | None, *, valued: bool
+) -> tuple[pa.Table, Valuation] | pa.Table | None:
+    """Read the rows without labels, if they are named, and their values if those of the others are given."""
     if pool is None and values is None:
         return None
+    if pool is not None and values is None and not valued:
+        return read_table(pool)
     if values is None:
         raise ValueError(
             "`--pool` needs `--pool-values`: value the pool by `fado value POOL --models DIR --out FILE`."

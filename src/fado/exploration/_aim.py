@@ -55,7 +55,7 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
     positive = problem.labels.is_positive
     if compared.sum() < 2 or positive.all() or not positive.any():
         return None
-    blind = attribute.position is None
+    blind = attribute.position is None and not material.excluded_columns(attribute.name)
     return {
         "line": LINE,
         "max_fpr": MAX_FPR,

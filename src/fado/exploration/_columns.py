@@ -15,7 +15,8 @@ from fado.tabular import Variable
 
 __all__ = ["columns_part", "explained"]
 
-MOST_COLUMNS = 60
+MOST_COLUMNS = 500
+MOST_DRAWN = 20
 
 
 def columns_part(material: Material, attribute: Attribute, binned: Sequence[BinnedColumn]) -> dict[str, Any]:
@@ -25,7 +26,8 @@ def columns_part(material: Material, attribute: Attribute, binned: Sequence[Binn
     -------
     dict
         ``basis`` ("gains": shares of the split gain of the models that made the values; "alone": the variance
-        that the column explains by itself), and the ``columns``, strongest for the attribute first.
+        that the column explains by itself), the ``columns``, strongest for the attribute first, and the
+        places of those that are ``drawn``: they matter most, for the attribute or for the target.
     """
     features = [(column, column.feature) for column in binned if column.feature is not None]
     excluded = material.excluded_columns(attribute.name)
@@ -52,6 +54,7 @@ def columns_part(material: Material, attribute: Attribute, binned: Sequence[Binn
         "basis": "gains" if by_gains else "alone",
         "columns": rows[:MOST_COLUMNS],
         "not_shown": max(0, len(rows) - MOST_COLUMNS),
+        "drawn": _drawn(rows[:MOST_COLUMNS], basis),
         "sentence": _sentence(rows, basis, attribute.name),
     }
 
@@ -116,6 +119,13 @@ def _target_row(material: Material, attribute: Attribute, gains_z: list[float] |
         "gain_y": None,
         "gain_z": None if gains_z is None else gains_z[-1],
     }
+
+
+def _drawn(rows: list[dict[str, Any]], basis: str) -> list[int]:
+    """Choose the columns of the highest shares, each by the larger of its two, as parts of the highest."""
+    of_both = np.array([[row[f"{basis}_{which}"] or 0.0 for which in "zy"] for row in rows]).reshape(-1, 2)
+    weight = (of_both / np.maximum(of_both.max(axis=0, initial=0.0), 1e-12)).max(axis=1)
+    return sorted(int(row) for row in np.argsort(-weight, kind="stable")[:MOST_DRAWN])
 
 
 def _sentence(rows: list[dict[str, Any]], basis: str, attribute: str) -> str:

@@ -48,17 +48,31 @@ def distributions(material: Material, attribute: Attribute) -> dict[str, Any]:
         "labels": list(labels.names),
         "groups": [groups.names[group] for group in groups.rated],
         "lead": _lead(material, attribute),
-        "scales": {"v_y": _scale(material, "y"), "v_z": _scale(material, attribute.name)},
+        "scales": {
+            "v_y": _scale(material, "v_y", "y", material.target_name),
+            "v_z": _scale(material, "v_z", attribute.name, attribute.name),
+        },
         "v_y": _per_cell(material, "y", attribute, labels),
         "v_z": _per_cell(material, attribute.name, attribute, labels),
     }
 
 
-def _scale(material: Material, variable: str) -> dict[str, Any]:
+def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[str, Any]:
     """Say between which ends values are drawn, and what they mean."""
     scale = material.valuation.scales[variable]
     title = "how unsure models are of" if scale.is_unit else "what rows are worth for"
-    return {**material.span(variable).to_dict(), "meaning": scale.meaning, "title": title}
+    if scale.is_unit:
+        told = f"how unsure models are of its {name}, from 0 (certain) to 1 (no idea)"
+    elif scale.neutral == 0.0:
+        told = f"{scale.meaning}; above 0 the row helps, below 0 it harms"
+    else:
+        told = f"{scale.meaning}; the higher, the more the row is worth"
+    return {
+        **material.span(variable).to_dict(),
+        "meaning": scale.meaning,
+        "title": title,
+        "sentence": f"{symbol} of a row: {told}.",
+    }
 
 
 def _lead(material: Material, attribute: Attribute) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from fado._version import __version__
 from fado.exploration._aim import aim_part
 from fado.exploration._alpha import alpha_part
+from fado.exploration._answers import answers
 from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
 from fado.exploration._conditions import BinnedColumn, binned_target
@@ -64,8 +65,7 @@ def summarise(
         {
             "about": _about(material),
             "attributes": [
-                _attribute(material, one, finder, show_rows)
-                | _effects(material, one, columns, consequences, show_rows)
+                _attribute(material, one, finder, columns, consequences, show_rows)
                 for one in material.attributes
             ],
             "together": _together(material, finder),
@@ -87,10 +87,13 @@ def _attribute(
     material: Material,
     attribute: Attribute,
     finder: SliceFinder,
+    columns: Sequence[BinnedColumn],
+    consequences: Consequences,
     show_rows: bool,
 ) -> dict[str, Any]:
     groups = attribute.groups
-    return {
+    effects = effects_part(material, attribute, columns, consequences, show_rows=show_rows)
+    parts = {
         "name": attribute.name,
         "kind": attribute.variable.kind,
         "groups": listed_groups(groups, attribute.whole),
@@ -105,20 +108,9 @@ def _attribute(
         "gives_away": finder.gives_away(attribute),
         "columns": columns_part(material, attribute, finder.columns),
         "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),
-    }
-
-
-def _effects(
-    material: Material,
-    attribute: Attribute,
-    columns: Sequence[BinnedColumn],
-    consequences: Consequences,
-    show_rows: bool,
-) -> dict[str, Any]:
-    """Give what rows do to the model, if that is known, and why it was not measured, if it was not."""
-    effects = effects_part(material, attribute, columns, consequences, show_rows=show_rows)
-    told = {"not_measured": consequences.reasons[attribute.name]}
-    return told if effects is None else told | {"effects": effects}
+        "not_measured": consequences.reasons[attribute.name],
+    } | ({} if effects is None else {"effects": effects})
+    return parts | {"answers": answers(material, attribute, parts)}
 
 
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:

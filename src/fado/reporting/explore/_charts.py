@@ -39,8 +39,8 @@ def explore_chart(
         All that the page shows, as `fado.Exploration.to_dict` gives it.
     name : str
         "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-        "suspicious"; of values with probabilities, also "aim"; of values that are effects, also "effects" and
-        "removal"; beside a pool, also "pool".
+        "suspicious"; of values with probabilities, also "aim"; of values that are effects, also "effects"; of
+        measured removals, also "removal"; beside a pool, also "pool".
     attribute : str or None
         A protected attribute; None is the first.
     utility : str
@@ -240,19 +240,30 @@ def _steps(
 
 
 def _columns(altair: Any, entry: dict[str, Any], target: str) -> Any:
+    """Draw the columns that matter most: two bars each, for the attribute and for the target."""
     part = entry["columns"]
     key = "gain" if part["basis"] == "gains" else "alone"
+    kinds = {f"gives {entry['name']} away": "z", f"matters for {target}": "y"}
+    drawn = [part["columns"][place] for place in part["drawn"]]
     rows = [
-        {"column": row["name"], "target": row[f"{key}_y"] or 0.0, "attribute": row[f"{key}_z"] or 0.0}
-        for row in part["columns"]
+        {"column": row["name"], "which": which, "share": row[f"{key}_{letter}"]}
+        for row in drawn
+        for which, letter in kinds.items()
     ]
-    base = altair.Chart(pd.DataFrame(rows), title=part["sentence"]).encode(
-        x=altair.X("target:Q", title=f"matters for {target}", axis=altair.Axis(format="%")),
-        y=altair.Y("attribute:Q", title=f"gives {entry['name']} away", axis=altair.Axis(format="%")),
-    )
-    dots = base.mark_circle(size=70).encode(tooltip=["column:N", "target:Q", "attribute:Q"])
-    return (dots + base.mark_text(align="left", dx=7).encode(text="column:N")).properties(
-        width=420, height=320
+    return (
+        altair.Chart(
+            pd.DataFrame(rows, columns=["column", "which", "share"]),
+            title=altair.Title(part["sentence"], anchor="start", fontSize=12),
+        )
+        .mark_bar()
+        .encode(
+            x=altair.X("share:Q", title="share", axis=altair.Axis(format="%")),
+            y=altair.Y("column:N", sort=[row["name"] for row in drawn], title=None),
+            yOffset=altair.YOffset("which:N", sort=list(kinds)),
+            color=altair.Color("which:N", sort=list(kinds), title=None),
+            tooltip=["column:N", "which:N", altair.Tooltip("share:Q", format=".1%")],
+        )
+        .properties(width=420)
     )
 
 

@@ -8,14 +8,14 @@ import pandas as pd
 
 __all__ = ["draw_effects", "draw_removal"]
 
-_LINE = "predicted"
-_HOLLOW = "predicted without the judged rows"
-_FILLED = "measured"
+_REACH = 1.96  # errors to either side: a 95 % interval
 
 
 def draw_effects(altair: Any, entry: dict[str, Any]) -> Any:
     """Draw the sums of effects per group and label, a panel per metric."""
-    part = _part(entry)
+    part = entry.get("effects")
+    if part is None or not part["cells"]:
+        raise ValueError(f"The values of {entry['name']!r} are no effects: nothing to draw.")
     panels = [
         altair.Chart(
             pd.DataFrame(
@@ -40,48 +40,42 @@ def draw_effects(altair: Any, entry: dict[str, Any]) -> Any:
 
 
 def draw_removal(altair: Any, entry: dict[str, Any]) -> Any:
-    """Draw how the metrics are predicted to change as rows go, and what retraining measured."""
-    part = _part(entry)
-    return altair.hconcat(*(_curve(altair, part, key) for key in _metrics(part)))
+    """Draw how the metrics changed as the most harmful rows went, as retraining measured it."""
+    part = entry.get("effects")
+    points = [one for one in part["curve"] if one["measured"] is not None] if part is not None else []
+    if part is None or not points:
+        raise ValueError(f"There is nothing to draw. {entry['not_measured']}".rstrip())
+    return altair.hconcat(*(_points(altair, part, points, key) for key in _metrics(part)))
 
 
-def _curve(altair: Any, part: dict[str, Any], key: str) -> Any:
-    points = pd.DataFrame(
-        [{"share": one["share"], "change": one[f"{key}_change"], "which": _LINE} for one in part["curve"]]
-    )
-    color = altair.Color("which:N", title=None, sort=[_LINE, _HOLLOW, _FILLED])
-    at = {
-        "x": altair.X("share:Q", title="share of rows removed", axis=altair.Axis(format="%")),
-        "y": altair.Y("change:Q", title=f"change of {part[key]}"),
-    }
-    layers = [altair.Chart(points).mark_line().encode(**at, color=color)]
-    measured = part["measured"]
-    if measured is not None:
-        dots = pd.DataFrame(
-            [
+def _points(altair: Any, part: dict[str, Any], points: list[dict[str, Any]], key: str) -> Any:
+    rows = []
+    for one in points:
+        change, error = one["measured"][f"{key}_change"], one["measured"][f"{key}_error"]
+        if change is not None and error is not None:
+            reach = _REACH * error
+            told = "measurable" if abs(change) > reach else "no measurable change"
+            rows.append(
                 {
                     "share": one["share"],
-                    "change": one[f"{which}_{key}_change"],
-                    "low": one[f"lowest_{key}_change"],
-                    "high": one[f"highest_{key}_change"],
-                    "which": name,
+                    "change": change,
+                    "low": change - reach,
+                    "high": change + reach,
+                    "told": told,
                 }
-                for one in measured["points"]
-                for which, name in (("predicted", _HOLLOW), ("measured", _FILLED))
-            ]
+            )
+    base = altair.Chart(pd.DataFrame(rows, columns=["share", "change", "low", "high", "told"])).encode(
+        x=altair.X("share:O", title="share of rows removed", axis=altair.Axis(format="%", labelAngle=0))
+    )
+    title = f"change of {part[key]}, with 95 % intervals"
+    return (
+        base.mark_rule().encode(y=altair.Y("low:Q", title=title), y2="high:Q")
+        + base.mark_point(filled=True, size=70).encode(
+            y=altair.Y("change:Q", title=title),
+            color=altair.Color("told:N", title=None),
+            tooltip=["share:O", "change:Q", "low:Q", "high:Q", "told:N"],
         )
-        base = altair.Chart(dots)
-        found = base.transform_filter(altair.datum.which == _FILLED)
-        layers.append(found.mark_rule().encode(x="share:Q", y="low:Q", y2="high:Q", color=color))
-        layers.append(base.mark_point(filled=True, size=60).encode(**at, color=color))
-    return altair.layer(*layers).properties(width=280, height=220)
-
-
-def _part(entry: dict[str, Any]) -> dict[str, Any]:
-    part: dict[str, Any] | None = entry.get("effects")
-    if part is None:
-        raise ValueError(f"The values of {entry['name']!r} are no effects: nothing to draw.")
-    return part
+    ).properties(width=280, height=220)
 
 
 def _metrics(part: dict[str, Any]) -> list[str]:

@@ -28,7 +28,7 @@ def explore_page(summary: dict[str, Any]) -> str:
     """
     folder = files("fado.reporting.explore") / "templates"
     scripts = list(SCRIPTS)
-    if any("effects" in attribute for attribute in summary.get("attributes", ())):
+    if any(attribute.get("effects") is not None for attribute in summary.get("attributes", ())):
         scripts.append(EFFECTS)
     if "pool" in summary:
         scripts.append(POOL)

@@ -1,4 +1,7 @@
-// What rows do to the model. It stands only on pages of values that are effects, and follows the page's choice of an attribute.
+// What rows do to the model. It follows the page's choice of an attribute.
+
+const REACH = 1.96; // errors to either side: a 95 % interval
+const ACTIONS = { remove: "removed", halve: "weighed by half", relabel: "relabelled" };
 
 document.getElementById("values").before(
   el("section", { id: "effects" }, el("h2", {}, "What rows do to the model"), el("div", { "data-part": "" })));
@@ -12,6 +15,22 @@ function signedLike(numbers) {
     const text = Math.abs(number).toFixed(decimals);
     return Number(text) === 0 ? text : `${number < 0 ? "−" : "+"}${text}`;
   };
+}
+
+function measurable(change, error) {
+  return known(change) && known(error) && Math.abs(change) > REACH * error;
+}
+
+// Write a measured change with its interval.
+function changed(change, error) {
+  const write = (number) => { const text = Math.abs(number).toFixed(3); return Number(text) === 0 ? text : `${number < 0 ? "−" : "+"}${text}`; };
+  return known(change) ? `${write(change)}${known(error) ? ` ± ${(REACH * error).toFixed(3)}` : ""}` : "–";
+}
+
+function changeCell(measured, key) {
+  const change = measured[`${key}_change`], error = measured[`${key}_error`];
+  if (!known(change)) return "–";
+  return measurable(change, error) ? el("b", {}, changed(change, error)) : el("span", { class: "unmeasurable" }, changed(change, error), " no measurable change");
 }
 
 // The metrics that there are effects on.
@@ -38,53 +57,29 @@ function sumPlot(box, bars, write, label_) {
   });
 }
 
-// curve: [{share, number}]; dots: [{share, predicted, measured, low, high}]; limit: a change that nothing can pass
-function curvePlot(box, curve, dots, limit, label_) {
-  const ends = [...curve.map((p) => p.number), ...dots.flatMap((d) => [d.predicted, d.measured, d.low, d.high]), 0].filter(known);
-  let low = Math.min(...ends), high = Math.max(...ends);
-  const room = (high - low || 1) * 0.06;
-  low -= low < 0 ? room : 0;
-  high += room;
-  const end = Math.max(...curve.map((p) => p.share));
-  drawing(box, 240, label_, (svg, width) => {
-    const left = 52, right = 12, top = 8, foot = 40, height = 240;
-    const x = (share) => left + (share / end) * (width - left - right);
+// points: [{share, change, error}], measured, with bars of 1.96 errors to either side
+function pointPlot(box, points, label_) {
+  const ends = [...points.flatMap((p) => [p.change - REACH * p.error, p.change + REACH * p.error]), 0];
+  const room = (Math.max(...ends) - Math.min(...ends) || 1) * 0.06, low = Math.min(...ends) - room, high = Math.max(...ends) + room;
+  drawing(box, 220, label_, (svg, width) => {
+    const left = 58, right = 12, top = 8, foot = 40, height = 220;
+    const x = (place) => left + ((place + 0.5) / points.length) * (width - left - right);
     const y = (v) => top + ((high - v) / (high - low)) * (height - top - foot);
-    const step = ticks(high - low, 4)[1], places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (String(step).includes("25") ? 1 : 0));
-    for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) {
-      put(svg, "line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: Math.abs(tick) < step / 2 ? "neutral" : "axis" });
-      put(svg, "text", { x: left - 6, y: y(tick) + 4, class: "soft", "text-anchor": "end" }, Math.abs(tick) < step / 2 ? "0" : `${tick < 0 ? "−" : "+"}${Math.abs(tick).toFixed(places)}`);
+    const steps = ticksBetween(low, high, 4), places = Math.max(2, Math.ceil(-Math.log10(steps[1] - steps[0]) - 1e-9));
+    for (const tick of steps) {
+      const zero = Math.abs(tick) < 1e-12;
+      put(svg, "line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: zero ? "neutral" : "axis" });
+      put(svg, "text", { x: left - 6, y: y(tick) + 4, class: "soft", "text-anchor": "end" }, zero ? "0" : `${tick < 0 ? "−" : "+"}${Math.abs(tick).toFixed(places)}`);
     }
-    for (const tick of ticks(end, 4)) {
-      put(svg, "text", { x: x(tick), y: height - foot + 16, class: "soft", "text-anchor": tick === end ? "end" : "middle" }, `${+(100 * tick).toFixed(1)} %`);
-    }
+    points.forEach((point, place) => {
+      put(svg, "line", { x1: x(place), x2: x(place), y1: y(point.change - REACH * point.error), y2: y(point.change + REACH * point.error), class: "whisker" });
+      const mark = put(svg, "circle", { cx: x(place), cy: y(point.change), r: 5, "data-point": point.share });
+      mark.style.fill = measurable(point.change, point.error) ? "var(--accent)" : "var(--soft)";
+      mark.append(svgEl("title", {}, changed(point.change, point.error)));
+      put(svg, "text", { x: x(place), y: height - foot + 16, class: "soft", "text-anchor": "middle" }, `${+(100 * point.share).toFixed(1)} %`);
+    });
     put(svg, "text", { x: (left + width - right) / 2, y: height - 6, class: "soft", "text-anchor": "middle" }, "rows removed, most harmful first");
-    if (known(limit) && limit < high) {
-      put(svg, "line", { x1: left, x2: width - right, y1: y(limit), y2: y(limit), class: "reference" });
-      put(svg, "text", { x: left + 6, y: y(limit) - 5, class: "soft" }, "a ratio of 1: no more to gain");
-    }
-    const line = put(svg, "path", { d: `M${curve.map((p) => `${x(p.share)},${y(p.number)}`).join("L")}`, fill: "none", "stroke-width": 2, "data-curve": "" });
-    line.style.stroke = "var(--accent)";
-    for (const dot of dots) {
-      const at = x(dot.share);
-      if (known(dot.low) && known(dot.high)) put(svg, "line", { x1: at, x2: at, y1: y(dot.low), y2: y(dot.high), class: "whisker" });
-      for (const [number, solid] of [[dot.predicted, false], [dot.measured, true]]) {
-        if (!known(number)) continue;
-        const mark = put(svg, "circle", { cx: at, cy: y(number), r: 5, "stroke-width": 2 });
-        mark.style.fill = solid ? "var(--c1)" : "var(--card)";
-        mark.style.stroke = solid ? "var(--c1)" : "var(--accent)";
-      }
-    }
   });
-}
-
-function keyMark(solid) {
-  const mark = el("i");
-  mark.style.borderRadius = "50%";
-  mark.style.boxSizing = "border-box";
-  mark.style.border = `2px solid var(${solid ? "--c1" : "--accent"})`;
-  if (solid) mark.style.background = "var(--c1)";
-  return mark;
 }
 
 function sideBySide(card) {
@@ -99,9 +94,9 @@ function panel(panels, title) {
   return box;
 }
 
-function drawCells(box, effects) {
-  const card = el("article", { class: "card", "data-effects": "cells" }, el("h3", {}, "Effect per group and label"),
-    el("p", { class: "small" }, "Sums over all rows of a cell. Red: removing such rows would raise the metric."));
+function drawCells(box, effects, about) {
+  const card = el("article", { class: "card below", "data-effects": "cells" }, el("h3", {}, "Effect per group and label"),
+    el("p", { class: "small" }, `Sums of the values of all rows of a cell. Red: below 0. ${count(effects.harmful)} rows (${percent(effects.harmful / about.rows)}) have a negative effect on the ratio.`));
   box.append(card);
   const panels = sideBySide(card);
   for (const [key, title] of metricsOf(effects)) {
@@ -119,54 +114,43 @@ function drawCells(box, effects) {
   ], effects.cells)));
 }
 
-function drawRemoval(box, effects, about) {
-  const measured = effects.measured, points = measured ? measured.points : [];
-  const card = el("article", { class: "card below", "data-effects": "curve" }, el("h3", {}, "If the most harmful rows went"));
+function drawRemoval(box, effects) {
+  const points = effects.curve.filter((p) => p.measured !== null);
+  if (!points.length) return;
+  const card = el("article", { class: "card below", "data-effects": "curve" }, el("h3", {}, "If the most harmful rows went"),
+    el("p", { class: "small" }, "Measured changes; bars are 95 % intervals, a grey point has no measurable change."));
   box.append(card);
-  card.append(el("p", { class: "small" }, `${count(effects.harmful)} rows (${percent(effects.harmful / about.rows)}) have a negative effect on the ratio. Lines: the change that all values predict.`));
   const panels = sideBySide(card);
   for (const [key, title] of metricsOf(effects)) {
-    curvePlot(panel(panels, `change of the ${title}`), effects.curve.map((p) => ({ share: p.share, number: p[`${key}_change`] })),
-      points.map((p) => ({ share: p.share, predicted: p[`predicted_${key}_change`], measured: p[`measured_${key}_change`], low: p[`lowest_${key}_change`], high: p[`highest_${key}_change`] })),
-      key === "ratio" && effects.now ? 1 - effects.now.ratio : null, `Change of the ${title} by the share of rows removed`);
+    const told = points.map((p) => ({ share: p.share, change: p.measured[`${key}_change`], error: p.measured[`${key}_error`] })).filter((p) => known(p.change) && known(p.error));
+    if (told.length) pointPlot(panel(panels, `change of the ${title}`), told, `Change of the ${title} by the share of rows removed`);
   }
-  if (!measured) {
-    card.append(el("p", { class: "small" }, "Not measured. With TreeInfluence's values, explore(…, retrain=True) trains the model again without these rows, and shows how far to trust the lines."));
-    return;
-  }
-  card.append(el("div", { class: "legend" }, el("span", {}, keyMark(false), "predicted for the trial"), el("span", {}, keyMark(true), "measured")),
-    el("p", { class: "small" }, `The trial: ${count(measured.train_rows)} rows were valued without the other ${count(measured.judged_rows)}, which judged the model before (${effects.ratio} ${digits(measured.before.ratio)}, ${effects.performance} ${digits(measured.before.performance)}) and after. One retraining is noisy: points are means of ${measured.repeats}, each without another ${+(100 * measured.left_out).toFixed(1)} % of the rows; bars reach from the lowest to the highest.`));
   card.append(el("details", {}, el("summary", {}, "Numbers"), table([
-    { label: "removed", text: true, of: (p) => `${count(p.rows)} (${percent(p.share)})` },
-    ...metricsOf(effects).flatMap(([key, title]) => {
-      const write = signedLike(points.flatMap((p) => [p[`predicted_${key}_change`], p[`measured_${key}_change`]]));
-      return [
-        { label: `${title}: predicted`, of: (p) => write(p[`predicted_${key}_change`]) },
-        { label: "measured", of: (p) => write(p[`measured_${key}_change`]), strong: true },
-      ];
-    }),
+    { label: "removed", text: true, of: (p) => `${count(p.measured.rows)} rows (${percent(p.share)})` },
+    ...metricsOf(effects).map(([key, title], index) => ({ label: `change of ${title}`, of: (p) => changeCell(p.measured, key), strong: index === 0 })),
   ], points)));
 }
 
-function drawRemovalSlices(box, effects, about) {
-  const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, `Slices whose removal would raise the ${effects.ratio} most`),
-    el("p", { class: "small" }, `Conditions on one or two columns, the target included; at least 1 % and at most 20 % of the rows${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random, counted in all` : ""}. Predicted, not measured: a slice is a place to look at, not one to delete.`));
+function drawEffectSlices(box, effects, about) {
+  const measured = effects.measured !== null, tried = Object.keys(ACTIONS).filter((key) => effects.slices.some((s) => s.measured && s.measured[key]));
+  const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `What slices do to the ${effects.ratio}` : "Slices to look at"),
+    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics on rows that had no part in the search, with 95 % intervals." : " What removing them would do was not measured."} A slice is a place to look at, not one to delete.`));
   box.append(card);
   if (!effects.slices.length) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
     return;
   }
+  const foretold = metricsOf(effects).filter(([key]) => effects.slices.some((s) => known(s[`${key}_change`])));
   card.append(table([
     { label: "rows where", text: true, of: (s) => s.conditions.map((c, i) => el("span", { class: "condition" }, i ? "and " : "", name(c))) },
-    { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, el("span", { class: "condition small" }, chance(s.p_value))] },
-    ...metricsOf(effects).flatMap(([key, title], index) => {
-      const write = signedLike(effects.slices.map((s) => s[`${key}_change`]));
-      return [
-        { label: `change of ${title}`, of: (s) => write(s[`${key}_change`]), strong: index === 0 },
-        ...(effects.now ? [{ label: `${title} then`, of: (s) => digits(s[key]) }] : []),
-      ];
-    }),
+    { label: "rows", of: (s) => [`${count(s.rows)} (${percent(s.share)})`, known(s.p_value) ? el("span", { class: "condition small" }, chance(s.p_value)) : null] },
+    ...tried.map((action) => ({
+      label: ACTIONS[action], text: true,
+      of: (s) => (s.measured[action] ? metricsOf(effects).map(([key, title]) => el("span", { class: "condition" }, el("span", { class: "small" }, `${title} `), changeCell(s.measured[action], key))) : "not tried"),
+    })),
+    ...foretold.map(([key, title]) => ({ label: `${title}: foretold for removing`, of: (s) => signedLike(effects.slices.map((one) => one[`${key}_change`]))(s[`${key}_change`]) })),
   ], effects.slices));
+  if (foretold.length && effects.forecast_note) card.append(el("p", { class: "small" }, name(effects.forecast_note)));
 }
 
 function drawHarmful(box, effects, about) {
@@ -182,17 +166,28 @@ function drawHarmful(box, effects, about) {
   box.append(card);
 }
 
+function drawMeasured(box, effects) {
+  const measured = effects.measured;
+  if (measured === null) {
+    box.append(el("p", { class: "note", "data-effects": "reason" }, name(effects.reason)));
+    return;
+  }
+  const before = metricsOf(effects).filter(([key]) => known(measured.before[key])).map(([key, title]) => `${title} ${digits(measured.before[key])}${known(measured.before[`${key}_error`]) ? ` ± ${digits(REACH * measured.before[`${key}_error`])}` : ""}`);
+  box.append(el("p", { class: "lead", "data-effects": "measured" }, name(`Found in one half of the rows (${count(measured.search_rows)}), measured on the other half (${count(measured.validation_rows)}), ${count(measured.fits)} fits.${before.length ? ` Before anything is changed: ${before.join(", ")}.` : ""}${measured.note ? ` ${measured.note}` : ""}`)));
+}
+
 function drawEffects() {
   const effects = summary.attributes[state.attribute].effects, box = part("effects");
   document.getElementById("effects").hidden = !effects;
   if (!effects) return;
-  box.append(el("p", { class: "lead" }, name(effects.lead)));
+  if (effects.lead) box.append(el("p", { class: "lead" }, name(effects.lead)));
   if (effects.now) {
-    box.append(el("p", { class: "lead" }, `On rows that they had not seen, the models behind these values have a ${effects.ratio} of ${digits(effects.now.ratio)}${effects.performance ? ` and a ${effects.performance} of ${digits(effects.now.performance)}` : ""}.`));
+    box.append(el("p", { class: "lead" }, `On rows that they had not seen, the models behind these values have a ${effects.ratio} of ${digits(effects.now.ratio)}${effects.performance && known(effects.now.performance) ? ` and a ${effects.performance} of ${digits(effects.now.performance)}` : ""}.`));
   }
-  drawCells(box, effects);
-  drawRemoval(box, effects, about);
-  drawRemovalSlices(box, effects, about);
+  drawMeasured(box, effects);
+  drawEffectSlices(box, effects, about);
+  drawRemoval(box, effects);
+  if (effects.cells.length) drawCells(box, effects, about);
   drawHarmful(box, effects, about);
 }
 

@@ -68,12 +68,13 @@ function drawAbout() {
   if (about.weights_given) box.append(" Weights count in the models; this page counts rows.");
   if (about.rows_without_value) box.append(` ${count(about.rows_without_value)} rows without a value are left out.`);
   document.getElementById("footer").append(
-    `Made by FADO ${about.version}. Intervals are 95 % intervals; a gap between the highest and the lowest of many groups is the widest of many gaps. Groups of fewer than 10 rows are never named. This page holds counts and means, loads nothing and sends nothing.`);
+    `Made by FADO ${about.version}. Intervals are 95 % intervals; that of the widest gap among several groups holds for all pairs of groups at once. Groups of fewer than 10 rows are never named. This page holds counts and means, loads nothing and sends nothing.`);
 }
 
 function drawAll() {
   const attribute = summary.attributes[state.attribute];
   drawSwitch();
+  drawAnswers(attribute);
   drawBiases(attribute, about);
   drawValues(attribute, about);
   drawPlane(attribute, about);

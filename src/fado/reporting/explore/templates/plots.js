@@ -102,39 +102,21 @@ function planePlot(box, counts, corners, xScale, yScale, xAxis, yAxis) {
   });
 }
 
-// dots: [{name, x, y, hollow, square}]
-function scatterPlot(box, dots, xAxis, yAxis) {
-  const height = Math.min(440, Math.max(300, box.clientWidth * 0.45));
-  const mostX = Math.max(...dots.map((d) => d.x), 1e-6) * 1.06, mostY = Math.max(...dots.map((d) => d.y), 1e-6) * 1.06;
-  drawing(box, height, "Columns by what they say of the target and of the attribute", (svg, width) => {
-    const left = 44, foot = 40, right = 10, top = 10;
-    const x = (v) => left + (v / mostX) * (width - left - right), y = (v) => height - foot - (v / mostY) * (height - foot - top);
-    for (const tick of ticks(mostY, 4)) {
-      put(svg, "line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: "axis" });
-      put(svg, "text", { x: left - 6, y: y(tick) + 4, class: "soft", "text-anchor": "end" }, `${+(100 * tick).toFixed(2)} %`);
-    }
-    for (const tick of ticks(mostX, width > 480 ? 5 : 3)) {
-      put(svg, "text", { x: x(tick), y: height - foot + 16, class: "soft", "text-anchor": tick ? "middle" : "start" }, `${+(100 * tick).toFixed(2)} %`);
-    }
-    label(svg, { x: (left + width) / 2, y: height - 6, class: "soft", "text-anchor": "middle" }, xAxis, width - left);
-    const taken = [];
-    const ordered = [...dots].sort((a, b) => Math.max(b.y / mostY, b.x / mostX) - Math.max(a.y / mostY, a.x / mostX));
-    for (const dot of ordered) {
-      const shape = dot.square
-        ? put(svg, "rect", { x: x(dot.x) - 5, y: y(dot.y) - 5, width: 10, height: 10 })
-        : put(svg, "circle", { cx: x(dot.x), cy: y(dot.y), r: 5 });
-      shape.style.fill = dot.hollow ? "none" : dot.square ? "var(--c1)" : "var(--accent)";
-      shape.style.stroke = dot.square ? "var(--c1)" : "var(--accent)";
-      shape.style.strokeWidth = "1.5px";
-      shape.append(svgEl("title", {}, `${dot.name}: ${percent(dot.x)} for the target, ${percent(dot.y)} for the attribute`));
-      const text = clipped(dot.name, Math.min(190, width / 3)), wide = text.length * 6.6;
-      const onLeft = x(dot.x) + 9 + wide > width;
-      const box_ = { x: onLeft ? x(dot.x) - 9 - wide : x(dot.x) + 9, y: y(dot.y) - 8, w: wide, h: 15 };
-      const free = taken.every((t) => box_.x > t.x + t.w || t.x > box_.x + box_.w || box_.y > t.y + t.h || t.y > box_.y + box_.h);
-      if (!free || box_.x < left) continue;
-      taken.push(box_);
-      put(svg, "text", { x: onLeft ? x(dot.x) - 9 : x(dot.x) + 9, y: y(dot.y) + 4, class: "halo", "text-anchor": onLeft ? "end" : "start" }, text);
-    }
+// rows: [{name, numbers: [first, second]}], two bars per row in the colours of a legend
+function pairPlot(box, rows, label_) {
+  const row = 36, most = Math.max(...rows.flatMap((r) => r.numbers).filter(known), 1e-6);
+  drawing(box, rows.length * row + 4, label_, (svg, width) => {
+    const left = nameRoom(rows.map((r) => r.name), Math.min(130, width * 0.3), width * 0.46), right = 58;
+    const long = (number) => Math.max(1, (number / most) * (width - left - right));
+    rows.forEach((one, index) => {
+      const y = index * row + 4;
+      label(svg, { x: 0, y: y + 18 }, one.name, left - 8);
+      one.numbers.forEach((number, second) => {
+        if (!known(number)) return;
+        put(svg, "rect", { x: left, y: y + 14 * second, width: long(number), height: 12, rx: 2 }).style.fill = `var(--c${second})`;
+        put(svg, "text", { x: left + long(number) + 6, y: y + 10 + 14 * second, class: "soft" }, percent(number));
+      });
+    });
+    put(svg, "line", { x1: left, x2: left, y1: 0, y2: rows.length * row, class: "axis" });
   });
-  box.prepend(el("p", { class: "measure" }, "↑ ", yAxis));
 }

@@ -2,6 +2,12 @@
 
 const MOST_PER_SLICE = 4; // groups whose outcome is told one by one
 
+function drawAnswers(attribute) {
+  part("answers").append(el("div", { class: "card answers" }, attribute.answers.map((one) =>
+    el("div", { class: "answer", "data-answer": one.id }, el("h3", {}, one.title), el("div", {}, el("p", {}, name(one.sentence)),
+      one.command === null ? null : el("pre", { tabindex: 0, "aria-label": "Command to copy" }, el("code", {}, one.command)))))));
+}
+
 function drawBiases(attribute, about) {
   const box = part("biases");
   for (const bias of attribute.biases) {
@@ -55,6 +61,7 @@ function drawValues(attribute, about) {
     const cells = values[key], scale = scaleOf(values, key), write = writerOf(scale);
     const card = el("article", { class: "card", "data-values": key }, el("h3", {}, `${key}: ${values.scales[key].title} `, name(of)));
     box.append(card);
+    if (values.scales[key].sentence) card.append(el("p", { class: "small" }, name(values.scales[key].sentence)));
     card.append(el("div", { class: "small" }, "rows with ", name(about.target.name), ":"), legend(values.labels));
     const bands = values.groups.map((group) => {
       const mine = cells.filter((cell) => cell.group === group);
@@ -105,26 +112,24 @@ function drawColumns(attribute, about) {
     box.append(el("p", { class: "note" }, "The features came as a matrix without columns to name."));
     return;
   }
-  const byGains = columns.basis === "gains", key = byGains ? "gain" : "alone";
-  const card = el("article", { class: "card" }, el("p", {}, columns.sentence));
+  const byGains = columns.basis === "gains", key = byGains ? "gain" : "alone", every = columns.columns;
+  const drawn = columns.drawn.map((place) => every[place]), total = every.length + columns.not_shown;
+  const told = (c) => (c.is_target ? " (target)" : c.left_out ? " (kept from these models)" : "");
+  const card = el("article", { class: "card" }, el("p", {}, name(columns.sentence)));
   box.append(card);
   card.append(el("p", { class: "small" }, byGains
-    ? "Shares of the split gain of the models that made the values. High up stand proxies of the attribute; far right what predicts the target; high up and far right is what a model will use and what carries the group with it."
-    : "Share of the variance that a column explains alone. High up stand proxies of the attribute; far right what predicts the target."));
-  const dots = columns.columns.map((c) => ({
-    name: c.name, x: c[`${key}_y`] || 0, y: c[`${key}_z`] || 0, hollow: c.left_out, square: c.is_target,
-  }));
-  const picture = el("div", {});
-  card.append(picture);
-  scatterPlot(picture, dots, `matters for ${about.target.name} →`, `gives ${attribute.name} away`);
-  card.append(el("p", { class: "small" }, "Square: the target, which the attribute's models see. Hollow: kept from the attribute's models."));
-  card.append(el("details", {}, el("summary", {}, "Numbers"), table([
-    { label: "column", text: true, of: (c) => [name(c.name), c.is_target ? " (target)" : c.left_out ? " (kept from the attribute's models)" : ""] },
+    ? "Shares of the split gain of the models that made the values. A column that gives the group away is a proxy; one that also matters for the target is what a model will use, and carries the group with it."
+    : "Share of the variance that a column explains alone. A column that gives the group away is a proxy of it."));
+  if (drawn.length < total) card.append(el("p", { class: "small" }, `The ${count(drawn.length)} of ${count(total)} columns that matter most, for the attribute or for the target.`));
+  card.append(legend([`gives ${attribute.name} away`, `matters for ${about.target.name}`]));
+  pairPlot(card, drawn.map((c) => ({ name: `${c.name}${told(c)}`, numbers: [c[`${key}_z`], c[`${key}_y`]] })), "Columns by what they say of the attribute and of the target");
+  card.append(el("details", {}, el("summary", {}, drawn.length < total ? `Show all ${count(total)} columns` : "Numbers"), table([
+    { label: "column", text: true, of: (c) => [name(c.name), told(c)] },
     { label: "gain for the attribute", of: (c) => percent(c.gain_z), strong: true },
     { label: "gain for the target", of: (c) => percent(c.gain_y) },
     { label: "explains of the attribute, alone", of: (c) => percent(c.alone_z) },
     { label: "explains of the target, alone", of: (c) => percent(c.alone_y) },
-  ], columns.columns), columns.not_shown ? el("p", { class: "small" }, `${columns.not_shown} more columns are weaker.`) : null));
+  ], every), columns.not_shown ? el("p", { class: "small" }, `${count(columns.not_shown)} more columns are weaker.`) : null));
 }
 
 function drawSuspicious(attribute, about) {

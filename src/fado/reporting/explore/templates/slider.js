@@ -2,6 +2,14 @@
 
 const TITLES = { linear: "Linear", difference: "Difference", "cobb-douglas": "Cobb-Douglas" };
 
+const EXPLAINED = {
+  linear: "Linear: the weighted sum of both values; a row that is high in one makes up for the other.",
+  difference: "Difference: the value for the target minus the value for the attribute, both weighted.",
+  "cobb-douglas": "Cobb-Douglas: the values multiplied, each raised to the power of its weight; a row must be high in both, for a 0 in one makes the whole 0.",
+};
+const ALPHA_IS = "alpha is the weight of performance, from 0 to 1: at 1 only v_y (the target) counts, at 0 only v_z (the attribute).";
+const MOST = 0.5; // of the rows
+
 function drawControls(state, change) {
   const box = document.getElementById("controls");
   box.replaceChildren();
@@ -54,7 +62,8 @@ function drawAlpha(state, about, attribute) {
   const box = part("alpha");
   const scale = scaleOf(kind);
   const write = about.outcome ? writers[about.outcome.format] : null;
-  box.append(el("p", { class: "formula" }, name(formula(state, scene.attributes))), ...groupList(scene.left_out, scene.listed));
+  box.append(el("p", { class: "formula" }, name(formula(state, scene.attributes))),
+    el("p", { class: "lead" }, [ALPHA_IS, EXPLAINED[state.utility]].filter(Boolean).join(" ")), ...groupList(scene.left_out, scene.listed));
 
   const top = el("article", { class: "card" }, el("h3", {}, "Utility per group"));
   box.append(top);
@@ -78,6 +87,10 @@ function drawAlpha(state, about, attribute) {
     const s = scene.sampling;
     const [writeY, writeZ] = ["v_y", "v_z"].map((key) => writerOf(scaleOf(attribute.values, key)));
     sampling.append(el("p", { class: "small" }, `Every group with a positive rate below ${percent(s.target_rate)} loses negatives, least utility first, until it has that rate.${scene.small === null ? "" : " Small groups stay as they are."}`));
+    const lost = s.dropped.reduce((sum, n) => sum + n, 0), share = lost / about.rows;
+    sampling.append(el("div", { class: "big" }, el("span", { "data-number": "dropped" }, count(lost)),
+      el("span", { class: "interval" }, `rows dropped, ${percent(share)} of all`)));
+    if (share > MOST) sampling.append(el("p", { class: "warning" }, "This would drop most of the table."));
     sampling.append(table([
       groupName,
       { label: "rows", of: (r) => count(scene.rows[r.i]) },
@@ -97,6 +110,7 @@ function drawAlpha(state, about, attribute) {
   const w = setting.weights;
   weights.append(el("div", { class: "big" }, el("span", { "data-number": "effective" }, count(w.effective_rows)),
     el("span", { class: "interval" }, `effective rows, ${percent(w.effective_share)} of all; largest weight ${digits(w.largest)}`)));
+  if (w.effective_share < 1 - MOST) weights.append(el("p", { class: "warning" }, `At this alpha most of the table would hardly count: the weights are worth ${percent(w.effective_share)} of its rows.`));
   weights.append(el("p", { class: "small" }, "Weight of a row: its utility, scaled to start at 0, over the mean."));
   weights.append(table([
     groupName,
