@@ -1,6 +1,8 @@
 """`fado explore`, as a user runs it."""
 
+import json
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -47,11 +49,26 @@ def folder(frame, tmp_path_factory):
     return folder
 
 
-def run(folder, *more, out="page.html", protected=("sex", "age>=50")):
+def run(folder, *more, out="page.html", protected=("sex", "age>=50"), values="values.parquet"):
     attributes = [word for name in protected for word in ("--protected", name)]
-    arguments = ["explore", folder / "data.parquet", "--values", folder / "values.parquet"]
-    arguments += ["--target", "default", *attributes, "--drop", "id", "--out", folder / out, *more]
+    arguments = ["explore", folder / "data.parquet", *(("--values", folder / values) if values else ())]
+    arguments += ["--target", "default", *attributes, "--drop", "id", "--out", folder / out]
+    arguments += [*(() if "--retrain" in more else ("--retrain", 0)), *more]
     return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
+
+
+def check_page(path, expected, command=None):
+    """Compare a page with the library's, but for the command, which is that of a shell."""
+    text = path.read_text(encoding="utf-8")
+    found = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    other = json.loads(re.search(r'id="data">(.*?)</script>', expected.html(), re.DOTALL)[1])
+    for attribute, own in zip(found["attributes"], other["attributes"], strict=True):
+        for answer, theirs in zip(attribute["answers"], own["answers"], strict=True):
+            assert (answer["command"] is None) == (theirs["command"] is None)
+            if answer["command"] is not None:
+                assert answer["command"] == command
+                answer["command"] = theirs["command"]
+    assert found == other
 
 
 def test_the_page_is_the_librarys(frame, folder):
@@ -67,7 +84,8 @@ def test_the_page_is_the_librarys(frame, folder):
     )
     assert (folder / "page.html").read_text(encoding="utf-8") == expected.html()
     for attribute in expected.to_dict()["attributes"]:
-        assert f"Protected attribute {attribute['name']}\n" in result.stdout
+        first = "".join(f"  {one['title']}: {one['sentence']}\n" for one in attribute["answers"])
+        assert f"Protected attribute {attribute['name']}\n{first}" in result.stdout
         for bias in attribute["biases"]:
             assert re.search(
                 rf"^  {bias['name']} [^:\[]+ \[[^:]+, [^:]+\]: {re.escape(bias['sentence'])}$",
@@ -148,14 +166,22 @@ def effects(tmp_path_factory):
     return folder
 
 
-def test_effects_are_printed_within_eighty_columns(effects):
-    result = run(effects, "--drop", "weight", "--retrain", protected=("sex",))
+def command_for(folder, *more):
+    """Give the command that a page of the effects' table offers."""
+    words = ["fado", "aim", str(folder / "data.parquet"), "--target", "default", "--protected", "sex"]
+    return shlex.join([*words, *more, "--ratio", "fpr_ratio=0.8", "--out", "model"])
+
+
+def test_measured_changes_are_printed_within_eighty_columns(effects):
+    result = run(effects, "--drop", "weight", "--retrain", 30, protected=("sex",))
     assert result.exit_code == 0, result.stderr
     frame = pd.read_parquet(effects / "data.parquet")
     X, z = frame[["score", "club", "sex"]], {"sex": frame["sex"]}
     values = Valuation.load(effects / "values.parquet")
-    expected = explore(X, frame["default"], sensitive_features=z, valuation=values, retrain=True)
-    assert (effects / "page.html").read_text(encoding="utf-8") == expected.html()
+    expected = explore(X, frame["default"], sensitive_features=z, valuation=values, retrain=30)
+    command = command_for(effects, "--drop", "id", "--drop", "weight")
+    check_page(effects / "page.html", expected, command)
+    assert f"\n    {command}\n" in result.stdout
     text = result.stdout[result.stdout.index("What rows do to the model") :]
     tables = text[: text.index("In brackets")].splitlines()
     assert max(map(len, tables)) <= 80
@@ -163,10 +189,11 @@ def test_effects_are_printed_within_eighty_columns(effects):
     for row in found["cells"].itertuples():
         told = f"{row.group} +{row.label} +{row.rows} +{row.ratio_effect:+.4f} +{row.performance_effect:+.4f}"
         assert re.search(re.escape(told).replace(r"\ \+", " +"), "\n".join(tables).replace(",", ""))
-    for row in found["slices"].itertuples():
-        assert f"{row.ratio_change:+.4f}" in text
-    for row in found["measured"].itertuples():
-        assert f"{row.measured_ratio_change:+.4f}" in text
+    assert found["curve"]["measured_ratio_change"].notna().any()
+    for frame in (found["slices"], found["curve"]):
+        for row in frame.dropna(subset="measured_ratio_change").itertuples():
+            assert f"{row.measured_ratio_change:+.3f} ± {1.96 * row.measured_ratio_error:.3f}" in text
+    assert "retrained models: " in result.stderr
 
 
 def test_effects_are_multiplied_by_weights(effects):
@@ -180,7 +207,56 @@ def test_effects_are_multiplied_by_weights(effects):
         valuation=Valuation.load(effects / "values.parquet"),
         retrain=0,
     )
-    assert (effects / "page.html").read_text(encoding="utf-8") == expected.html()
+    command = command_for(effects, "--drop", "id", "--weight", "weight")
+    check_page(effects / "page.html", expected, command)
+
+
+def test_values_are_made_where_none_are_given(effects):
+    result = run(effects, "--seed", 3, "--positive", "False", protected=("sex",), values=None)
+    assert result.exit_code == 0, result.stderr
+    assert "warning" not in result.stderr
+    frame = pd.read_parquet(effects / "data.parquet")
+    with pytest.warns(UserWarning, match="'sex' of X alone determine"):
+        expected = explore(
+            frame.drop(columns=["id", "default"]),
+            frame["default"],
+            sensitive_features={"sex": frame["sex"]},
+            pos_label=False,
+            retrain=0,
+            random_state=3,
+        )
+    command = command_for(effects, "--positive", "False", "--drop", "id", "--seed", "3")
+    check_page(effects / "page.html", expected, command)
+    assert "What a line of 0.8 costs: " in result.stdout
+
+
+def test_a_table_in_parts_needs_values_that_were_made(effects):
+    result = run(effects, "--memory", "1GB", protected=("sex",), values=None, out="parts.html")
+    assert result.exit_code == 2
+    assert "needs `--values`: make them by `fado value DATA" in result.stderr
+    assert not (effects / "parts.html").exists()
+
+
+def test_a_pool_without_values_is_valued_with_the_rows(effects):
+    pool = pd.read_parquet(effects / "data.parquet").iloc[:50].drop(columns="default")
+    pool.to_parquet(effects / "pool.parquet")
+    result = run(effects, "--pool", effects / "pool.parquet", protected=("sex",), values=None)
+    assert result.exit_code == 0, result.stderr
+    assert "Pool of 50 rows without labels\n" in result.stdout
+
+
+def test_a_command_of_awkward_names_is_quoted(effects):
+    frame = pd.read_parquet(effects / "data.parquet")[["score", "club", "sex", "default"]]
+    frame.rename(columns={"sex": "$(rm) 'sex'", "default": "a;b"}).to_parquet(effects / "a b.parquet")
+    words = ["explore", effects / "a b.parquet", "--target", "a;b", "--protected", "$(rm) 'sex'"]
+    words += ["--out", effects / "page.html", "--retrain", 0]
+    result = CliRunner().invoke(build_app(), [str(word) for word in words])
+    assert result.exit_code == 0, result.stderr
+    (command,) = (line.strip() for line in result.stdout.splitlines() if line.startswith("    fado aim"))
+    assert shlex.split(command) == [
+        "fado", "aim", str(effects / "a b.parquet"), "--target", "a;b", "--protected", "$(rm) 'sex'",
+        "--ratio", "fpr_ratio=0.8", "--out", "model",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -192,7 +268,7 @@ def test_effects_are_multiplied_by_weights(effects):
         ("bad.html", (), ("job",), "`--values` holds no values for 'job'"),
         ("bad.html", (), ("default",), "`--protected` names 'default', the target: name another column."),
         ("bad.html", (), ("sexe",), "must name a column"),
-        ("bad.html", ("--retrain",), ("sex",), "these were made by 'out-of-bag': value the rows with"),
+        ("bad.html", ("--retrain", "3"), ("sex",), "`--retrain` must be 0, or a number of fits from 12"),
         ("bad.html", ("--pool", "pool.csv"), ("sex",), "`--pool` needs `--pool-values`: value the pool by"),
         ("bad.html", ("--pool-values", "pool_values.parquet"), ("sex",), "are the values of `--pool`: name"),
         ("bad.html", ("--pool", "data.parquet", "--pool-values", "pool_values.parquet"), ("sex",),

@@ -102,7 +102,8 @@ def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
     )
     assert told(seen)["next"]["sentence"] == (
         "Untouched, the false-positive-rate ratio is 0.600 at 5 % false positives, below a line of 0.8. But "
-        "the rates do not clearly differ: more rows may show that nothing has to be changed. Aim a model at it."
+        "the rates do not clearly differ: more rows may show that nothing has to be changed. Aim a model at "
+        "it."
     )
     assert "no clear difference in the false-positive rate was found" in told(seen)["gap"]["sentence"]
 
@@ -193,7 +194,8 @@ HOW = "(found in one half of the rows, measured on the other, 48 fits)"
         (
             effects({"remove": measured(1200, 0.08, 0.04), "relabel": measured(9, 0.0785, 0.04)}),
             "Removing the 1,200 rows where “job = nurse” raises the FPR ratio by 0.080 (plus or minus 0.078) "
-            f"and does not change the TPR measurably; of the one slice that was tried it moves the ratio most {HOW}.",
+            "and does not change the TPR measurably; of the one slice that was tried it "
+            f"moves the ratio most {HOW}.",
         ),
         (
             effects({"remove": measured(120, 0.9, 0.5)}, {}, {"relabel": measured(3, None, None)}),

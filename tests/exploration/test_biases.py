@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from fado import Valuation, explore
@@ -169,3 +169,31 @@ def test_a_positive_label_leaves_the_others_unnamed(small):
     assert biases_of(seen)["prevalence"]["labels"] is None
     assert biases_of(seen)["prevalence"]["measure"] == "gap in the rate of “high”"
     assert seen.to_dict()["about"]["outcome"]["name"] == "rate of “high”"
+
+
+def test_no_direction_is_named_where_the_interval_holds_0(small, made_up):
+    side = np.where(np.arange(600) % 2, "left", "right")  # has nothing to do with anything
+    values = made_up(600, ["side"])
+    found = biases_of(
+        explore(small.X, small.y, sensitive_features={"side": side}, valuation=values, retrain=0)
+    )
+    assert found["prevalence"]["low"] < 0 < found["prevalence"]["high"]
+    end = "was found between groups: the interval of the gap holds 0."
+    assert found["prevalence"]["sentence"] == f"No clear difference in the rate of “yes” {end}"
+    assert found["separability"]["low"] < 0 < found["separability"]["high"]
+    assert found["separability"]["sentence"] == f"No clear difference in the AUC of loan {end}"
+    assert found["base"]["low"] < 0.5 < found["base"]["high"]
+    assert found["base"]["sentence"].startswith("“side” is not clearly told from the features and the target")
+    assert "has about as many rows as" in found["group_size"]["sentence"]
+
+
+def test_the_interval_of_the_widest_gap_holds_for_all_pairs(small):
+    groups = np.array(["a", "b", "c"])[np.arange(600) % 3]
+    y = np.arange(600) % 4 == 0  # 50 of every 200
+    values = Valuation.from_probabilities(np.full(600, 0.3), {"z": np.full((600, 3), 1 / 3)})
+    bias = biases_of(explore(small.X, y, sensitive_features={"z": groups}, valuation=values, retrain=0))[
+        "prevalence"
+    ]
+    wilson = binomtest(50, 200).proportion_ci(method="wilson")
+    reach = np.hypot(0.25 - wilson.low, wilson.high - 0.25) * 2.393980 / 1.959964  # three pairs, Bonferroni
+    assert (bias["number"], bias["low"], bias["high"]) == pytest.approx((0, -reach, reach), abs=1e-6)

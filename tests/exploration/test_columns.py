@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from fado import Valuation, explore
@@ -76,3 +77,20 @@ def test_a_matrix_without_columns_is_explored_without_them(small):
         explore(X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
     )
     assert [row["name"] for row in part["columns"]] == ["loan"]
+
+
+def test_of_many_columns_those_that_matter_most_are_drawn(made_up):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 125)), columns=[f"c{j}" for j in range(125)])
+    z, y = np.where(X["c99"] > 0, "f", "m"), X["c7"] > 0
+    part = columns_of(explore(X, y, sensitive_features={"z": z}, valuation=made_up(300, ["z"]), retrain=0))
+    assert len(part["columns"]) == 126  # and the target
+    assert len(part["drawn"]) == 20
+    assert part["drawn"] == sorted(part["drawn"])
+    assert part["columns"][0]["name"] == "c99"
+    drawn = [part["columns"][place] for place in part["drawn"]]
+    assert {"c99", "c7"} <= {column["name"] for column in drawn}
+    most = {key: max(column[key] or 0.0 for column in part["columns"]) for key in ("alone_z", "alone_y")}
+    parts = [max((one[key] or 0.0) / most[key] for key in most) for one in part["columns"]]
+    others = [own for place, own in enumerate(parts) if place not in part["drawn"]]
+    assert min(parts[place] for place in part["drawn"]) >= max(others)

@@ -121,16 +121,13 @@ EFFECTS = {
         {"group": "m", "label": "no", "rows": 30, "ratio_effect": -0.25, "performance_effect": 0.0},
     ],
     "curve": [
-        {"share": 0.0, "ratio_change": 0.0, "performance_change": 0.0},
-        {"share": 0.2, "ratio_change": 0.4, "performance_change": -0.3},
+        {"share": 0.02, "measured": None},
+        {"share": 0.05, "measured": {"ratio_change": 0.3, "ratio_error": 0.1, "performance_change": -0.1,
+                                     "performance_error": 0.1}},
+        {"share": 0.1, "measured": {"ratio_change": 0.5, "ratio_error": 0.3, "performance_change": None,
+                                    "performance_error": None}},
     ],
-    "measured": None,
-}
-POINT = {
-    "share": 0.1,
-    **{f"{which}_ratio_change": number for which, number in
-       {"predicted": 0.3, "measured": 0.2, "lowest": 0.1, "highest": 0.25}.items()},
-    **{f"{which}_performance_change": -0.1 for which in ("predicted", "measured", "lowest", "highest")},
+    "measured": {"fits": 12},
 }  # fmt: skip
 
 
@@ -153,21 +150,52 @@ def test_a_performance_without_effects_is_not_drawn(summary):
     assert len(draw(summary, "removal")["hconcat"]) == 1
 
 
-def test_removal_is_a_line_with_what_was_measured(summary):
+def test_removal_is_points_with_intervals_of_what_was_measured(summary):
     summary["attributes"][0]["effects"] = EFFECTS
     chart = draw(summary, "removal")
-    assert [len(part["layer"]) for part in chart["hconcat"]] == [1, 1]
-    line = chart["datasets"][chart["hconcat"][0]["data"]["name"]]  # one layer hands its data up
-    assert [(point["share"], point["change"]) for point in line] == [(0.0, 0.0), (0.2, 0.4)]
-    summary["attributes"][0]["effects"] = EFFECTS | {"measured": {"points": [POINT]}}
-    chart = draw(summary, "removal")
-    rule, dots = chart["hconcat"][0]["layer"][1:]
-    assert rule["mark"]["type"] == "rule"
-    rows = chart["datasets"][dots["data"]["name"]]
-    assert [(row["which"], row["change"], row["low"], row["high"]) for row in rows] == [
-        ("predicted without the judged rows", 0.3, 0.1, 0.25),
-        ("measured", 0.2, 0.1, 0.25),
+    ratio, performance = (chart["datasets"][panel["data"]["name"]] for panel in chart["hconcat"])
+    assert [[point[key] for key in ("share", "change", "told")] for point in ratio] == [
+        [0.05, 0.3, "measurable"],
+        [0.1, 0.5, "no measurable change"],  # 1.96 times 0.3 is more
     ]
+    assert [(point["low"], point["high"]) for point in ratio] == [
+        pytest.approx((0.104, 0.496)),
+        pytest.approx((-0.088, 1.088)),
+    ]
+    assert [point["share"] for point in performance] == [0.05]
+    assert [layer["mark"]["type"] for layer in chart["hconcat"][0]["layer"]] == ["rule", "point"]
+
+
+def test_what_was_not_measured_is_not_drawn(summary):
+    summary["attributes"][0] |= {
+        "not_measured": "There are too few rows.",
+        "effects": EFFECTS | {"curve": EFFECTS["curve"][:1], "measured": None},
+    }
+    with pytest.raises(ValueError, match=r"There is nothing to draw\. There are too few rows\."):
+        draw(summary, "removal")
+
+
+COLUMNS = [
+    {"name": "club", "gain_z": 0.5, "gain_y": 0.1, "alone_z": 0.4, "alone_y": 0.0},
+    {"name": "noise", "gain_z": 0.01, "gain_y": 0.01, "alone_z": 0.0, "alone_y": 0.0},
+    {"name": "loan", "gain_z": 0.0, "gain_y": None, "alone_z": 0.0, "alone_y": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("basis", "shares"), [("gains", [0.5, 0.1, 0.0, None]), ("alone", [0.4, 0.0, 0.0, None])]
+)
+def test_columns_are_two_bars_each_of_those_that_matter_most(summary, basis, shares):
+    summary["attributes"][0]["columns"] = {
+        "basis": basis, "columns": COLUMNS, "drawn": [0, 2], "sentence": "club gives it away",
+    }  # fmt: skip
+    chart = draw(summary, "columns")
+    (rows,) = chart["datasets"].values()
+    assert [(row["column"], row["which"]) for row in rows] == [
+        (column, which) for column in ("club", "loan") for which in ("gives sex away", "matters for loan")
+    ]
+    assert [row["share"] for row in rows] == shares
+    assert chart["encoding"]["y"]["sort"] == ["club", "loan"]
 
 
 def test_a_pool_is_drawn_below_the_labelled_rows(summary):
@@ -190,10 +218,11 @@ def test_without_a_pool_there_is_no_such_chart(summary):
         draw(summary, "pool")
 
 
-@pytest.mark.parametrize("name", ["effects", "removal"])
-def test_values_that_are_no_effects_have_no_such_chart(summary, name):
+@pytest.mark.parametrize("part", [None, EFFECTS | {"cells": []}])
+def test_values_that_are_no_effects_have_no_such_chart(summary, part):
+    summary["attributes"][0]["effects"] = part
     with pytest.raises(ValueError, match="The values of 'sex' are no effects: nothing to draw"):
-        draw(summary, name)
+        draw(summary, "effects")
 
 
 def test_small_groups_have_no_histogram_of_utilities(summary):

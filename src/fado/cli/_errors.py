@@ -41,6 +41,7 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "client": "--dask",
     "random_state": "--seed",
+    "retrain": "--retrain",
     "min_group_size": "--min-group-size",
     "data.min_group_size": "--min-group-size",
     "budget": "--budget",

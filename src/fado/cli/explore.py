@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from fado.cli._explore_files import MemoryOfSample, SampleRows, explore_by_files
 from fado.cli._inputs import read_inputs
 from fado.cli._options import (
     Drop,
+    Jobs,
     MinGroupSize,
     Positive,
     Protected,
@@ -81,6 +83,7 @@ def explore(
     memory: MemoryOfSample = None,
     sample_rows: SampleRows = None,
     seed: Seed = 0,
+    jobs: Jobs = None,
 ) -> None:
     """Write a page that shows which rows carry the bias, and what could be done about it."""
     from fado import explore as explored  # slow to import, and other commands need none
@@ -92,6 +95,7 @@ def explore(
         "show_rows": show_rows,
         "random_state": seed,
         "retrain": retrain,
+        "n_jobs": jobs,
         "progress": True,
     }
     asked_for = names_several(data) or memory is not None or sample_rows is not None
@@ -113,6 +117,8 @@ def explore(
         )
     else:
         inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
+        if values is None:  # the page says which columns were kept from an attribute's models
+            warnings.filterwarnings("ignore", "Column.* alone determine the protected attribute")
         found = explored(
             inputs.features,
             inputs.target.to_pandas().rename(target),
@@ -220,7 +226,7 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
         f"Measured by training again, {effects['measured']['fits']} fits: change, plus or minus 1.96 errors",
         ["rows where", "done", "rows", *heads],
         [
-            [_told(one["conditions"], 40), action, own["rows"], *(_change(own, key) for key in metrics)]
+            [_told(one["conditions"], 32), action, own["rows"], *(_change(own, key) for key in metrics)]
             for one in effects["slices"]
             for action, own in one["measured"].items()
             if own is not None
@@ -239,6 +245,8 @@ def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
 
 
 def _change(figures: Mapping[str, Any], key: str) -> str:
+    if figures[f"{key}_change"] is None or figures[f"{key}_error"] is None:
+        return "-"
     return f"{figures[f'{key}_change']:+.3f} ± {1.96 * figures[f'{key}_error']:.3f}"
 
 

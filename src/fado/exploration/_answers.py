@@ -242,7 +242,6 @@ def _python_call(material: Material, attribute: Attribute) -> str:
     groups = "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
     if attribute.position is not None:
         groups = repr(attribute.name)
-    label = material.problem.pos_label
-    positive = "" if label is None else f", pos_label={label!r}"
-    made = f'AimedEstimator(LGBMClassifier(), ratio="{_RATIO}", at_least={LINE}{positive})'
+    label = "" if material.positive == 1 else f", pos_label={material.target.classes[0]!r}"
+    made = f'AimedEstimator(LGBMClassifier(), ratio="{_RATIO}", at_least={LINE}{label})'
     return f"{made}.fit(X, y, sensitive_features={groups})"

@@ -30,7 +30,9 @@ function changed(change, error) {
 function changeCell(measured, key) {
   const change = measured[`${key}_change`], error = measured[`${key}_error`];
   if (!known(change)) return "–";
-  return measurable(change, error) ? el("b", {}, changed(change, error)) : el("span", { class: "unmeasurable" }, changed(change, error), " no measurable change");
+  return measurable(change, error)
+    ? el("b", { class: "nowrap" }, changed(change, error))
+    : el("span", { class: "unmeasurable" }, el("span", { class: "nowrap" }, `${changed(change, error)},`), " no measurable change");
 }
 
 // The metrics that there are effects on.
@@ -65,7 +67,8 @@ function pointPlot(box, points, label_) {
     const left = 58, right = 12, top = 8, foot = 40, height = 220;
     const x = (place) => left + ((place + 0.5) / points.length) * (width - left - right);
     const y = (v) => top + ((high - v) / (high - low)) * (height - top - foot);
-    const steps = ticksBetween(low, high, 4), places = Math.max(2, Math.ceil(-Math.log10(steps[1] - steps[0]) - 1e-9));
+    const steps = ticksBetween(low, high, 4), step = steps[1] - steps[0];
+    const places = Math.max(2, Math.ceil(-Math.log10(step) - 1e-9) + (step.toPrecision(3).includes("25") ? 1 : 0));
     for (const tick of steps) {
       const zero = Math.abs(tick) < 1e-12;
       put(svg, "line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: zero ? "neutral" : "axis" });
@@ -181,7 +184,7 @@ function drawEffects() {
   document.getElementById("effects").hidden = !effects;
   if (!effects) return;
   if (effects.lead) box.append(el("p", { class: "lead" }, name(effects.lead)));
-  if (effects.now) {
+  if (effects.now && effects.measured === null) {
     box.append(el("p", { class: "lead" }, `On rows that they had not seen, the models behind these values have a ${effects.ratio} of ${digits(effects.now.ratio)}${effects.performance && known(effects.now.performance) ? ` and a ${effects.performance} of ${digits(effects.now.performance)}` : ""}.`));
   }
   drawMeasured(box, effects);
