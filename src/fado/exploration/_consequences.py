@@ -26,8 +26,7 @@ from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.exploration._conditions import BinnedColumn
 from fado.exploration._effect_metrics import INFLUENCE
-from fado.exploration._labels import label_groups
-from fado.exploration._material import Attribute, Material
+from fado.exploration._material import Attribute, Material, label_groups
 from fado.exploration._removal_search import RemovalSearch
 from fado.exploration._search import Slice, rows_of
 from fado.exploration._suspicious import contradicted_rows

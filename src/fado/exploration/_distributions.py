@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from fado.exploration._certainty import cut_of
 from fado.exploration._groups import FEWEST_MEMBERS
-from fado.exploration._labels import label_groups
-from fado.exploration._material import Attribute, Material, known_mean
+from fado.exploration._material import Attribute, Material, known_mean, label_groups
 from fado.exploration._wording import plain_number
 from fado.tabular import Variable
 

@@ -12,9 +12,7 @@ from fado.exploration._conditions import BinnedColumn
 from fado.exploration._consequences import ACTIONS, MOST_SLICES, Consequences, cells_of, find_slices
 from fado.exploration._effect_metrics import Metrics, level_now, metrics_of
 from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
-from fado.exploration._labels import label_groups
-from fado.exploration._material import Attribute, Material
-from fado.exploration._rows import row_contents
+from fado.exploration._material import Attribute, Material, label_groups, row_contents
 from fado.exploration._search import rows_of
 
 if TYPE_CHECKING:

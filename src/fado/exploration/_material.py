@@ -13,10 +13,20 @@ from fado.exploration._groups import ShownGroups, show_groups
 from fado.exploration._sampled import Sampled, WholeGroups
 from fado.exploration._unlabelled import Unlabelled, read_pool
 from fado.exploration._wording import quoted
-from fado.tabular import Column, Groups, Problem, Table, Variable, check_min_group_size, group_rows
+from fado.tabular import MISSING, Column, Groups, Problem, Table, Variable, check_min_group_size, group_rows
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
-__all__ = ["Attribute", "Material", "Span", "known_mean", "read_material", "sample_rows", "span_around"]
+__all__ = [
+    "Attribute",
+    "Material",
+    "Span",
+    "known_mean",
+    "label_groups",
+    "read_material",
+    "row_contents",
+    "sample_rows",
+    "span_around",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -295,6 +305,35 @@ def _can_aim(problem: Problem) -> bool:
 def _check_max_rows(max_rows: int) -> None:
     if not isinstance(max_rows, int | np.integer) or max_rows < 1:
         raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
+
+
+def label_groups(material: Material) -> ShownGroups:
+    """Split rows by their label; by the two halves of a continuous target."""
+    target = material.target
+    if target.kind == "classes":
+        codes, names = target.labels.astype(np.int64), tuple(map(str, target.classes))
+    else:
+        middle = float(np.median(target.labels))
+        codes = (target.labels > middle).astype(np.int64)
+        names = (f"up to {middle:.4g}", f"over {middle:.4g}")
+    return show_groups(codes, names, 0, noun="labels")
+
+
+def row_contents(material: Material, row: int) -> dict[str, Any]:
+    """Give the label and the features of one explored row as text, for readers who asked to see them."""
+    target, place = material.target, int(material.rows[row])
+    label = target.labels[row]
+    return {
+        "label": str(target.classes[label]) if target.kind == "classes" else f"{label:.6g}",
+        "features": [[column.name, _cell(column, place)] for column in material.table.columns],
+    }
+
+
+def _cell(column: Column, row: int) -> str:
+    value = column.data[row].as_py()
+    if value is None or value != value:
+        return MISSING
+    return str(value) if column.levels is None else column.levels[value]
 
 
 def sample_rows(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:

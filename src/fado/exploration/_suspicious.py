@@ -11,9 +11,7 @@ from fado._messages import list_names
 from fado.exploration import _intervals
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._intervals import Estimate, share_gap, widest_gap
-from fado.exploration._labels import label_groups
-from fado.exploration._material import Attribute, Material
-from fado.exploration._rows import row_contents
+from fado.exploration._material import Attribute, Material, label_groups, row_contents
 from fado.exploration._slices import SliceFinder
 from fado.exploration._wording import percent, plain_number, quoted
 
