@@ -139,7 +139,7 @@ def test_what_gives_the_group_away(planted):
     base = {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}["base"]
     assert re.match(
         r"Among the features, though kept from the models of the group: “sex”\. “club” \([\d.]+ %\), .*give "
-        r"sex away most, by their shares of the split gain of its models\.",
+        r"sex away most, by the share of the split gain of its models\.",
         sentence,
     )
     assert sentence.endswith(f"{base['sentence']} 95 % interval: {base['low']:.3f} to {base['high']:.3f}.")

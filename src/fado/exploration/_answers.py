@@ -145,18 +145,16 @@ def _giveaway(
 
 def _strongest(attribute: str, columns: Mapping[str, Any]) -> str:
     """Name the columns that say most about the attribute."""
-    basis, how = (
-        ("gain", "split gain of its models") if columns["basis"] == "gains" else ("alone", "variance")
-    )
+    basis, how = "alone", "the share of its variance that each explains alone"
+    if columns["basis"] == "gains":
+        basis, how = "gain", "the share of the split gain of its models"
     seen = [row for row in columns["columns"] if not row["left_out"] and row[f"{basis}_z"]]
     strong = [row for row in seen[:MOST_NAMED] if row[f"{basis}_z"] >= LEAST_NAMED] or seen[:1]
     if not strong:
         return str(columns["sentence"])
-    named = [f"{quoted(row['name'])} ({percent(row[f'{basis}_z'])})" for row in strong]
-    *others, last = named
-    if not others:
-        return f"{last} gives {attribute} away most, by its share of the {how}."
-    return f"{', '.join(others)} and {last} give {attribute} away most, by their shares of the {how}."
+    *others, last = (f"{quoted(row['name'])} ({percent(row[f'{basis}_z'])})" for row in strong)
+    named = f"{', '.join(others)} and {last} give" if others else f"{last} gives"
+    return f"{named} {attribute} away most, by {how}."
 
 
 def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
