@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import fado
 from fado.cli._app import build_app
+from fado.exploration import Exploration
 
 N = 3_000
 RNG = np.random.default_rng(0)
@@ -47,7 +48,7 @@ def values(folder, tmp_path_factory):
 def test_the_page_is_the_librarys_and_the_sample_is_said_first(folder, values, tmp_path, what):
     page = tmp_path / "page.html"
     more = ("--sample-rows", 500, "--positive", "0", "--memory", "1GB", "--seed", 3, "--min-group-size", 5)
-    result = run(folder / what, values, page, *more)
+    result = run(folder / what, values, page, *more, "--retrain", 0)
     assert result.exit_code == 0, result.stderr
     expected = fado.explore_files(
         folder,
@@ -57,10 +58,16 @@ def test_the_page_is_the_librarys_and_the_sample_is_said_first(folder, values, t
         memory="1GB",
         random_state=3,
         min_group_size=5,
+        retrain=0,
         **SETTINGS,
     )
-    assert page.read_text(encoding="utf-8") == expected.html()
-    told = expected.to_dict()["about"]
+    summary = expected.to_dict()
+    steps = [attribute["answers"][-1] for attribute in summary["attributes"]]
+    assert any(step["command"] for step in steps)
+    for step in steps:
+        step["command"] = None  # `fado aim` reads one file
+    assert page.read_text(encoding="utf-8") == Exploration(summary).html()
+    told = summary["about"]
     assert result.stdout.startswith(told["sampled"]["sentence"] + "\nProtected attribute sex\n")
     assert told["target"]["positive"] == "0"
 
@@ -93,9 +100,10 @@ def test_values_of_a_command_in_memory_serve_as_well(folder, tmp_path):
     ("more", "sentence"),
     [
         (
-            ("--retrain",),
-            "error: A table that is read part by part is explored by a sample: leave out `--retra",
+            ("--pool", "a.csv"),
+            "error: A table that is read part by part is explored by a sample: leave out `--pool`, or",
         ),
+        (("--retrain", "5"), "error: `--retrain` must be 0, or a number of fits from 12"),
         (("--pool", "a.csv", "--pool-values", "b.csv"), "leave out `--pool`, `--pool-values`, or explore"),
         (
             ("--memory", "1MB"),

@@ -44,7 +44,7 @@ def demo(
         "drop": ["month", "customer_age"],  # age makes the groups, and is no feature
     }
     value(data, out=values, keep_probabilities=True, **named)
-    explore(data, values=values, out=out / "explore.html", **named)
+    explore(data, values=values, out=out / "explore.html", retrain=48, **named)
     experiment = _experiment(out / "experiment.toml", data)
     print(f"{experiment}: {out / 'experiment.toml'}")
     results = experiment.run(out / "store", progress=True)

@@ -110,8 +110,8 @@ class Exploration:
         ----------
         name : str
             "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns" or
-            "suspicious"; also "aim" if the values came with probabilities, "effects" and "removal" if they
-            are effects, and "pool" if there is a pool.
+            "suspicious"; also "aim" if the values came with probabilities, "effects" if they are effects or
+            changes were measured, "removal" if changes were measured, and "pool" if there is a pool.
         attribute : str, optional
             A protected attribute; None is the first.
         utility : {"linear", "difference", "cobb-douglas"}, default="linear"
