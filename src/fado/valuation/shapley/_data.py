@@ -285,8 +285,8 @@ class DataShapley(BaseValuator):
         follow from the seed alone, so a value does not depend on the other new rows. Every set takes one fit,
         and one more for every new row.
 
-        Only the distributional Shapley value is defined for rows outside the table; any other `semivalue`
-        divides or compares what the rows of one table add.
+        Only the distributional Shapley value is defined for rows outside the table (Ghorbani, Kim and Zou,
+        2020); the other semivalues are those of the rows of one table.
 
         Parameters
         ----------
