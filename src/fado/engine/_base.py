@@ -210,6 +210,25 @@ class Engine(Protocol):
         """Bin or lay out what the tasks need, before they run side by side."""
         ...
 
+    def with_rows(self, table: Table) -> Engine:
+        """Give an engine of the same rows and, after them, those of another table.
+
+        What the rows of this engine are laid out by stays as it is: its columns, bins and levels. So a fit
+        on some rows is the same, whatever others were added. Call `prepare` before; no target is seen.
+
+        Parameters
+        ----------
+        table : Table
+            The rows to add. Columns are found by name; where either table has no names, by position. Entries
+            of levels that were not there are missing.
+
+        Raises
+        ------
+        ValueError
+            If a column is not there or holds something else.
+        """
+        ...
+
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn, and score the rows that the task asks for. Errors of the estimator are raised as they are.
 

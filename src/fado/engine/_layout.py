@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -132,6 +133,12 @@ class Layout:
         self.plan = Plan(form, kept, schema, names)
         self.features = self.plan.lay_out(table, target)
 
+    def with_rows(self, table: Table) -> Layout:
+        """Add the rows of another table, below those that are there."""
+        joined = copy.copy(self)
+        joined.features = _below(self.features, self.plan.lay_out(table, None))
+        return joined
+
 
 def with_labels(features: Any, target: Variable) -> Any:
     """Give rows that were laid out with the target, but with other labels of it."""
@@ -144,6 +151,28 @@ def with_labels(features: Any, target: Variable) -> Any:
         return changed
     kept = features[:, :first]
     return np.column_stack([kept, *extra.values()]) if isinstance(kept, np.ndarray) else _sparse(kept, extra)
+
+
+def _below(first: Any, second: Any) -> Any:
+    """Put rows that were laid out below others."""
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    if not hasattr(first, "iloc"):
+        import scipy.sparse
+
+        return scipy.sparse.vstack([first, second], format="csr")
+    import pandas as pd
+
+    for j, (kind, given) in enumerate(zip(first.dtypes, second.dtypes, strict=True)):
+        if kind == given or not (isinstance(kind, pd.CategoricalDtype) or kind in (object, float)):
+            continue
+        try:
+            second.isetitem(j, second.iloc[:, j].astype(kind))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {first.columns[j]!r} holds {given}, but the model learnt from {kind}: convert it."
+            ) from None
+    return pd.concat([first, second], ignore_index=True)
 
 
 def _frequent_levels(column: Column) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
@@ -66,6 +67,13 @@ class SklearnEngine:
         """Lay the table out in every form that the tasks need."""
         for task in tasks:
             self._layout(task)
+
+    def with_rows(self, table: Table) -> SklearnEngine:
+        """Add rows to every form that the table was laid out in."""
+        joined = copy.copy(self)
+        joined._table = None
+        joined._layouts = {key: layout.with_rows(table) for key, layout in self._layouts.items()}
+        return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn through the estimator's own `fit`, which can be neither stopped nor watched."""

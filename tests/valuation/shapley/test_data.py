@@ -1,19 +1,23 @@
+import pickle
 from importlib.metadata import version
 from itertools import combinations
-from math import comb, log
+from math import log
 
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fado import DataShapley, OutOfBagEntropy, Valuation
-from fado.tabular import read_problem
-from fado.valuation.shapley._semivalues import Walks, estimate
-from fado.valuation.shapley._training_game import Goals, training_games
+from fado.tabular import Table, read_problem
+from fado.valuation.shapley._semivalues import Moments, Newcomers, Walks, estimate, generator_of
+from fado.valuation.shapley._training_game import Goals, training_games, with_newcomers
 
 QUICK = LGBMClassifier(
     n_estimators=5, num_leaves=4, min_child_samples=2, learning_rate=0.5, reg_lambda=1.0, max_bin=15
@@ -52,31 +56,251 @@ def test_wrong_labels_are_worth_less():
     assert valuation["y"][wrong].mean() < np.quantile(valuation["y"][~wrong], 0.2)
 
 
-def test_values_of_six_rows_equal_the_mean_over_all_orders():
-    X = np.array([[-2.0, 1], [-1, -1], [-0.2, 0], [0.3, 1], [1, 0], [2, -1]])
-    y = np.array([0, 0, 1, 0, 1, 1])
-    sex = np.array(["f", "m", "f", "m", "f", "m"])
-    judge = judge_of(100)
-    (game,) = games_for(X, y, sex, judge, LogisticRegression())
+SIX = (
+    np.array([[-2.0, 1], [-1, -1], [-0.2, 0], [0.3, 1], [1, 0], [2, -1]]),
+    np.array([0, 0, 1, 0, 1, 1]),
+    np.array(["f", "m", "f", "m", "f", "m"]),
+)
+
+
+def remembering(game):
+    """Give a game that trains once for every set."""
     worths = {}
 
     def remembered(members):
         key = frozenset(map(int, members))
         return worths[key] if key in worths else worths.setdefault(key, game(members))
 
-    exact = np.zeros((6, 2))
-    for player in range(6):
-        others = [own for own in range(6) if own != player]
-        for size in range(6):
-            for members in combinations(others, size):
-                added = remembered(np.array([*members, player])) - remembered(np.array(members, dtype=int))
-                exact[player] += added / 6 / comb(5, size)
-    moments = estimate(remembered, Walks(6), 6, 2000, seed=0)
+    return remembered
+
+
+def mean_added(game, player, others, m):
+    """What a player adds, by brute force: the mean over sizes below m of the mean over all sets."""
+    return np.mean(
+        [
+            np.mean(
+                [
+                    game(np.array([*members, player])) - game(np.array(members, dtype=int))
+                    for members in combinations(others, size)
+                ],
+                axis=0,
+            )
+            for size in range(m)
+        ],
+        axis=0,
+    )
+
+
+def columns_of(valuation):
+    return np.column_stack([valuation[name] for name in valuation.values])
+
+
+@pytest.mark.parametrize(
+    ("semivalue", "m"), [("shapley", 6), (("distributional", 6), 6), (("distributional", 4), 4)]
+)
+def test_values_of_six_rows_equal_the_mean_over_all_sets(semivalue, m):
+    X, y, sex = SIX
+    judge = judge_of(100)
+    (game,) = games_for(X, y, sex, judge, LogisticRegression())
+    remembered = remembering(game)
+    exact = [mean_added(remembered, player, set(range(6)) - {player}, m) for player in range(6)]
+    moments = estimate(remembered, Walks(6, length=m), 6, 2000, seed=0)
     assert (np.abs(moments.mean - exact) <= 4 * moments.standard_error).all()
     assert moments.standard_error.max() < 0.05
-    valuation = valuation_of(X, y, sex, judge, estimator=LogisticRegression(), max_fits=60)
-    drawn = np.column_stack([valuation["y"], valuation["z"]])
-    np.testing.assert_allclose(drawn, estimate(remembered, Walks(6), 6, 10, seed=0).mean, atol=1e-12)
+    settings = {"estimator": LogisticRegression(), "semivalue": semivalue, "max_fits": 90}
+    valuation = valuation_of(X, y, sex, judge, **settings)
+    expected = estimate(remembered, Walks(6, length=m), 6, 10, seed=0).mean
+    np.testing.assert_allclose(columns_of(valuation), expected, atol=1e-12)
+
+
+def test_one_row_alone_adds_nothing():
+    X, y, sex, _ = table(20)
+    valuation = valuation_of(X, y, sex, judge_of(100), semivalue=("distributional", 1), max_fits=201)
+    np.testing.assert_array_equal(columns_of(valuation), 0)  # no model learns from one label
+
+
+def test_walks_of_all_rows_give_shapley_values_to_the_bit():
+    X, y, sex, _ = table(110)  # more than are walked one by one
+    shapley, distributional = (
+        valuation_of(X, y, sex, judge_of(), semivalue=semivalue, max_fits=1000)
+        for semivalue in ("shapley", ("distributional", 110))
+    )
+    for field in ("values", "standard_error", "counts"):
+        for name in ("y", "z"):
+            np.testing.assert_array_equal(distributional.field(field, name), shapley.field(field, name))
+
+
+def test_values_of_rows_left_out_equal_the_mean_over_all_sets():
+    X, y, sex = SIX
+    judge = judge_of(100)
+    X_new, y_new = np.array([[0.5, 0.5], [-0.8, 0.2], [0.5, 0.5]]), np.array([1, 1, 0])
+    games = games_for(X, y, sex, judge, LogisticRegression())
+    (game,) = with_newcomers(games, Table.from_input(X_new), y_new.astype(np.int32))
+    remembered = remembering(game)
+    exact = np.array([mean_added(remembered, newcomer, range(6), 3) for newcomer in (6, 7, 8)])
+    by_hand = mean_added(accuracy_of(X, y, X_new[0], y_new[0], judge), 6, range(6), 3)
+    assert exact[0, 0] == pytest.approx(by_hand)
+    moments = estimate(remembered, Newcomers(6, 3, 3, 100), 9, 3000, seed=0)
+    assert (np.abs(moments.mean[6:] - exact) <= 4 * moments.standard_error[6:]).all()
+    assert moments.standard_error[6:].max() < 0.02
+    valuator = DataShapley(
+        LogisticRegression(),
+        max_fpr=0.2,
+        semivalue=("distributional", 3),
+        max_fits=61,
+        random_state=0,
+        n_jobs=1,
+        keep_rows=True,
+    ).fit(X, y, sensitive_features=sex, judge=judge)
+    n_draws = round(valuator.valuation_.counts["y"].mean())
+    found = valuator.value(X_new, y_new)
+    expected = estimate(remembered, Newcomers(6, 3, 3, n_draws), 9, n_draws, seed=0)
+    assert n_draws == 10  # a row has one contribution in each draw, of two walks of three rows
+    np.testing.assert_allclose(columns_of(found), expected.mean[6:], atol=1e-12)
+    np.testing.assert_allclose(found.standard_error["z"], expected.standard_error[6:, 1], atol=1e-12)
+    assert (found.counts["y"] == n_draws).all()
+
+
+def accuracy_of(X, y, x_new, label, judge):
+    """The accuracy of scikit-learn's own fit on some rows, of which the last is new."""
+    X, y = np.vstack([X, x_new]), np.append(y, label)
+    Xv, yv, _ = judge
+
+    def accuracy(members):
+        if len(set(y[members])) < 2:
+            return max(yv.mean(), 1 - yv.mean())
+        return LogisticRegression().fit(X[members], y[members]).score(Xv, yv)
+
+    return remembering(accuracy)
+
+
+def valuator_of(X, y, sex=None, judge=None, **settings):
+    settings = {
+        "estimator": QUICK,
+        "semivalue": ("distributional", 8),
+        "max_fits": 400,
+        "n_jobs": 1,
+    } | settings
+    valuator = DataShapley(max_fpr=0.2, random_state=0, keep_rows=True, **settings)
+    return valuator.fit(X, y, sensitive_features=sex, judge=judge)
+
+
+def mixed(n_rows, seed):
+    """A table with a category, a gap, and labels in words."""
+    X, y, sex, _ = table(n_rows, seed)
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 1, np.nan, X[:, 1]), "sex": sex})
+    return frame, np.where(y == 1, "yes", "no"), sex
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [None, QUICK, make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())],
+)
+def test_a_new_rows_value_depends_on_no_other_new_row(estimator):
+    X, y, sex = mixed(20, 0)
+    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), estimator=estimator, performance="log_loss")
+    X_new, y_new, sex_new = mixed(4, 2)
+    X_new.loc[3, ["a", "sex"]] = 5.0, "x"  # a number and a category that no row has
+    together = valuator.value(X_new, y_new, sex_new)
+    assert together.values["y"].nunique() == 4
+    order = [2, 0, 3, 1]
+    turned = valuator.value(X_new.iloc[order, ::-1], y_new[order])
+    pd.testing.assert_frame_equal(turned.values, together.values.iloc[order], check_exact=True)
+    again = pickle.loads(pickle.dumps(valuator)).set_params(n_jobs=2 if estimator is QUICK else 1)
+    for row in (0, 3):
+        alone = again.value(X_new[row : row + 1], y_new[row : row + 1])
+        for field in ("values", "standard_error", "counts"):
+            np.testing.assert_array_equal(getattr(alone, field), getattr(together, field)[row : row + 1])
+
+
+def test_without_a_judge_new_rows_join_sets_of_every_fold():
+    X, y, sex, _ = table(40)
+    X_new, y_new, _, _ = table(3, seed=4)
+    valuator = valuator_of(X, y, sex, max_fits=900)
+    games = with_newcomers(games_for(X, y, sex), Table.from_input(X_new), y_new.astype(np.int32))
+    found = valuator.value(X_new, y_new)
+    n_draws = round(valuator.valuation_.counts["y"].mean())
+    moments = Moments(43, 2)
+    for number in range(n_draws):
+        game = games[number % 5]
+        (contributed,) = (
+            sampler.contributions([drawn], [sampler.evaluate(game, drawn)[0]])
+            for sampler in [Newcomers(game.n_players - 3, 3, 8, 1)]
+            for drawn in [sampler.draw(0, generator_of(0, number))]
+        )
+        for players, contributions in contributed:
+            moments.add(game.rows[players], contributions)
+    np.testing.assert_allclose(columns_of(found), moments.mean[40:], atol=1e-12)
+    assert found.counts["z"].tolist() == [n_draws] * 3
+
+
+def test_a_new_row_weighs_as_much_as_the_mean_row():
+    X, y, _, _ = table(10)
+    X_new, y_new, _, _ = table(3, seed=4)
+    judge = (*judge_of(100)[:2], None)
+    weights = np.where(np.arange(10) < 5, 1.0, 4.0)
+    settings = {"estimator": LogisticRegression(), "semivalue": ("distributional", 3), "max_fits": 121}
+    valuator = DataShapley(**settings, random_state=0, n_jobs=1, keep_rows=True)
+    found = valuator.fit(X, y, sample_weight=weights, judge=judge).value(X_new, y_new)["y"]
+    rows, labels = np.vstack([X, X_new]), np.append(y, y_new)
+    weights = np.append(weights / 2.5, np.ones(3))
+    (Xv, yv, _), added = judge, []
+
+    def accuracy(members):
+        if len(set(labels[members])) < 2:
+            return max(yv.mean(), 1 - yv.mean())
+        members = np.sort(members)
+        return LogisticRegression().fit(rows[members], labels[members], weights[members]).score(Xv, yv)
+
+    for number in range(round(valuator.valuation_.counts["y"].mean())):
+        drawn = Newcomers(10, 3, 3, 1).draw(0, generator_of(0, number))
+        added.append([accuracy(np.append(drawn, new)) - accuracy(drawn) for new in (10, 11, 12)])
+    np.testing.assert_allclose(found, np.mean(added, axis=0), atol=1e-12)
+
+
+def test_new_rows_say_where_their_values_come_from():
+    X, y, sex = mixed(30, 0)
+    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1))
+    X_new, y_new, _ = mixed(4, 2)
+    valuation = valuator.value(X_new.set_axis(list("wxyz")), y_new)
+    assert valuation.values.index.tolist() == list("wxyz")
+    assert valuation.provenance.algorithm == "data-shapley, new rows"
+    assert valuation.provenance.settings["semivalue"] == ["distributional", 8]
+    assert valuation.provenance.settings["n_draws"] == valuation.counts["y"].iloc[0]
+    assert valuation.scales == valuator.valuation_.scales
+
+
+def test_new_rows_are_refused_in_a_sentence():
+    X, y, sex = mixed(30, 0)
+    judge = mixed(100, 1)
+    with pytest.raises(NotFittedError):
+        DataShapley(semivalue=("distributional", 8), keep_rows=True).value(X, y)
+    shapley = valuator_of(X, y, sex, judge, semivalue="shapley")
+    with pytest.raises(
+        ValueError, match=r"since 'shapley' is defined .* `semivalue=\(\"distributional\", m\)`"
+    ):
+        shapley.value(X, y)
+    valuator = valuator_of(X, y, sex, judge)
+    with pytest.raises(ValueError, match="`y` must hold the labels of the new rows: without a label"):
+        valuator.value(X)
+    with pytest.raises(ValueError, match="`y` holds the label 'maybe'"):
+        valuator.value(X[:2], ["yes", "maybe"])
+    with pytest.raises(ValueError, match="`y` has 1 missing"):
+        valuator.value(X[:2], ["yes", None])
+    with pytest.raises(ValueError, match="`y` has 1 entries and X has 2 rows"):
+        valuator.value(X[:2], ["yes"])
+    with pytest.raises(ValueError, match="no column 'a'"):
+        valuator.value(X[["b", "sex"]], y)
+    with pytest.raises(ValueError, match="nothing to value"):
+        valuator.value(X[:0], [])
+    with pytest.raises(ValueError, match="names 'race', a protected attribute that the models have not"):
+        valuator_of(X, y, {"sex": sex}, judge).value(X, y, {"race": sex})
+    unkept = valuator.set_params(keep_rows=False).fit(X, y, sensitive_features=sex, judge=judge)
+    with pytest.raises(ValueError, match="has kept no rows to value new ones by: set `keep_rows=True`"):
+        unkept.value(X, y)
+    new = shapley.valuation_.with_provenance(algorithm="data-shapley, new rows")
+    with pytest.raises(ValueError, match="that DataShapley made, got one by 'data-shapley, new rows'"):
+        valuator.fit(X, y, judge=judge, continue_from=new)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +329,12 @@ def test_the_worth_of_all_rows_is_that_of_the_estimators_own_fit():
     assert game(some)[1] == pytest.approx(game.coefficients[predicted > cut].sum())
 
 
-def test_equal_rows_have_equal_values():
+@pytest.mark.parametrize("semivalue", ["shapley", ("distributional", 8)])
+def test_equal_rows_have_equal_values(semivalue):
     X, y, _, _ = table(20)
     X[7], y[7] = X[3], y[3]
-    valuation = valuation_of(X, y, judge=(*judge_of()[:2], None), max_fits=1500, performance="log_loss")
+    settings = {"semivalue": semivalue, "performance": "log_loss", "max_fits": 1500}
+    valuation = valuation_of(X, y, judge=(*judge_of()[:2], None), **settings)
     values, errors = valuation["y"], valuation.field("standard_error", "y")
     assert abs(values[3] - values[7]) < 4 * np.hypot(errors[3], errors[7])
 
@@ -126,11 +352,13 @@ def test_leave_one_out_values_are_exact():
     assert (valuation.field("counts", "y") == 1).all()
 
 
-@pytest.mark.parametrize("semivalue", ["shapley", "banzhaf", ("beta", 16, 1)])
-def test_going_on_equals_one_longer_run(semivalue, tmp_path):
+@pytest.mark.parametrize(
+    ("semivalue", "fits"),  # of one batch, and of the model of all rows
+    [("shapley", 191), ("banzhaf", 101), (("beta", 16, 1), 191), (("distributional", 8), 1 + 10 * 3 * 8)],
+)
+def test_going_on_equals_one_longer_run(semivalue, fits, tmp_path):
     X, y, sex, _ = table(20)
     judge = judge_of(100)
-    fits = 101 if semivalue == "banzhaf" else 191  # of one batch, and of the model of all rows
     same = {"semivalue": semivalue, "performance": "log_loss", "tolerance": 1e-9}
     whole = valuation_of(X, y, sex, judge, max_fits=2 * fits - 1, **same)
     half = valuation_of(X, y, sex, judge, max_fits=fits, **same)
@@ -185,7 +413,7 @@ def test_going_on_is_refused_from_other_values():
 
 @pytest.mark.parametrize(
     ("estimator", "semivalue", "max_fits"),
-    [(QUICK, "shapley", 200), (LogisticRegression(), "loo", 21)],
+    [(QUICK, "shapley", 200), (LogisticRegression(), "loo", 21), (QUICK, ("distributional", 8), 500)],
 )
 def test_no_number_of_workers_changes_a_bit(estimator, semivalue, max_fits):
     X, y, _, _ = table(20)
@@ -279,8 +507,19 @@ def test_a_run_goes_on_while_no_row_has_contributed():
     ("settings", "error", "message"),
     [
         ({"semivalue": "core"}, ValueError, "`semivalue` must be 'shapley', .*, got 'core'"),
-        ({"semivalue": ("beta", 0, 1)}, ValueError, r"numbers above 0, got \('beta', 0, 1\)"),
+        ({"semivalue": ("beta", 0, 1)}, ValueError, r"numbers above 0 .* got \('beta', 0, 1\)"),
         ({"semivalue": ("beta", 1)}, ValueError, "`semivalue` must be"),
+        ({"semivalue": "distributional"}, ValueError, r"\('distributional', m\) of a whole number of rows"),
+        ({"semivalue": ("distributional",)}, ValueError, r"rows, got \('distributional',\)"),
+        ({"semivalue": ("distributional", 2, 3)}, ValueError, r"rows, got \('distributional', 2, 3\)"),
+        ({"semivalue": ("distributional", 0)}, ValueError, r"`semivalue\[1\]` must be at least 1, got 0"),
+        (
+            {"semivalue": ("distributional", 2.5)},
+            TypeError,
+            r"`semivalue\[1\]` must be a whole number, got 2.5",
+        ),
+        ({"semivalue": ("distributional", True)}, TypeError, "must be a whole number, got True"),
+        ({"semivalue": ("distributional", 21)}, ValueError, "must be at most 20, .* trained on .* got 21"),
         ({"tolerance": 0}, ValueError, "`tolerance` must be above 0, got 0"),
         ({"tolerance": "low"}, TypeError, "`tolerance` must be a number above 0, got 'low'"),
         ({"max_fits": 10}, ValueError, "`max_fits` must be at least 191, .* for 20 rows, got 10"),
@@ -331,6 +570,12 @@ def test_an_estimator_that_cannot_learn_from_few_rows_is_named():
     X, y, _, _ = table(20)
     with pytest.raises(RuntimeError, match=r"Choosy failed on a set of \d rows: too few rows. .* few rows"):
         valuation_of(X, y, None, (*judge_of()[:2], None), estimator=Choosy())
+
+
+def test_without_a_judge_sets_have_no_more_rows_than_are_outside_a_fold():
+    X, y, _, _ = table(60)
+    with pytest.raises(ValueError, match=r"`semivalue\[1\]` must be at most 48, .* outside a fold\), got 50"):
+        valuation_of(X, y, semivalue=("distributional", 50))
 
 
 def test_a_failed_fit_leaves_everything_as_it_was():

@@ -8,6 +8,7 @@ from scipy.special import beta as beta_function
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
     Moments,
+    Newcomers,
     Subsets,
     Walks,
     estimate,
@@ -62,6 +63,10 @@ def shapley_weight(n_players):
     return lambda size: 1 / n_players / comb(n_players - 1, size)
 
 
+def distributional_weight(n_players, m):
+    return lambda size: 1 / m / comb(n_players - 1, size) if size < m else 0.0
+
+
 def beta_weight(n_players, a, b):
     return lambda size: beta_function(size + b, n_players - 1 - size + a) / beta_function(a, b)
 
@@ -106,6 +111,88 @@ def test_walks_find_shapley_and_beta_values_of_any_game(beta):
     assert_within_errors(estimate(game, Walks(6, beta=beta), 6, 1500, seed=2), exact)
 
 
+@pytest.mark.parametrize(("n_players", "m"), [(6, 2), (6, 3), (6, 4), (6, 5), (7, 3)])
+def test_walks_of_some_players_find_distributional_shapley_values(n_players, m):
+    game = RandomGame(n_players)
+    moments = estimate(game, Walks(n_players, length=m), n_players, 1500, seed=2)
+    assert_within_errors(moments, brute_force(game, n_players, distributional_weight(n_players, m)))
+    assert (moments.count >= 1500).all()
+    assert moments.count.sum() == 1500 * -(-n_players // m) * m
+
+
+def test_walks_of_all_players_find_shapley_values():
+    game = RandomGame(6)
+    whole, cut = (estimate(game, Walks(6, length=length), 6, 50, seed=2) for length in (None, 6))
+    np.testing.assert_array_equal(cut.mean, whole.mean)
+    np.testing.assert_allclose(
+        brute_force(game, 6, distributional_weight(6, 6)), brute_force(game, 6, shapley_weight(6))
+    )
+
+
+def test_walks_of_one_player_find_what_it_is_worth_alone():
+    game = RandomGame(5)
+    moments = estimate(game, Walks(5, length=1), 5, 10, seed=0)
+    alone = [game(np.array([player])) - game(np.arange(0)) for player in range(5)]
+    np.testing.assert_allclose(moments.mean, alone, rtol=1e-12)
+    np.testing.assert_allclose(moments.standard_error, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 4, 5, 7, 10])
+def test_distributional_values_of_games_with_closed_forms(m):
+    worths = np.linspace(-1, 2, 10)
+
+    def additive(members):
+        return worths[members].sum(keepdims=True)
+
+    def squared_size(members):
+        return np.array([len(members) ** 2.0])
+
+    np.testing.assert_allclose(
+        estimate(additive, Walks(10, length=m), 10, 20, seed=0).mean, worths[:, None], atol=1e-12
+    )
+    moments = estimate(squared_size, Walks(10, length=m), 10, 400, seed=0)
+    assert_within_errors(moments, m)  # the mean of 2k + 1 over k from 0 to m - 1
+    if 10 % m == 0:
+        np.testing.assert_allclose(moments.mean.mean(), m)
+
+
+def test_equal_players_have_equal_distributional_values():
+    moments = estimate(airport, Walks(4, length=3), 4, 3000, seed=0)
+    values, errors = moments.mean.ravel(), moments.standard_error.ravel()
+    assert abs(values[1] - values[2]) < 4 * np.hypot(errors[1], errors[2])
+    # The first strip adds 1 to none. The last adds 5, or 3 or 4 to one other, and 3 to any two.
+    assert_within_errors(moments, brute_force(airport, 4, distributional_weight(4, 3)))
+    assert values[0] == pytest.approx(1 / 3, abs=4 * errors[0])
+    assert values[3] == pytest.approx((5 + (4 + 3 + 3) / 3 + 3) / 3, abs=4 * errors[3])
+
+
+@pytest.mark.parametrize(("n_players", "length"), [(10, 10), (10, 5), (10, 4), (10, 9), (3, 1)])
+def test_walks_tell_of_every_player_and_of_none_twice(n_players, length):
+    sampler = Walks(n_players, length=length)
+    for seed in range(20):
+        walks = sampler.draw(0, generator_of(seed, 0)).reshape(-1, length)
+        assert len(walks) == -(-n_players // length)
+        assert set(walks.ravel()) == set(range(n_players))
+        assert all(len(set(walk)) == length for walk in walks)
+        worths, n_fits = sampler.evaluate(lambda members: np.array([len(members)]), walks.ravel())
+        assert n_fits == sampler.most_fits == len(walks) * (length - (length == n_players))
+        np.testing.assert_array_equal(worths[:, :, 0], np.tile(np.arange(length + 1), (len(walks), 1)))
+
+
+@pytest.mark.parametrize("m", [1, 3, 6])
+def test_newcomers_join_the_others_alone(m):
+    game = RandomGame(8)
+    moments = estimate(game, Newcomers(6, 2, m, 500), 8, 3000, seed=5)
+    exact = np.zeros((2, 2))
+    for place, newcomer in enumerate((6, 7)):
+        for size in range(m):
+            for members in combinations(range(6), size):
+                added = game(np.array([*members, newcomer])) - game(np.array(members, dtype=int))
+                exact[place] += added / m / comb(6, size)
+    assert (np.abs(moments.mean[6:] - exact) <= 4.5 * moments.standard_error[6:] + 1e-12).all()
+    assert moments.count.tolist() == [0] * 6 + [3000] * 2
+
+
 def test_subsets_find_banzhaf_values():
     game = RandomGame(7)
     exact = brute_force(game, 7, lambda size: 0.5**6)
@@ -148,9 +235,10 @@ def test_steps_of_several_players_value_additive_games_rightly():
     def additive(members):
         return worths[members].sum(keepdims=True)
 
-    moments = estimate(additive, Walks(30, n_steps=6), 30, 2000, seed=4)
-    assert_within_errors(moments, worths[:, None])
-    assert np.polyfit(worths, moments.mean.ravel(), 1)[0] == pytest.approx(1, abs=0.1)
+    for length in (30, 20):  # walks of all players, and two of some
+        moments = estimate(additive, Walks(30, n_steps=6, length=length), 30, 2000, seed=4)
+        assert_within_errors(moments, worths[:, None])
+        assert np.polyfit(worths, moments.mean.ravel(), 1)[0] == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("n_steps", [1, 4, 8])
@@ -166,7 +254,7 @@ def test_a_walk_ends_once_worths_stay_close_to_the_full_one():
 
     worths, n_fits = Walks(50, truncation=0.01).evaluate(saturated, np.arange(50))
     assert n_fits == 14  # the tenth to fourteenth are alike
-    np.testing.assert_array_equal(worths[10:], np.ones((41, 1)))
+    np.testing.assert_array_equal(worths[0, 10:], np.ones((41, 1)))
     _, all_fits = Walks(50).evaluate(saturated, np.arange(50))
     assert all_fits == 49
 
@@ -179,10 +267,17 @@ def test_a_walk_goes_on_while_one_of_several_worths_moves():
     assert n_fits == 49
 
 
-@pytest.mark.parametrize("sampler", [Walks(6), Walks(6, n_steps=3), Subsets(6)])
-def test_standard_errors_cover_the_exact_values(sampler):
+@pytest.mark.parametrize(
+    ("sampler", "weight"),
+    [
+        (Walks(6), shapley_weight(6)),
+        (Walks(6, n_steps=3), shapley_weight(6)),
+        (Walks(6, length=4), distributional_weight(6, 4)),
+        (Subsets(6), lambda size: 0.5**5),
+    ],
+)
+def test_standard_errors_cover_the_exact_values(sampler, weight):
     game = RandomGame(6)
-    weight = (lambda size: 0.5**5) if isinstance(sampler, Subsets) else shapley_weight(6)
     exact = brute_force(game, 6, weight)
     if sampler.batch == 20:  # steps change the target a little: take the mean of a long run
         exact = estimate(game, sampler, 6, 6000, seed=99).mean

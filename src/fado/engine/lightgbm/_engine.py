@@ -6,8 +6,10 @@ Scores of the rows left out are read from the booster's own validation scores.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -80,6 +82,7 @@ class LightGBMEngine:
         self._features = Features(table, target, by_content=by_content)
         self._by_content = by_content
         self._prefilter = prefilter
+        self._binned_by: LightGBMEngine | None = None  # whose bins this one takes
         self._many_usual = prefilter and many_usual_values(self._features.columns)
         self._start(workers)
 
@@ -109,6 +112,15 @@ class LightGBMEngine:
         for task in {_needs(task): task for task in tasks}.values():
             parameters = self._parameters(task)
             self._bins(task, parameters, self._layout(task, parameters))
+
+    def with_rows(self, table: Table) -> LightGBMEngine:
+        """Add rows in the bins that the table has."""
+        joined = copy.copy(self)
+        joined._n_rows += table.n_rows
+        joined._features = self._features.with_rows(table)
+        joined._binned_by = self
+        joined._start(self._workers)
+        return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn from a subset of the bins and score another, or another table in the same bins."""
@@ -180,8 +192,12 @@ class LightGBMEngine:
         key = (layout, least_rows, *(parameters.get(name) for name in BINNING))
         with self._lock:
             if key not in self._binned:
-                columns = in_order(self._features.columns, layout)
-                self._binned[key] = bin_columns(columns, parameters, self._workers, least_rows=least_rows)
+                columns, bins = in_order(self._features.columns, layout), None
+                if self._binned_by is not None:
+                    bins, _ = self._binned_by._bins(replace(task, scored=None), parameters, layout)
+                self._binned[key] = bin_columns(
+                    columns, parameters, self._workers, bins, least_rows=least_rows
+                )
             binned = self._binned[key]
             if not isinstance(task.scored, Table):
                 return binned, None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,14 @@ import pyarrow as pa
 from fado.engine._base import LabelArray, Rows
 from fado.engine._schema import Schema
 from fado.engine._target import check_target, replace_target
-from fado.engine.lightgbm._matrix import Columns, SparseColumns, digests_of, in_order, levelled
+from fado.engine.lightgbm._matrix import (
+    Columns,
+    SparseColumns,
+    digests_of,
+    in_order,
+    input_for_scores,
+    levelled,
+)
 from fado.tabular import Column, ShelvedTable, Table, Variable
 
 __all__ = ["Features", "columns_of", "with_target"]
@@ -110,6 +119,21 @@ class Features:
         theirs = replace_target(self._target, target, table.n_rows, variable)
         unseen = self._target.take(np.zeros(table.n_rows, dtype=np.intp))
         return with_target(columns, _as_column(unseen if theirs is None else theirs))
+
+    def with_rows(self, table: Table) -> Features:
+        """Add the rows of another table, which must have all columns, in the order and levels of this one."""
+        places = self.schema.find(table, range(self.n_columns))
+        theirs = columns_of(table, self.schema, places, sparse=self.is_sparse)
+        joined = copy.copy(self)
+        joined._shelved = None
+        if isinstance(self.columns, SparseColumns):
+            joined.columns = self.columns.with_rows(input_for_scores(theirs))
+        elif not isinstance(theirs, SparseColumns):
+            joined.columns = [
+                replace(own, data=pa.chunked_array([np.concatenate([own.numbers(), other.numbers()])]))
+                for own, other in zip(self.columns, theirs, strict=True)
+            ]
+        return joined
 
     def of_rows(self, rows: Rows, target: LabelArray | None, variable: Variable) -> Columns:
         """Give the columns at some row positions, with other labels of the target where models see it."""

@@ -64,6 +64,12 @@ class SparseColumns:
         more = scipy.sparse.hstack([self.matrix, column.numbers()[:, np.newaxis]], format="csr")
         return SparseColumns(more, self.codes | {len(self)} if column.levels is not None else self.codes)
 
+    def with_rows(self, rows: Any) -> SparseColumns:
+        """Give the columns with more rows, those of another matrix."""
+        import scipy.sparse
+
+        return SparseColumns(scipy.sparse.vstack([self.matrix, rows], format="csr"), self.codes)
+
     def take(self, rows: Rows) -> SparseColumns:
         """Give the columns at some row positions."""
         return SparseColumns(self.matrix[rows], self.codes)

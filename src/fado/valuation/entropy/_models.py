@@ -33,7 +33,7 @@ from fado.valuation.entropy._new_rows import (
 )
 from fado.valuation.entropy._statistics import largest_known
 
-__all__ = ["ValuationModels", "digest_of_target", "keep_models"]
+__all__ = ["NEW_ROWS", "ValuationModels", "digest_of_target", "keep_models", "table_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -138,7 +138,7 @@ class ValuationModels:
         ValueError
             If a column that a model has seen is missing, or `y` holds a label that no model has learnt.
         """
-        table = _table_of(X)
+        table = table_of(X)
         named = self.provenance.names_given
         labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept], named=named)
         arrays = {field: self._empty(field, table.n_rows) for field in FIELDS}
@@ -188,7 +188,7 @@ class ValuationModels:
         own = self._of(variable)
         if own.variable.kind != "classes":
             raise ValueError(f"{variable!r} is a number, which has no probabilities of classes.")
-        table = _table_of(X)
+        table = table_of(X)
         labels = read_labels(y, None, table, [each.variable for each in self.kept], named=True)
         kept = (own,) if own is self.kept[0] else (self.kept[0], own)
         found = _run(mean_probabilities, table, labels, kept, n_jobs, show=False)
@@ -259,7 +259,8 @@ def digest_of_target(target: Variable) -> str:
     return hashlib.blake2b(np.ascontiguousarray(target.labels).data, digest_size=16).hexdigest()
 
 
-def _table_of(X: Any) -> Table:
+def table_of(X: Any) -> Table:
+    """Read the shape of new rows, of which there must be some."""
     table = X if isinstance(X, Table) else Table.from_input(X)
     if table.n_rows == 0:
         raise ValueError("`X` has 0 row(s) (n_samples = 0): there is nothing to value; give at least one.")

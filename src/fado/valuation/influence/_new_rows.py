@@ -22,7 +22,7 @@ from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
 from fado.valuation._scale import Scale
 from fado.valuation.entropy._labels import read_labels
-from fado.valuation.entropy._models import NEW_ROWS
+from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.influence._effects import LeafResponse, RowEffects
 
 __all__ = ["EffectModels", "KeptModel", "LabelEffects"]
@@ -141,11 +141,7 @@ class EffectModels:
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
         """Value new rows; see `TreeInfluence.value`."""
-        table = Table.from_input(X)
-        if table.n_rows == 0:
-            raise ValueError(
-                "`X` has 0 row(s) (n_samples = 0): there is nothing to value; give at least one."
-            )
+        table = table_of(X)
         named = self._provenance.names_given
         labels = read_labels(y, sensitive_features, table, self._variables, named=named)
         codes = labels.get(self._variables[0].name)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fado._progress import tracked
 from fado._validation import check_classifier, check_count
 from fado._versions import library_versions
 from fado.execution import n_workers
-from fado.tabular import Problem
+from fado.tabular import TARGET, Problem
 from fado.valuation._alignment import target_pattern
 from fado.valuation._base import BaseValuator
 from fado.valuation._judged import check_metrics
@@ -20,10 +21,12 @@ from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
+from fado.valuation.entropy._labels import read_labels
+from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
 from fado.valuation.shapley._draws import Run, read_semivalue, sampler_for
-from fado.valuation.shapley._semivalues import Moments, precision_of
-from fado.valuation.shapley._training_game import Goals, training_games
+from fado.valuation.shapley._semivalues import Moments, Newcomers, precision_of
+from fado.valuation.shapley._training_game import Goals, training_games, with_newcomers
 
 __all__ = ["DataShapley"]
 
@@ -54,6 +57,12 @@ class DataShapley(BaseValuator):
     protected attributes hardly any walk ends early, and the Shapley values of an attribute sum to about 0.
     They say which rows pull the ratio up and which pull it down.
 
+    Distributional Shapley values ask what a row is worth to a model of m rows like these (Ghorbani, Kim and
+    Zou, 2020): the number of rows that it joins is drawn from 0 to m - 1, each as likely, and so are the rows
+    from the others. With m = n these are the Shapley values. They come from walks of m rows instead of all n,
+    with a model after every row up to m = 100 and after each of 50 steps beyond. They are also defined for
+    rows that are not in the table: see `value`.
+
     No rows, and rows of one label only, are worth what a constant prediction is worth. The constant is the
     share of positives among the judged rows: it predicts their most common label, is the best constant for
     log-loss and, at a budget of false positives, predicts no row positive.
@@ -70,11 +79,13 @@ class DataShapley(BaseValuator):
         The ratio that the protected attributes' values are effects on, at the budget's threshold.
     max_fpr : float, default=0.05
         The budget, in (0, 1): the share of negatives that may be predicted positive.
-    semivalue : {"shapley", "banzhaf", "loo"} or ("beta", a, b), default="shapley"
+    semivalue : {"shapley", "banzhaf", "loo"}, ("beta", a, b) or ("distributional", m), default="shapley"
         How sets are weighted. ``"shapley"``: every size of set alike. ``("beta", 16, 1)``: small sets more,
         where one row matters most (Kwon and Zou, 2022). ``"banzhaf"``: every set alike. Each set then tells
         something of every row, so that the fewest fits give a good ranking (Wang and Jia, 2023). ``"loo"``:
         only the set of all other rows (leave-one-out), with one fit per row and fold.
+        ``("distributional", 50)``: every size of set below 50 alike. The number is at least 1 and at most the
+        number of rows that models are trained on.
     tolerance : float, default=0.05
         When to stop: once, for the target and every attribute, the mean standard error of the values is at
         most this share of the distance between their 5 % and 95 % quantiles. It is checked after every batch
@@ -88,6 +99,8 @@ class DataShapley(BaseValuator):
         How many walks run side by side; None uses every core. It never changes a value.
     progress : bool, default=False
         Whether to show a progress bar.
+    keep_rows : bool, default=False
+        Whether to keep the rows, and those of `judge`, which `value` trains and measures models on.
 
     Attributes
     ----------
@@ -107,6 +120,18 @@ class DataShapley(BaseValuator):
     Without `judge`, the rows are split into five stratified folds, or fewer if a label is too rare for five.
     Models are trained on rows outside a fold and measured on the fold. Draws go to the folds in turn, and a
     row's value is the mean over the folds in which it was trained on.
+
+    References
+    ----------
+    A. Ghorbani and J. Zou, "Data Shapley: Equitable Valuation of Data for Machine Learning", ICML 2019.
+
+    A. Ghorbani, M. P. Kim and J. Zou, "A Distributional Framework for Data Valuation", ICML 2020.
+
+    Y. Kwon and J. Zou, "Beta Shapley: a Unified and Noise-reduced Data Valuation Framework for Machine
+    Learning", AISTATS 2022.
+
+    J. T. Wang and R. Jia, "Data Banzhaf: A Robust Data Valuation Framework for Machine Learning",
+    AISTATS 2023.
 
     Examples
     --------
@@ -134,6 +159,7 @@ class DataShapley(BaseValuator):
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        keep_rows: bool = False,
     ) -> None:
         self.estimator = estimator
         self.performance = performance
@@ -145,6 +171,7 @@ class DataShapley(BaseValuator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
+        self.keep_rows = keep_rows
 
     def fit(
         self,
@@ -246,7 +273,95 @@ class DataShapley(BaseValuator):
         for _ in tracked(draws, run.draws_for(most_fits), what="draws", show=self.progress):
             pass
         self.n_fits_, self.precision_ = run.n_fits, precision_of(run.moments)
-        return _valuation(run, names, goals, provenance, settings)
+        nobody = np.zeros(0, dtype=np.intp)
+        self._kept = (games, [own.take(nobody) for own in problem.variables]) if self.keep_rows else None
+        return _valuation(run, names, goals, replace(provenance, settings=settings))
+
+    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+        """Value new rows by what each adds to models of the rows that were fitted; needs ``keep_rows=True``.
+
+        A new row joins sets drawn from all rows of the table, as many as a row of the table has contributions
+        on average: `tolerance` and `max_fits` of the fit decide it. All new rows join the same sets, which
+        follow from the seed alone, so a value does not depend on the other new rows. Every set takes one fit,
+        and one more for every new row.
+
+        Only the distributional Shapley value is defined for rows outside the table (Ghorbani, Kim and Zou,
+        2020); the other semivalues are those of the rows of one table.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The rows. Columns are found by name, in any order. Categories that the rows of the table did not
+            have count as missing.
+        y : array-like of shape (n_rows,)
+            Their labels. They are needed: models learn from a row only with its label.
+        sensitive_features : optional
+            Accepted so that valuators can be exchanged. It changes no value: what a row adds is measured on
+            other rows' groups.
+
+        Returns
+        -------
+        Valuation
+            On the scales of `valuation_`. Weights of the fit have a mean of 1, and a new row weighs 1.
+
+        Raises
+        ------
+        ValueError
+            If `semivalue` was another, no rows were kept, `y` is missing or holds a label that is not the
+            table's, or a column is missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> from fado import DataShapley
+        >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0])[:, None]
+        >>> judge = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
+        >>> valuator = DataShapley(
+        ...     KNeighborsClassifier(1),
+        ...     semivalue=("distributional", 4),
+        ...     random_state=0,
+        ...     n_jobs=1,
+        ...     keep_rows=True,
+        ... )
+        >>> fitted = valuator.fit(X, [0, 0, 0, 0, 1, 1, 1, 1], judge=judge)
+        >>> right, wrong = valuator.value([[0.4], [0.4]], [0, 1])["y"]
+        >>> bool(wrong < 0 < right)
+        True
+        """
+        check_is_fitted(self, "valuation_")
+        told = self.valuation_.provenance
+        semivalue = told.settings["semivalue"]
+        if semivalue[0] != "distributional":
+            raise ValueError(
+                f"`DataShapley.value` needs distributional Shapley values, since {semivalue!r} is defined "
+                'for rows of the table only: set `semivalue=("distributional", m)` and call `fit` again.'
+            )
+        if self._kept is None:
+            raise ValueError(
+                "`DataShapley` has kept no rows to value new ones by: set `keep_rows=True` and call `fit` "
+                "again."
+            )
+        if y is None:
+            raise ValueError(
+                "`y` must hold the labels of the new rows: without a label, a row adds nothing to a model."
+            )
+        games, variables = self._kept
+        table = table_of(X)
+        codes = read_labels(y, sensitive_features, table, variables, named=told.names_given)[TARGET]
+        n_rows, n_draws = len(self.valuation_), max(2, round(self.valuation_.field("counts", TARGET).mean()))
+        samplers = [Newcomers(game.n_players, table.n_rows, semivalue[1], n_draws) for game in games]
+        moments = Moments(n_rows + table.n_rows, len(variables))
+        run = Run(with_newcomers(games, table, codes), samplers, moments, 0)
+        draws = run.go_on(self.seed_, n_workers(self.n_jobs), 0, np.inf)
+        for _ in tracked(draws, n_draws, what="draws", show=self.progress):
+            pass
+        provenance = replace(
+            told, algorithm=ALGORITHM + NEW_ROWS, settings={**told.settings, "y_given": True}
+        )
+        names = [own.name for own in variables]
+        valuation = _valuation(run, names, games[0].goals, provenance, slice(n_rows, None))
+        return valuation.with_rows(table.index, target_pattern(codes))
 
     def _check(self) -> Any:
         """Refuse settings that cannot work, and give the semivalue as plain data."""
@@ -297,15 +412,15 @@ def _default_estimator() -> Any:
 
 
 def _valuation(
-    run: Run, names: Sequence[str], goals: Goals, provenance: Provenance, settings: dict[str, Any]
+    run: Run, names: Sequence[str], goals: Goals, provenance: Provenance, rows: slice = slice(None)
 ) -> Valuation:
-    moments = run.moments
-    errors, counts = moments.standard_error, moments.count.astype(np.int32)
+    means, errors = run.moments.mean[rows], run.moments.standard_error[rows]
+    counts = run.moments.count[rows].astype(np.int32)
     metrics = [goals.performance, *[goals.fairness] * (len(names) - 1)]
     return Valuation(
-        values={name: moments.mean[:, place].copy() for place, name in enumerate(names)},
+        values={name: means[:, place].copy() for place, name in enumerate(names)},
         standard_error={name: errors[:, place].copy() for place, name in enumerate(names)},
         counts={name: counts.copy() for name in names},
         scales={name: effect_on(metric) for name, metric in zip(names, metrics, strict=True)},
-        provenance=replace(provenance, settings=settings | {"n_draws": run.n_draws}),
+        provenance=replace(provenance, settings={**provenance.settings, "n_draws": run.n_draws}),
     )

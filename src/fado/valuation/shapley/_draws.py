@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fado._validation import check_count
 from fado.valuation.shapley._semivalues import (
     FloatArray,
     LeaveOneOut,
@@ -27,6 +28,7 @@ _NAMES = ("shapley", "banzhaf", "loo")
 _ROW_BY_ROW = 100  # rows; beyond, a walk has `_STEPS` growing steps
 _STEPS = 50
 _TRUNCATION = 0.01
+_MOST_ROWS = 10**9
 
 
 class Run:
@@ -110,16 +112,18 @@ def _play(
 
 
 def read_semivalue(given: Any) -> Any:
-    """Give a semivalue as plain data: its name, or a list of "beta" and two numbers."""
+    """Give a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
     if isinstance(given, str) and given in _NAMES:
         return given
     if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
         numbers = given[1:]
         if all(isinstance(own, int | float | np.number) and 0 < own < np.inf for own in numbers):
             return ["beta", *map(float, numbers)]
+    if isinstance(given, tuple | list) and len(given) == 2 and given[0] == "distributional":
+        return ["distributional", check_count("semivalue[1]", given[1], 1, _MOST_ROWS)]
     raise ValueError(
-        "`semivalue` must be 'shapley', 'banzhaf', 'loo' or a tuple ('beta', a, b) of numbers above 0, got "
-        f"{given!r}."
+        "`semivalue` must be 'shapley', 'banzhaf', 'loo', a tuple ('beta', a, b) of numbers above 0 or a "
+        f"tuple ('distributional', m) of a whole number of rows, got {given!r}."
     )
 
 
@@ -129,5 +133,11 @@ def sampler_for(semivalue: Any, n_players: int) -> Sampler:
         return Subsets(n_players)
     if semivalue == "loo":
         return LeaveOneOut(n_players)
-    beta = (1.0, 1.0) if semivalue == "shapley" else (semivalue[1], semivalue[2])
-    return Walks(n_players, None if n_players <= _ROW_BY_ROW else _STEPS, beta, _TRUNCATION)
+    beta = (semivalue[1], semivalue[2]) if semivalue[0] == "beta" else (1.0, 1.0)
+    length = semivalue[1] if semivalue[0] == "distributional" else n_players
+    if length > n_players:
+        raise ValueError(
+            f"`semivalue[1]` must be at most {n_players}, the number of rows that models are trained on "
+            f"(without `judge`, those outside a fold), got {length}."
+        )
+    return Walks(n_players, None if length <= _ROW_BY_ROW else _STEPS, beta, _TRUNCATION, length)

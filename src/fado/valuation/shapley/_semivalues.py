@@ -17,6 +17,7 @@ __all__ = [
     "Game",
     "LeaveOneOut",
     "Moments",
+    "Newcomers",
     "Sampler",
     "Subsets",
     "Walks",
@@ -61,7 +62,11 @@ class Sampler(Protocol):
 
 
 class Walks:
-    """Shapley and Beta values: players join one after the other, in a random order.
+    """Shapley, distributional Shapley and Beta values: players join one after the other, in a random order.
+
+    Walks of some of the players give distributional Shapley values. A draw is then an order of all players,
+    cut into walks; players whom the last walk lacks are drawn from the others, so that a walk may tell of
+    them a second time.
 
     Where the worth is not asked for after every player but after steps of several, a player of a step of `m`
     is given the step's whole change, less what `m - 1` others bring on average, as the batch's other walks
@@ -81,6 +86,8 @@ class Walks:
     truncation : float
         A walk ends early when five worths in a row are as close to that of all players as this share of the
         difference between the worths of all and of none; what comes after contributes 0.
+    length : int, optional
+        How many players a walk has; None is all.
     """
 
     def __init__(
@@ -89,11 +96,13 @@ class Walks:
         n_steps: int | None = None,
         beta: tuple[float, float] = (1, 1),
         truncation: float = 0.0,
+        length: int | None = None,
     ) -> None:
-        self.ends = walk_ends(n_players, n_players if n_steps is None else n_steps)
+        self._length = n_players if length is None else length
+        self.ends = walk_ends(self._length, self._length if n_steps is None else n_steps)
         self._sizes = np.diff(self.ends, prepend=0)
         starts = self.ends - self._sizes
-        weights = np.add.reduceat(position_weights(n_players, *beta), starts) / self._sizes
+        weights = np.add.reduceat(position_weights(self._length, *beta), starts) / self._sizes
         left = n_players - self._sizes
         with np.errstate(divide="ignore", invalid="ignore"):
             # A step of all players tells nothing of one of them: the change is shared equally.
@@ -102,38 +111,84 @@ class Walks:
         self._of_change, self._of_others = ((weights * own)[:, None] for own in (of_change, of_others))
         self._truncation = truncation
         self._n_players = n_players
-        self.most_fits = len(self.ends) - 1
-        self.batch = _EXACT_BATCH if len(self.ends) == n_players else _STEPS_BATCH
+        n_walks = -(-n_players // self._length)
+        self.most_fits = n_walks * (len(self.ends) - (self._length == n_players))
+        self.batch = _EXACT_BATCH if len(self.ends) == self._length else _STEPS_BATCH
 
     def draw(self, number: int, generator: np.random.Generator) -> Players:
-        """Draw an order of the players."""
-        return generator.permutation(self._n_players)
+        """Draw an order of the players, and more players if its last walk lacks some."""
+        order = generator.permutation(self._n_players)
+        left = self._n_players % self._length
+        if not left:
+            return order
+        whole, rest = order[:-left], order[-left:]
+        again = generator.choice(whole, self._length - left, replace=False)
+        return np.concatenate([whole, generator.permutation(np.concatenate([rest, again]))])
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the worths of none and of the players after each step; the last one's where a walk ended."""
-        empty, full = game(drawn[:0]), game(drawn)
+        """Give per walk the worths of none and after each step; the last one's where a walk ended."""
+        empty, full = game(drawn[:0]), game(np.arange(self._n_players))
         margin = self._truncation * np.abs(full - empty)
-        worths = np.empty((len(self.ends) + 1, len(empty)))
-        worths[0], worths[-1] = empty, full
-        alike = 0
-        for step, end in enumerate(self.ends[:-1], 1):
-            worths[step] = game(drawn[:end])
-            near = self._truncation > 0 and bool((np.abs(worths[step] - full) <= margin).all())
-            alike = alike + 1 if near else 0
-            if alike == ALIKE_IN_A_ROW:
-                worths[step:] = worths[step]
-                return worths, step
-        return worths, len(self.ends) - 1
+        worths = np.empty((len(drawn) // self._length, len(self.ends) + 1, len(empty)))
+        n_fits = 0
+        for walk, order in zip(worths, drawn.reshape(-1, self._length), strict=True):
+            walk[0] = empty
+            alike = 0
+            for step, end in enumerate(self.ends, 1):
+                walk[step] = game(order[:end])
+                n_fits += int(end < self._n_players)
+                near = self._truncation > 0 and bool((np.abs(walk[step] - full) <= margin).all())
+                alike = alike + 1 if near else 0
+                if alike == ALIKE_IN_A_ROW:
+                    walk[step:] = walk[step]
+                    break
+        return worths, n_fits
 
     def contributions(
         self, drawn: Sequence[Players], worths: Sequence[FloatArray]
     ) -> Iterator[tuple[Players, FloatArray]]:
         """Give every player its part of the change at its step, weighed by the position."""
-        changes = np.diff(np.stack(worths), axis=1)
-        others = _means_of_others(changes)
+        changes = np.diff(np.stack(worths), axis=2)
+        others = _means_of_others(changes.mean(axis=1))[:, None]  # walks of one draw are not independent
         own = self._of_change * changes - self._of_others * others
-        for order, walk in zip(drawn, own, strict=True):
-            yield order, np.repeat(walk, self._sizes, axis=0)
+        for orders, walks in zip(drawn, own, strict=True):
+            for order, walk in zip(orders.reshape(-1, self._length), walks, strict=True):
+                yield order, np.repeat(walk, self._sizes, axis=0)
+
+
+class Newcomers:
+    """Distributional Shapley values of players who were not there: each joins the same sets of the others.
+
+    Parameters
+    ----------
+    n_players, n_newcomers : int
+        How many there are; newcomers are the last players of the game.
+    length : int
+        How many players a set has at most, a newcomer included; every size is as likely.
+    batch : int
+        How many sets to draw.
+    """
+
+    def __init__(self, n_players: int, n_newcomers: int, length: int, batch: int) -> None:
+        self._n_players, self._length, self.batch = n_players, length, batch
+        self._newcomers = n_players + np.arange(n_newcomers)
+        self.most_fits = n_newcomers + 1
+
+    def draw(self, number: int, generator: np.random.Generator) -> Players:
+        """Draw a set of players."""
+        return generator.choice(self._n_players, generator.integers(self._length), replace=False)
+
+    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
+        """Give the worths of the set and of the set with each newcomer."""
+        joined = [game(np.append(drawn, newcomer)) for newcomer in self._newcomers]
+        return np.stack([game(drawn), *joined]), self.most_fits
+
+    def contributions(
+        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
+    ) -> Iterator[tuple[Players, FloatArray]]:
+        """Give every newcomer the difference to the set's own worth."""
+        for own in worths:
+            yield self._newcomers, own[1:] - own[0]
 
 
 class Subsets:

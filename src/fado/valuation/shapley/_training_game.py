@@ -16,7 +16,7 @@ from fado.valuation._bags import out_of_bag_sets, strata_of
 from fado.valuation._coefficients import ratio_coefficients
 from fado.valuation._judged import JudgedRows, binary_labels, decide, measure_judged, read_judged
 
-__all__ = ["Goals", "TrainingGame", "executor_for", "training_games"]
+__all__ = ["Goals", "TrainingGame", "executor_for", "training_games", "with_newcomers"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -203,6 +203,40 @@ def training_games(
     return [
         replace(game, full=game.worths_of(own_scores)) for game, own_scores in zip(games, scores, strict=True)
     ]
+
+
+def with_newcomers(
+    games: Sequence[TrainingGame], table: Table, labels: npt.NDArray[np.int32]
+) -> list[TrainingGame]:
+    """Add rows of another table to each game, as its last players, each of the mean weight of all rows.
+
+    Parameters
+    ----------
+    games : sequence of TrainingGame
+        From `training_games`.
+    table : Table
+        The rows; columns are found by name.
+    labels : ndarray of int32
+        Their labels, coded as the target's own.
+    """
+    first = games[0]
+    n_rows, weights = len(first.variable.labels), first.sample_weight
+    newcomers = n_rows + np.arange(table.n_rows, dtype=np.int32)
+    engine = first.engine.with_rows(table)
+    variable = replace(first.variable, labels=np.concatenate([first.variable.labels, labels]))
+    joined = [
+        replace(
+            game,
+            engine=engine,
+            variable=variable,
+            rows=np.concatenate([game.rows, newcomers]),
+            sample_weight=None if weights is None else np.concatenate([weights, np.ones(table.n_rows)]),
+            full=None,
+        )
+        for game in games
+    ]
+    engine.prepare([Task(game.estimator, variable, game.rows, 0, game.scored) for game in joined])
+    return joined
 
 
 def _coefficients(
