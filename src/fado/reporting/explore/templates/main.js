@@ -85,6 +85,7 @@ function drawAll() {
 
 readFragment();
 drawAbout();
+drawStability(summary.stability, about);
 drawControls(state, change);
 drawRatios(changeRatio);
 drawAll();
