@@ -65,7 +65,7 @@ def test_cells_under_ten_rows_are_left_out(small):
 
 
 def test_whether_another_run_would_rank_rows_alike_is_estimated_per_group(small):
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation)
+    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
     found = seen.to_dict()["stability"]
     frame = small.valuation.stability(sensitive_features=small.z)  # "origin" has a group of ten rows and more
     assert found["rows"] == frame.to_dict("records")
@@ -92,7 +92,7 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
     ]
     frame = pd.DataFrame(rows, columns=columns)
     frame.attrs = {"changes": {"seeds": "random_state=1"}, "notes": ["A note."]}
-    asked = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation}
+    asked = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation, "retrain": 0}
     seen = explore(small.X, small.y, stability=frame, **asked)
     assert seen.to_dict()["stability"] == {
         "sentence": "Rank correlation with values made again (1: the same order of rows): loan 0.5. Lowest: "
@@ -110,12 +110,13 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
 def test_where_standard_errors_tell_nothing_the_page_says_so_and_names_no_tiny_group(small):
     z = {"town": np.where(np.arange(600) < 4, "hamlet", "city")}
     names = {"y": np.linspace(0, 1, 600), "town": np.linspace(0, 1, 600)}
-    found = explore(small.X, small.y, sensitive_features=z, valuation=Valuation.from_values(names)).to_dict()
+    asked = {"sensitive_features": z, "retrain": 0}
+    found = explore(small.X, small.y, valuation=Valuation.from_values(names), **asked).to_dict()
     assert found["stability"]["sentence"] == "It is not known whether another run would rank rows alike."
     assert found["stability"]["rows"] == []
     assert "have no standard errors" in found["stability"]["notes"][0]
     told = Valuation(names, {name: np.full(600, 0.1) for name in names})
-    found = explore(small.X, small.y, sensitive_features=z, valuation=told).to_dict()["stability"]
+    found = explore(small.X, small.y, valuation=told, **asked).to_dict()["stability"]
     assert [(row["column"], row["group"], row["rows"]) for row in found["rows"]] == [
         (column, group, rows)
         for column in ("y", "town")
