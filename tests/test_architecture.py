@@ -15,6 +15,7 @@ import fado
 ROOT = Path(fado.__file__).parent
 # Each may import those before it, by their public names; the modules beside them (`fado._files`) are for all.
 ORDER = [
+    "reporting",
     "tabular",
     "execution",
     "engine",
@@ -25,7 +26,6 @@ ORDER = [
     "interventions",
     "active",
     "generation",
-    "reporting",
     "models",
     "aim",
     "exploration",

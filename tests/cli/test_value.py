@@ -110,6 +110,15 @@ def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data,
     assert "fits: 10 of 10" in result.stderr
 
 
+def test_the_summary_says_whether_another_run_would_rank_rows_alike(data, tmp_path):
+    out = tmp_path / "v.parquet"
+    result = value(data, out, "--bags", 10, "--drop", "id")
+    expected = Valuation.load(out).stability()["rank_agreement"]
+    told = f"by the standard errors: {expected[0]:.2f} for the target, {expected[1]:.2f} for sex."
+    assert told in " ".join(result.stdout.split())
+    assert "to be expected with another run" not in value(data, out, "--drop", "id").stdout  # of five bags
+
+
 def test_groups_are_shown_by_their_size_and_quarters_as_they_follow(frame, tmp_path):
     frame["sex"] = np.repeat(["b", "a", "c"], [50, 150, 100])
     frame.to_parquet(tmp_path / "d.parquet")

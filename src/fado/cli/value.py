@@ -235,6 +235,7 @@ def value(
         else:
             print_effects(inputs, valuation)
             print_meanings(valuation, weighted=weight is not None)
+        _print_stability(valuation)
         if inputs.unseen:
             print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
         if models is not None:
@@ -339,3 +340,15 @@ def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, lis
             rows.append(line)
         print_table(f"Protected attribute {name}", header, rows)
         print(f"Columns left out of the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
+
+
+def _print_stability(valuation: Valuation) -> None:
+    """Say how far another run would rank rows alike, if standard errors tell."""
+    told = [
+        f"{row['rank_agreement']:.2f} for {'the target' if row['column'] == 'y' else row['column']}"
+        for row in valuation.stability().to_dict("records")
+    ]
+    if told:
+        print_lines(
+            f"Rank correlation to be expected with another run, by the standard errors: {', '.join(told)}."
+        )

@@ -1,4 +1,4 @@
-"""The distribution of values per group and label."""
+"""The distribution of values per group and label, and whether another run would give the same ranking."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy.typing as npt
 from fado.exploration._certainty import cut_of
 from fado.exploration._groups import FEWEST_MEMBERS
 from fado.exploration._material import Attribute, Material, known_mean, label_groups
-from fado.exploration._wording import plain_number
+from fado.exploration._wording import plain_number, quoted
 from fado.tabular import Variable
+from fado.valuation import read_stability
 
-__all__ = ["BINS", "binned", "distributions"]
+__all__ = ["BINS", "binned", "distributions", "stability_part"]
 
 BINS = 20
 
@@ -121,3 +122,37 @@ def _per_cell(material: Material, variable: str, attribute: Attribute, labels: A
                 }
             )
     return cells
+
+
+def stability_part(material: Material, frame: Any) -> dict[str, Any]:
+    """Say whether another run would rank rows alike: as it was measured, or by the standard errors.
+
+    Returns
+    -------
+    dict
+        A ``sentence``; and ``rows``, ``changes`` and ``notes`` of what `Valuation.stability` gives, in which
+        the target is called ``"y"``.
+    """
+    if frame is None:
+        groups = {
+            one.name: np.array([*one.groups.names, ""], dtype=object)[one.groups.codes]  # -1: below ten rows
+            for one in material.attributes
+        }
+        frame = material.valuation.stability(sensitive_features=groups)
+    told = read_stability(frame)
+    names = {"y": material.target_name} | {one.name: one.name for one in material.attributes}
+    rows = told["rows"] = [row for row in told["rows"] if row["column"] in names]
+    if not rows:
+        return {"sentence": "It is not known whether another run would rank rows alike.", **told}
+    means = []
+    for column, name in names.items():
+        own = [row["rank_agreement"] for row in rows if (row["column"], row["group"]) == (column, "all rows")]
+        means += [f"{name} {plain_number(float(np.mean(own)))}"] if own else []
+    least = min(rows, key=lambda row: row["rank_agreement"])
+    where = "" if least["group"] == "all rows" else f" in {quoted(least['group'])}"
+    sentence = (
+        f"Rank correlation with values made again (1: the same order of rows): {', '.join(means)}. Lowest: "
+        f"{plain_number(least['rank_agreement'])}, {names[least['column']]}{where}, with other "
+        f"{least['variation']}."
+    )
+    return {"sentence": sentence, **told}

@@ -13,7 +13,7 @@ from fado.exploration._material import read_material
 from fado.exploration._summary import summarise
 from fado.reporting import explore_chart, explore_page, page_in_frame
 from fado.tabular import MIN_GROUP_SIZE, read_problem
-from fado.valuation import Valuation
+from fado.valuation import Valuation, read_stability
 
 if TYPE_CHECKING:
     import altair
@@ -151,6 +151,7 @@ def explore(
     show_rows: bool = False,
     retrain: int = 120,
     estimator: Any = None,
+    stability: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -200,6 +201,9 @@ def explore(
         fits more find the candidates.
     estimator : classifier, optional
         The model that is trained to measure; None means LightGBM's default settings. Pass your own.
+    stability : DataFrame, optional
+        How far the values agree with values made again, as ``valuation.stability(X, y, ...)`` gives it. None
+        means its estimate without a fit.
     random_state : int, default=0
         Seed of the values if they are computed, of the rows that slices are searched for in, of the order of
         rows of equal utility, and of `retrain`.
@@ -231,6 +235,8 @@ def explore(
     if sensitive_features is None:
         raise ValueError("There is no protected attribute to explore: pass one as `sensitive_features`.")
     check_retraining(retrain, estimator)
+    if stability is not None:
+        read_stability(stability)  # refused before rows are valued
     problem = read_problem(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
     ).with_mean_weight_one()
@@ -252,5 +258,6 @@ def explore(
             estimator=estimator,
             n_jobs=n_jobs,
             progress=progress,
+            stability=stability,
         )
     )

@@ -14,7 +14,7 @@ from fado.exploration._biases import biases
 from fado.exploration._columns import columns_part
 from fado.exploration._conditions import BinnedColumn, binned_target
 from fado.exploration._consequences import Consequences
-from fado.exploration._distributions import distributions
+from fado.exploration._distributions import distributions, stability_part
 from fado.exploration._effects import effects_part
 from fado.exploration._groups import listed_groups, show_groups, tell_left_out
 from fado.exploration._material import Attribute, Material
@@ -37,6 +37,7 @@ def summarise(
     estimator: Any = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    stability: Any = None,
 ) -> dict[str, Any]:
     """Summarise the material as plain data that JSON can hold.
 
@@ -46,14 +47,15 @@ def summarise(
         What is explored.
     show_rows : bool
         Whether to tell what single rows hold.
-    retrain, estimator, n_jobs, progress
+    retrain, estimator, n_jobs, progress, stability
         As `explore` takes them.
 
     Returns
     -------
     dict
-        ``about`` the data and the values; one entry of ``attributes`` per protected attribute; and
-        ``together``, what the slider shows when the utility weighs several attributes at once (None for one).
+        ``about`` the data and the values; one entry of ``attributes`` per protected attribute; ``together``,
+        what the slider shows when the utility weighs several attributes at once (None for one); and
+        ``stability``, whether another run would rank rows alike.
         If there is one, the ``pool`` of rows without labels beside all that.
     """
     finder, pool = SliceFinder(material), material.pool
@@ -69,6 +71,7 @@ def summarise(
                 for one in material.attributes
             ],
             "together": _together(material, finder),
+            "stability": stability_part(material, stability),
         }
         | ({} if pool is None else {"pool": pool_part(material, pool)})
     )

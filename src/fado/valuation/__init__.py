@@ -8,6 +8,7 @@ from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._saved import read_lazily
 from fado.valuation._scale import Scale
+from fado.valuation._stability import read_stability
 from fado.valuation.bulk import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.entropy import (
     InBagEntropy,
@@ -52,6 +53,7 @@ __all__ = [
     "plan_files",
     "read_judge",
     "read_lazily",
+    "read_stability",
     "readable_estimator",
     "register_valuator",
     "removal_effects",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from fado.tabular import Problem, note_features, read_problem
 from fado.valuation._alignment import target_pattern
 from fado.valuation._result import Valuation
 
-__all__ = ["BaseValuator", "read_judge", "seed_from"]
+__all__ = ["BaseValuator", "read_judge", "seed_from", "texts_of"]
 
 
 class BaseValuator(BaseEstimator, metaclass=ABCMeta):
@@ -133,6 +134,10 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
         """Value every row."""
 
+    def _default_models(self, n_columns: int) -> list[Any]:
+        """Give the unfitted models of a table with so many columns where the user names none."""
+        return []
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -141,6 +146,11 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def texts_of(estimators: Iterable[Any]) -> tuple[str, ...]:
+    """Give estimators as they print, each in one line."""
+    return tuple(" ".join(repr(estimator).split()) for estimator in estimators)
 
 
 def seed_from(random_state: Any) -> int:

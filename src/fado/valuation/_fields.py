@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado.tabular import Column, attribute_columns, one_column, read_rows
 from fado.valuation._plain import shorten
-from fado.valuation._scale import Scale
+from fado.valuation._scale import EFFECT, Scale
 
-__all__ = ["FIELDS", "check_fields", "check_probabilities"]
+__all__ = ["FIELDS", "check_fields", "check_probabilities", "places_of", "read_values"]
 
 FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
 
@@ -26,6 +27,57 @@ _CALLED = {
     "agreement": "agreements",
     "epistemic": "epistemic parts of entropies",
 }
+
+
+def read_values(
+    values: Any, scales: Mapping[str, Scale]
+) -> tuple[dict[str, npt.NDArray[np.float64]], dict[str, Scale], Any]:
+    """Read values that were made elsewhere: the arrays by variable, their scales, and the rows' labels."""
+    index = getattr(values, "index", None) if hasattr(values, "iloc") else None
+    if not isinstance(values, Mapping):
+        values = {column.name: column for column in attribute_columns(values)}
+    if "y" not in values:
+        raise ValueError(f"`values` must hold the values for 'y', the target, got {list(values)}.")
+    if index is None and hasattr(values["y"], "iloc"):
+        index = values["y"].index
+    arrays = {str(name): _as_values(str(name), values[name]) for name in values}
+    told = {str(name): scale for name, scale in scales.items()}
+    unknown = [name for name in told if name not in arrays]
+    if unknown:
+        raise ValueError(f"`scales` names {unknown[0]!r}, which `values` does not hold.")
+    ordered = {"y": arrays.pop("y"), **arrays}
+    for name, array in ordered.items():
+        if len(array) != len(ordered["y"]):
+            raise ValueError(
+                f"`values` of 'y' have {len(ordered['y'])} rows and those of {name!r} have {len(array)}."
+            )
+    return ordered, {name: told.get(name, EFFECT) for name in ordered}, index
+
+
+def _as_values(name: str, given: Any) -> npt.NDArray[np.float64]:
+    column = given if isinstance(given, Column) else one_column(given, f"values[{name!r}]")
+    if column.levels is not None:
+        raise TypeError(
+            f"`values` of {name!r} must be numbers, got text or categories: convert them, for example with "
+            "`astype(float)`."
+        )
+    array = column.numbers()
+    if np.isinf(array).any():
+        raise ValueError(f"`values` of {name!r} must be finite, or NaN where a row has none.")
+    return array
+
+
+def places_of(rows: Any, n_rows: int) -> npt.NDArray[np.int64]:
+    """Give rows by their positions, negative ones counted from the end as Python does."""
+    if isinstance(rows, slice):
+        return np.arange(n_rows)[rows]
+    given = np.atleast_1d(np.asarray(rows))
+    if given.dtype.kind == "i":
+        given = np.where(given < 0, given + n_rows, given)
+    try:
+        return read_rows(given, n_rows, "`rows`")
+    except (TypeError, ValueError) as error:
+        raise IndexError(str(error)) from None  # as Python's own sequences do
 
 
 def check_fields(

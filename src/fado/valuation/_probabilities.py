@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "entropies_of",
     "log_losses",
     "normalised_entropy",
     "of_all_classes",
@@ -97,6 +100,31 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
     if p.ndim > 1 and len(p) and not np.allclose(p.sum(axis=-1), 1.0, atol=1e-6):
         raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
     return of_all_classes(p)
+
+
+def entropies_of(
+    p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike]
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    """Give values and probabilities by variable, in the form of `Valuation`, of what models predict.
+
+    Parameters
+    ----------
+    p_y : array-like
+        The probabilities of the target's classes.
+    p_z : mapping of str to array-like
+        The same for every attribute, or for every class of the target.
+    """
+    likely = read_probabilities("y", p_y)
+    n_rows, n_labels = likely.shape
+    values, probabilities = {"y": normalised_entropy(likely)}, {"y": likely}
+    for name, given in p_z.items():
+        p = read_probabilities(name, given, n_labels)
+        if len(p) != n_rows:
+            raise ValueError(f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(p)}.")
+        values[name] = normalised_entropy(p if p.ndim == 2 else np.einsum("nk,nkg->ng", likely, p))
+        at_every_label = p if p.ndim == 3 else p[:, np.newaxis]
+        probabilities[name] = np.broadcast_to(at_every_label, (n_rows, n_labels, p.shape[-1]))
+    return values, probabilities
 
 
 def own_label_probability(probabilities: FloatArray, codes: npt.NDArray[np.integer]) -> FloatArray:

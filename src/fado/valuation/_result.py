@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._versions import library_versions
-from fado.tabular import Column, attribute_columns, one_column, read_rows
-from fado.valuation._fields import FIELDS
-from fado.valuation._probabilities import normalised_entropy, read_probabilities
+from fado.valuation._fields import FIELDS, places_of, read_values
+from fado.valuation._probabilities import entropies_of
 from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._scale import EFFECT, ENTROPY, Scale
+from fado.valuation._scale import ENTROPY, Scale
 from fado.valuation._stored import StoredColumns
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Valuation"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_LONGEST = 60  # characters of a name that are shown
 
 
 class Valuation:
@@ -209,7 +206,7 @@ class Valuation:
         rows : array of int or bool, or slice
             The rows' positions, in the order that is wanted, or a mask over all rows.
         """
-        rows = _places(rows, len(self))
+        rows = places_of(rows, len(self))
         fields: dict[str, Any] = {
             field: arrays.take(rows)
             if isinstance(arrays, StoredColumns)
@@ -227,15 +224,7 @@ class Valuation:
         )
 
     def with_rows(self, index: Any, target_pattern: str | None) -> Valuation:
-        """Give a copy with other row labels and another digest of the target.
-
-        Parameters
-        ----------
-        index : pandas.Index or None
-            The rows' labels.
-        target_pattern : str or None
-            The digest, as in `Provenance`.
-        """
+        """Give a copy with other row labels and another digest of the target, as in `Provenance`."""
         changed = self.with_provenance(target_pattern=target_pattern)
         changed._index = index
         return changed
@@ -260,18 +249,17 @@ class Valuation:
         return values.n_rows if isinstance(values, StoredColumns) else len(values["y"])
 
     def __repr__(self) -> str:
-        how = _shown(self.provenance.algorithm)
-        return f"Valuation of {len(self):,} rows ({how})\n{self._shown_summary().to_string()}"
+        from fado.valuation._card import shown
+
+        how, summary = shown(self)
+        return f"Valuation of {len(self):,} rows ({how})\n{summary.to_string()}"
 
     def _repr_html_(self) -> str:
-        how = html.escape(_shown(self.provenance.algorithm))
-        table = self._shown_summary().to_html(border=0, escape=True, index_names=False)
-        return f"<div><p><b>Valuation</b> of {len(self):,} rows ({how})</p>{table}</div>"
+        from fado.valuation._card import shown
 
-    def _shown_summary(self) -> pd.DataFrame:
-        summary = self.summary()
-        summary["kind"] = [_shown(kind) for kind in summary["kind"]]
-        return summary.set_axis([_shown(name) for name in summary.index])
+        how, summary = shown(self)
+        table = summary.to_html(border=0, escape=True, index_names=False)
+        return f"<div><p><b>Valuation</b> of {len(self):,} rows ({html.escape(how)})</p>{table}</div>"
 
     def summary(self) -> pd.DataFrame:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement.
@@ -285,26 +273,110 @@ class Valuation:
         DataFrame
             One row per variable.
         """
-        import pandas as pd
+        from fado.valuation._card import summarise
 
-        rows = {}
-        for name in self.variables:
-            value = self[name]
-            quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
-            numbers = {
-                "mean": _mean(value),
-                **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
-                "std. error": _mean(self.field("standard_error", name)),
-            }
-            if not self.scales[name].is_unit:
-                numbers = {what: float(f"{number:.3g}") for what, number in numbers.items()}
-            else:
-                numbers = {what: round(float(number), 3) for what, number in numbers.items()}
-            agreement = round(_mean(self.field("agreement", name)), 3)
-            rows[name] = {"kind": self.provenance.kind_of(name), **numbers, "agreement": agreement}
-            if "epistemic" in self._arrays:
-                rows[name]["epistemic"] = round(_mean(self.field("epistemic", name)), 3)
-        return pd.DataFrame.from_dict(rows, orient="index")
+        return summarise(self)
+
+    def stability(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        valuator: Any = None,
+        over: str | Sequence[str] = ("seeds", "bags", "settings", "encodings"),
+        n_seeds: int = 3,
+        sample_weight: Any = None,
+        groups: Any = None,
+        judge: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """Tell how far these values agree with values that are made again, for all rows and by group.
+
+        Without `X` and `y` nothing is fitted: the agreement with another run is estimated from the standard
+        errors, as variation ``"bags"``. With them, values are made again with one thing changed at a time:
+
+        - ``"seeds"``: `n_seeds` other seeds, those that follow the values' own.
+        - ``"bags"``: half and twice as many bags; with half, they are among those of these values.
+        - ``"settings"``: models of half and twice the size, by the first of `num_leaves`, `max_leaf_nodes`,
+          `n_neighbors`, `C`, `alpha` and `n_estimators` that they have. The default models of entropies get
+          12 and 48 leaves instead of 24; their trees and learning rates are chosen anew.
+        - ``"encodings"``: text and categories as codes in the order of the alphabet; and numbers of more
+          than ten different values in ten bins of equal counts.
+
+        Parameters
+        ----------
+        X, y : optional
+            The rows that were valued, as a valuator takes them.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            The protected attributes, by position; without `X`, any whose groups are to be told apart.
+        valuator : valuator, optional
+            What made the values. None makes it from `provenance`, which keeps no estimators: pass it if it
+            was given some. Entropies of unknown origin are compared with those of `OutOfBagEntropy`.
+        over : str or sequence of str
+            Which variations; those that a valuator does not have are left out.
+        n_seeds : int, default=3
+            How many other seeds.
+        sample_weight, groups, judge
+            As `fit` of the valuator was given them.
+        n_jobs : int, optional
+            How many fits run side by side; None leaves it to the valuator.
+        progress : bool, default=False
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        DataFrame
+            One row per ``column``, ``variation`` and ``group`` ("all rows", or a group of at least ten), with
+            its number of ``rows``, ranked among themselves. ``rank_agreement`` is Spearman's correlation with
+            the other values, ``top_overlap`` the share of the highest tenth by these values that is in the
+            others' highest tenth; means, if values are made again more than once. ``attrs["changes"]`` says
+            what was changed, ``attrs["notes"]`` what was left out and why.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fado import Valuation
+        >>> valuation = Valuation({"y": np.arange(100.0)}, {"y": np.full(100, 5.0)})
+        >>> valuation.stability(sensitive_features=np.repeat(["f", "m"], 50)).round(1)
+          column variation     group  rows  rank_agreement  top_overlap
+        0      y      bags  all rows   100             1.0          0.7
+        1      y      bags         f    50             0.9          0.5
+        2      y      bags         m    50             0.9          0.5
+        """
+        from fado.valuation._stability import measure_stability
+
+        given = {"sample_weight": sample_weight, "groups": groups, "judge": judge}
+        return measure_stability(
+            self, X, y, sensitive_features, valuator, over, n_seeds, given, n_jobs, show=progress
+        )
+
+    def card(self, stability: Any = None, *, sensitive_features: Any = None) -> str:
+        """Describe the values as Markdown: what they are, their distribution, how stable they are, limits.
+
+        Parameters
+        ----------
+        stability : DataFrame, optional
+            What `stability` gave; None means its estimate without a fit.
+        sensitive_features : Series, array, DataFrame or dict, optional
+            Protected attributes, by position, whose groups are told apart. Groups of fewer than ten rows are
+            not named.
+
+        Returns
+        -------
+        str
+            A notebook shows it as it is meant. Whatever the data contain is escaped.
+
+        Examples
+        --------
+        >>> from fado import Valuation
+        >>> print(Valuation.from_probabilities([0.5, 0.9, 0.8]).card().splitlines()[0])
+        # Values of 3 rows
+        """
+        from fado.valuation._card import card
+
+        return card(self, stability, sensitive_features)
 
     @classmethod
     def from_probabilities(
@@ -335,19 +407,10 @@ class Valuation:
         """
         if p_z and "y" in p_z:
             raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
-        likely = read_probabilities("y", p_y)
-        n_rows, n_labels = likely.shape
-        values, probabilities = {"y": normalised_entropy(likely)}, {"y": likely}
-        for name, given in (p_z or {}).items():
-            p = read_probabilities(name, given, n_labels)
-            if len(p) != n_rows:
-                raise ValueError(f"`p_y` has {n_rows} rows and the probabilities of {name!r} have {len(p)}.")
-            values[name] = normalised_entropy(p if p.ndim == 2 else np.einsum("nk,nkg->ng", likely, p))
-            at_every_label = p if p.ndim == 3 else p[:, np.newaxis]
-            probabilities[name] = np.broadcast_to(at_every_label, (n_rows, n_labels, p.shape[-1]))
+        values, probabilities = entropies_of(p_y, p_z or {})
         return cls(
             values,
-            counts={name: np.ones(n_rows, dtype=np.int32) for name in values},
+            counts={name: np.ones(len(own), dtype=np.int32) for name, own in values.items()},
             provenance=Provenance(
                 "probabilities",
                 variables={name: VariableNote("classes") for name in values},
@@ -383,29 +446,8 @@ class Valuation:
         >>> valuation.scales["age"].is_signed
         True
         """
-        index = getattr(values, "index", None) if hasattr(values, "iloc") else None
-        if not isinstance(values, Mapping):
-            values = {column.name: column for column in attribute_columns(values)}
-        if "y" not in values:
-            raise ValueError(f"`values` must hold the values for 'y', the target, got {list(values)}.")
-        if index is None and hasattr(values["y"], "iloc"):
-            index = values["y"].index
-        arrays = {str(name): _as_values(str(name), values[name]) for name in values}
-        told = {str(name): scale for name, scale in (scales or {}).items()}
-        unknown = [name for name in told if name not in arrays]
-        if unknown:
-            raise ValueError(f"`scales` names {unknown[0]!r}, which `values` does not hold.")
-        ordered = {"y": arrays.pop("y"), **arrays}
-        for name, array in ordered.items():
-            if len(array) != len(ordered["y"]):
-                raise ValueError(
-                    f"`values` of 'y' have {len(ordered['y'])} rows and those of {name!r} have {len(array)}."
-                )
-        return cls(
-            ordered,
-            scales={name: told.get(name, EFFECT) for name in ordered},
-            index=index,
-        )
+        arrays, own, index = read_values(values, scales or {})
+        return cls(arrays, scales=own, index=index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the valuation to a file that appears whole or not at all.
@@ -454,40 +496,3 @@ class Valuation:
         from fado.valuation._saved import read
 
         return read(path)
-
-
-def _shown(text: str) -> str:
-    """Give text that somebody else may have written as one short line of printable characters."""
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:_LONGEST])
-    return line if len(text) <= _LONGEST else line + "..."
-
-
-def _places(rows: Any, n_rows: int) -> npt.NDArray[np.int64]:
-    """Give rows by their positions, negative ones counted from the end as Python does."""
-    if isinstance(rows, slice):
-        return np.arange(n_rows)[rows]
-    given = np.atleast_1d(np.asarray(rows))
-    if given.dtype.kind == "i":
-        given = np.where(given < 0, given + n_rows, given)
-    try:
-        return read_rows(given, n_rows, "`rows`")
-    except (TypeError, ValueError) as error:
-        raise IndexError(str(error)) from None  # as Python's own sequences do
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def _as_values(name: str, given: Any) -> FloatArray:
-    column = given if isinstance(given, Column) else one_column(given, f"values[{name!r}]")
-    if column.levels is not None:
-        raise TypeError(
-            f"`values` of {name!r} must be numbers, got text or categories: convert them, for example with "
-            "`astype(float)`."
-        )
-    array = column.numbers()
-    if np.isinf(array).any():
-        raise ValueError(f"`values` of {name!r} must be finite, or NaN where a row has none.")
-    return array

@@ -15,7 +15,7 @@ from fado._versions import library_versions
 from fado.engine import default_estimators
 from fado.execution import n_workers
 from fado.tabular import Problem, Variable
-from fado.valuation._base import BaseValuator
+from fado.valuation._base import BaseValuator, texts_of
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
 from fado.valuation._scale import CLOSENESS, ENTROPY
@@ -34,6 +34,7 @@ class EntropyValuator(BaseValuator):
 
     sends_fits = True
     keep_probabilities = False  # of rows that a model has learnt from, it is too sure
+    _paced = False  # whether estimators that are given are default models of another size
 
     def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
         self._check(problem)
@@ -56,11 +57,10 @@ class EntropyValuator(BaseValuator):
             variable.name: [table.names[j] for j in sorted(variable.excluded)] for variable in variables[1:]
         }
         self._keep_bags(bags)
-        estimators = _estimators(self.estimators, table.n_columns)
         provenance = Provenance(
             **self._algorithm(),
             seed=seed,
-            estimators=tuple(" ".join(repr(estimator).split()) for estimator in estimators),
+            estimators=texts_of(self._models(table.n_columns)),
             variables={own.name: VariableNote(own.kind, own.classes) for own in variables},
             excluded_columns={name: tuple(own) for name, own in self.excluded_columns_.items()},
             versions=library_versions(),
@@ -130,15 +130,14 @@ class EntropyValuator(BaseValuator):
     ) -> Learnt:
         """Have every estimator learn every variable in every bag."""
         table = problem.table
-        estimators = _estimators(self.estimators, table.n_columns)
-        fits = plan_fits(estimators, variables, bags, seed)
+        fits = plan_fits(self._models(table.n_columns), variables, bags, seed)
         outcomes = run_fits(
             fits,
             table,
             problem.target,
             problem.sample_weight,
             n_workers(self.n_jobs),
-            defaults=self.estimators is None,
+            defaults=self.estimators is None or self._paced,
             keep_models=keep_models,
             keep_probabilities=keep_probabilities,
         )
@@ -156,22 +155,25 @@ class EntropyValuator(BaseValuator):
     def _keep_bags(self, bags: Sequence[Bag]) -> None:
         """Note the bags for the user, where they tell something."""
 
+    def _default_models(self, n_columns: int) -> list[Any]:
+        return default_estimators(n_columns)
+
+    def _models(self, n_columns: int) -> list[Any]:
+        """Give the unfitted estimators, refusing what are none."""
+        if self.estimators is None:
+            return self._default_models(n_columns)
+        estimators = list(self.estimators) if isinstance(self.estimators, list | tuple) else [self.estimators]
+        if not estimators:
+            raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")
+        for estimator in estimators:
+            check_instance("estimators", estimator)
+            if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+                raise TypeError(f"`estimators` must be unfitted scikit-learn estimators, got {estimator!r}.")
+        return estimators
+
     @abstractmethod
     def _algorithm(self) -> dict[str, Any]:
         """Name the algorithm, and the settings that decide a value."""
-
-
-def _estimators(given: Any, n_columns: int) -> list[Any]:
-    if given is None:
-        return default_estimators(n_columns)
-    estimators = list(given) if isinstance(given, list | tuple) else [given]
-    if not estimators:
-        raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")
-    for estimator in estimators:
-        check_instance("estimators", estimator)
-        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-            raise TypeError(f"`estimators` must be unfitted scikit-learn estimators, got {estimator!r}.")
-    return estimators
 
 
 def _valuation(variables: Sequence[Variable], learnt: Learnt, provenance: Provenance) -> Valuation:

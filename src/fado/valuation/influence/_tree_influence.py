@@ -15,7 +15,7 @@ from fado._validation import check_choice, check_count
 from fado._versions import library_versions
 from fado.execution import n_workers
 from fado.tabular import Problem
-from fado.valuation._base import BaseValuator
+from fado.valuation._base import BaseValuator, texts_of
 from fado.valuation._judged import check_metrics, read_judged
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
@@ -134,6 +134,11 @@ class TreeInfluence(BaseValuator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+    def _default_models(self, n_columns: int) -> list[Any]:
+        from lightgbm import LGBMClassifier
+
+        return [LGBMClassifier()]
 
     def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
         check_metrics(self.performance, self.fairness, self.max_fpr)
@@ -271,7 +276,7 @@ class TreeInfluence(BaseValuator):
                     **settings,
                 },
                 seed=seed,
-                estimators=(" ".join(repr(estimator).split()),),
+                estimators=texts_of([estimator]),
                 variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
                 versions=library_versions(),
                 names_given=problem.names_given,

@@ -15,7 +15,7 @@ from fado._versions import library_versions
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
 from fado.valuation._alignment import target_pattern
-from fado.valuation._base import BaseValuator
+from fado.valuation._base import BaseValuator, texts_of
 from fado.valuation._judged import check_metrics
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
@@ -235,7 +235,7 @@ class DataShapley(BaseValuator):
                 seed = self.seed_ = earlier.provenance.seed
         workers = n_workers(self.n_jobs)
         goals = Goals(self.performance, self.fairness, float(self.max_fpr))
-        estimator = _default_estimator() if self.estimator is None else self.estimator
+        (estimator,) = self._default_models(0) if self.estimator is None else [self.estimator]
         games = training_games(
             problem,
             judge,
@@ -257,7 +257,7 @@ class DataShapley(BaseValuator):
         provenance = Provenance(
             ALGORITHM,
             seed=seed,
-            estimators=(" ".join(repr(estimator).split()),),
+            estimators=texts_of([estimator]),
             variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
             versions=library_versions(),
             target_pattern=target_pattern(problem.target.labels),
@@ -363,6 +363,24 @@ class DataShapley(BaseValuator):
         valuation = _valuation(run, names, games[0].goals, provenance, slice(n_rows, None))
         return valuation.with_rows(table.index, target_pattern(codes))
 
+    def _default_models(self, n_columns: int) -> list[Any]:
+        """Give LightGBM, which takes any table and whose fits share what was binned.
+
+        Few rows per leaf, since sets are small; few bins, since with them a fit takes half the time.
+        """
+        from lightgbm import LGBMClassifier
+
+        return [
+            LGBMClassifier(
+                n_estimators=20,
+                num_leaves=7,
+                min_child_samples=3,
+                learning_rate=0.2,
+                reg_lambda=1.0,
+                max_bin=63,
+            )
+        ]
+
     def _check(self) -> Any:
         """Refuse settings that cannot work, and give the semivalue as plain data."""
         check_metrics(self.performance, self.fairness, self.max_fpr)
@@ -396,19 +414,6 @@ class DataShapley(BaseValuator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def _default_estimator() -> Any:
-    """Make the model to train where the user names none.
-
-    LightGBM, since it takes any table and since its fits share what was binned; few rows per leaf, since sets
-    are small; few bins, since with them a fit takes half the time.
-    """
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(
-        n_estimators=20, num_leaves=7, min_child_samples=3, learning_rate=0.2, reg_lambda=1.0, max_bin=63
-    )
 
 
 def _valuation(

@@ -86,6 +86,7 @@ function drawAll() {
 
 readFragment();
 drawAbout();
+drawStability(summary.stability, about);
 drawControls(state, change);
 drawRatios(changeRatio);
 drawAll();

@@ -87,6 +87,24 @@ function drawValues(attribute, about) {
   }
 }
 
+function drawStability(found, about) {
+  const box = document.getElementById("stability");
+  if (!found) return;
+  box.hidden = false;
+  box.append(el("h3", {}, "Would another run rank rows alike?"), el("p", {}, name(found.sentence)));
+  for (const [variation, change] of Object.entries(found.changes)) box.append(el("p", { class: "small" }, `Other ${variation}: `, name(change), "."));
+  for (const note of found.notes) box.append(el("p", { class: "small" }, name(note)));
+  if (!found.rows.length) return;
+  box.append(el("details", {}, el("summary", {}, "Numbers"), el("div", { class: "wide" }, table([
+    { label: "values of", text: true, of: (r) => name(r.column === "y" ? about.target.name : r.column) },
+    { label: "with other", text: true, of: (r) => r.variation },
+    { label: "group", text: true, of: (r) => name(r.group) },
+    { label: "rows", of: (r) => count(r.rows) },
+    { label: "rank correlation", of: (r) => digits(r.rank_agreement), strong: true },
+    { label: "highest tenth stays", of: (r) => percent(r.top_overlap) },
+  ], found.rows))));
+}
+
 function drawPlane(attribute, about) {
   const box = part("plane"), plane = attribute.plane;
   const [ofTarget, ofAttribute] = ["v_y", "v_z"].map((key) => scaleOf(plane, key));
