@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from fado import TreeInfluence, Valuation, explore
-from fado.exploration._consequences import _Compared, _is_trusted, _Trial, keeps_cells, most_harmful
+from fado.exploration._consequences import _is_trusted, keeps_cells, most_harmful
+from fado.exploration._retrained import Compared, Trial
 from fado.tabular import read_problem
 
 MODEL = LGBMClassifier(n_estimators=15, num_leaves=7, verbosity=-1)
@@ -135,9 +136,8 @@ def test_features_of_any_library_and_either_positive_label_are_measured_alike(ca
 
 def test_training_rows_are_changed_as_the_action_says(case):
     problem = read_problem(case.X, case.y, case.z, sample_weight=np.full(N, 2.0))
-    asked = SimpleNamespace(_estimator=MODEL)
     held = np.arange(0, N, 2, dtype=np.int32)
-    trial = _Trial(asked, problem, np.zeros(N, dtype=np.int64), held, 5)
+    trial = Trial(problem, MODEL, ("tpr_at_fpr", 0.05), np.zeros(N, dtype=np.int64), held, 5)
     marked = np.arange(N) < 10
     plain, gone, halved, turned = (
         trial._task((action, marked), 1, 0) for action in ("none", "remove", "halve", "relabel")
@@ -261,18 +261,11 @@ def test_the_most_harmful_rows_leave_half_of_every_cell():
     assert np.flatnonzero(marked).tolist() == [0, 1, 4]  # two of cell 0, and no row that helps
 
 
-def compared(codes, positive, weights=None, blocks=None, fairness="fpr_ratio"):
+def compared(codes, positive, weights=None, blocks=None):
     """Make the comparison of two groups' decisions, without the models around it."""
-    asked = SimpleNamespace(
-        fairness=fairness,
-        _material=SimpleNamespace(sample=slice(None), seed=0),
-        _counted=lambda own: ~own,
-    )
-    attribute = SimpleNamespace(groups=SimpleNamespace(codes=np.asarray(codes)))
-    problem = SimpleNamespace(
-        labels=SimpleNamespace(is_positive=np.asarray(positive)), sample_weight=weights, blocks=blocks
-    )
-    return _Compared(asked, attribute, problem, np.arange(len(codes), dtype=np.int32), [0, 1])
+    problem = SimpleNamespace(sample_weight=weights, blocks=blocks)
+    members = [np.flatnonzero(~np.asarray(positive) & (codes == group)) for group in (0, 1)]
+    return Compared(problem, np.arange(len(codes), dtype=np.int32), members, missed=False, seed=0)
 
 
 def test_a_change_is_that_of_the_groups_rates():

@@ -9,7 +9,6 @@ the fold. Decisions of the same rows are compared, so that what both models get 
 from __future__ import annotations
 
 import math
-import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,17 +19,15 @@ import numpy.typing as npt
 from sklearn.utils.validation import has_fit_parameter
 
 from fado._messages import COMPARE_TARGET
-from fado._progress import tracked
 from fado._validation import check_classifier
-from fado.engine import Engine, Task, engine_class
-from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
+from fado.execution import n_workers
 from fado.exploration._conditions import BinnedColumn
 from fado.exploration._effect_metrics import INFLUENCE
 from fado.exploration._material import Attribute, Material, label_groups
 from fado.exploration._removal_search import RemovalSearch
+from fado.exploration._retrained import FOLDS, REPEATS, Change, Compared, Trial, some_blocks
 from fado.exploration._search import Slice, rows_of
 from fado.exploration._suspicious import contradicted_rows
-from fado.metrics import lowest_threshold
 from fado.tabular import Problem, column_from, deal_rows, variable_from
 from fado.valuation import TreeInfluence, compare_effects, forecast_problem, readable_estimator
 
@@ -42,7 +39,6 @@ Rows = npt.NDArray[np.int32]
 
 ACTIONS = ("remove", "halve", "relabel")
 SHARES = (0.02, 0.05, 0.1)  # of the rows, the most harmful first
-FOLDS, REPEATS = 3, 2
 FITS_EACH = FOLDS * REPEATS  # of one way to change the rows
 LEAST_FITS, MOST_FITS = 2 * FITS_EACH, 100_000
 MOST_SLICES = 8
@@ -51,7 +47,6 @@ MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any change may 
 LEAST_ROWS = 20  # of a group among those that its rate counts
 LEAST_SELECTED = 2  # negatives of a fold, at the budget
 LEAST_RELABELLED = 10
-DRAWS = 2_000
 _COUNTED = {"fpr_ratio": 0, "fnr_ratio": 1, "tpr_ratio": 1}  # the label whose rows a rate counts
 _METRICS = ("performance", "fairness", "max_fpr", "form")
 
@@ -177,7 +172,8 @@ class Consequences:
         cells = np.unique(2 * cells + problem.labels.codes, return_inverse=True)[1]
         halves = deal_rows(cells, [0.5, 0.5], np.random.default_rng([seed, 10]), problem.blocks)
         search, held = (np.flatnonzero(halves == half).astype(np.int32) for half in (0, 1))
-        trial = _Trial(self, problem, cells, held, seed)
+        goal = self.performance, self.max_fpr
+        trial = Trial(problem, self._estimator, goal, cells, held, seed)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of small groups in a half: what is shown is measured
@@ -189,12 +185,16 @@ class Consequences:
             self.reasons |= {one.name: f"Nothing was measured: {error}" for one in attributes}
             return
         changes = self._plan(candidates, problem, retrain // FITS_EACH - 1)
-        decided = trial.run([("none", np.zeros(problem.n_rows, dtype=np.bool_)), *changes.values()])
+        nothing: Change = "none", np.zeros(problem.n_rows, dtype=np.bool_)
+        decided = trial.run([nothing, *changes.values()], self._workers, show=self._progress)
         outcome = dict(zip([None, *changes], decided, strict=True))
         for one in attributes:
             own = candidates[one.name]
-            compared = _Compared(self, one, problem, held, self._compared(one))
-            untouched = outcome[None]
+            codes = one.groups.codes[material.sample][held]
+            counted = self._counted(problem.labels.is_positive[held])
+            members = [np.flatnonzero(counted & (codes == group)) for group in self._compared(one)]
+            missed = self.fairness == "fnr_ratio"
+            compared, untouched = Compared(problem, held, members, missed=missed, seed=seed), outcome[None]
             found = {key: compared.change(untouched, outcome[key]) for key in changes if key[0] == one.name}
             noise = compared.noise(untouched, [outcome[key] for key in found])
             for figures in found.values():
@@ -227,7 +227,7 @@ class Consequences:
             cells[search],
             [0.5, 0.5],
             np.random.default_rng([self._material.seed, 11]),
-            _some_blocks(problem, search),
+            some_blocks(problem, search),
         )
         names = [variable.name for variable in problem.variables]
         sums = {name: np.zeros(problem.n_rows) for name in names}
@@ -307,7 +307,7 @@ class Consequences:
 
     def _plan(
         self, candidates: dict[str, dict[str, Any]], problem: Problem, n_changes: int
-    ) -> dict[tuple[str, str, int], tuple[str, Bools]]:
+    ) -> dict[tuple[str, str, int], Change]:
         """List the changes that are tried, by attribute, action and number, the most telling first.
 
         Every attribute has its share: removals of slices, then the curve, then what else can be done.
@@ -318,7 +318,7 @@ class Consequences:
         wrong = (
             None if agreement is None else contradicted_rows(self._material, agreement)[self._material.sample]
         )
-        found: dict[tuple[str, str, int], tuple[str, Bools]] = {}
+        found: dict[tuple[str, str, int], Change] = {}
         for name, own in candidates.items():
             masks = [mask[self._material.sample] for mask in own["masks"]]
             removals = [((name, "remove", j), ("remove", mask)) for j, mask in enumerate(masks)]
@@ -338,7 +338,7 @@ class Consequences:
         self,
         attribute: Attribute,
         own: dict[str, Any],
-        changes: dict[tuple[str, str, int], tuple[str, Bools]],
+        changes: dict[tuple[str, str, int], Change],
         found: dict[tuple[str, str, int], dict[str, Any]],
         now: float,
     ) -> dict[str, Any]:
@@ -452,189 +452,6 @@ def most_harmful(effects: FloatArray, share: float, cells: npt.NDArray[np.int64]
     return marked
 
 
-class _Trial:
-    """Models of all rows but a fold of the validation rows, trained with the rows as they are or changed."""
-
-    def __init__(
-        self, asked: Consequences, problem: Problem, cells: npt.NDArray[np.int64], held: Rows, seed: int
-    ) -> None:
-        from lightgbm import LGBMClassifier
-
-        estimator = LGBMClassifier() if asked._estimator is None else asked._estimator
-        self._asked, self._problem, self._estimator, self._held, self._seed = (
-            asked,
-            problem,
-            estimator,
-            held,
-            seed,
-        )
-        self._engine_class: Any = engine_class(estimator, problem.table)
-        blocks = _some_blocks(problem, held)
-        self._folds = [
-            deal_rows(cells[held], [1 / FOLDS] * FOLDS, np.random.default_rng([seed, 12, repeat]), blocks)
-            for repeat in range(REPEATS)
-        ]
-
-    def run(self, changes: Sequence[tuple[str, Bools]]) -> list[tuple[FloatArray, FloatArray]]:
-        """Give decisions and performance, each of shape (repeats, validation rows), of every change."""
-        engine: Engine = self._engine_class(self._problem.table)
-        places = [(repeat, fold) for repeat in range(REPEATS) for fold in np.unique(self._folds[repeat])]
-        tasks = [self._task(change, *place) for change in changes for place in places]
-        engine.prepare(tasks[:1])
-        threads = self._engine_class.in_threads
-        workers = self._asked._workers
-        executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
-        scored = tracked(
-            executor.run(_score, tasks, engine),
-            len(tasks),
-            what="retrained models",
-            show=self._asked._progress,
-        )
-        shape = REPEATS, len(self._held)
-        found = [(np.zeros(shape), np.zeros(shape)) for _ in changes]
-        for number, scores in enumerate(scored):
-            decisions, performance = found[number // len(places)]
-            repeat, fold = places[number % len(places)]
-            own = self._folds[repeat] == fold
-            decisions[repeat, own], performance[repeat, own] = self._measured(scores, self._held[own])
-        return found
-
-    def _task(self, change: tuple[str, Bools], repeat: int, fold: int) -> Task:
-        (action, marked), problem = change, self._problem
-        scored = self._held[self._folds[repeat] == fold]
-        inside = np.ones(problem.n_rows, dtype=np.bool_)
-        inside[scored] = False
-        if action == "remove":
-            inside &= ~marked
-        rows = np.flatnonzero(inside).astype(np.int32)
-        weights, target = problem.sample_weight, problem.target
-        if action == "halve":
-            weights = (np.ones(problem.n_rows) if weights is None else weights) * np.where(marked, 0.5, 1.0)
-        if action == "relabel":
-            target = replace(
-                target, labels=np.where(marked, 1 - target.labels, target.labels).astype(target.labels.dtype)
-            )
-        return Task(
-            self._estimator,
-            target,
-            rows,
-            self._seed + repeat,
-            scored,
-            None if weights is None else weights[rows],
-        )
-
-    def _measured(self, scores: FloatArray, rows: Rows) -> tuple[Bools, FloatArray]:
-        """Decide about a fold's rows at the budget, and give each row's part in the performance."""
-        positive = self._problem.labels.is_positive[rows]
-        weights = None if self._problem.sample_weight is None else self._problem.sample_weight[rows]
-        decided = scores >= lowest_threshold(positive, scores, self._asked.max_fpr, weights)
-        if self._asked.performance == "tpr_at_fpr":
-            return decided, np.where(positive, decided, np.nan)
-        if self._asked.performance == "accuracy":
-            return decided, ((scores >= 0.5) == positive).astype(np.float64)
-        of_label = np.where(positive, scores, 1.0 - scores)
-        return decided, np.log(np.maximum(of_label, np.finfo(np.float64).eps))
-
-
-class _Compared:
-    """The validation rows of one attribute's groups, on which decisions are compared."""
-
-    def __init__(
-        self, asked: Consequences, attribute: Attribute, problem: Problem, held: Rows, compared: Sequence[int]
-    ) -> None:
-        codes = attribute.groups.codes[asked._material.sample][held]
-        counted = asked._counted(problem.labels.is_positive[held])
-        self._weights = np.ones(len(held)) if problem.sample_weight is None else problem.sample_weight[held]
-        self._blocks = _some_blocks(problem, held)
-        self._members = [np.flatnonzero(counted & (codes == group)) for group in compared]
-        self._missed = asked.fairness == "fnr_ratio"
-        self._normal = np.random.default_rng([asked._material.seed, 13]).standard_normal(
-            (DRAWS, len(compared), 2)
-        )
-
-    def level(self, outcome: tuple[FloatArray, FloatArray]) -> dict[str, float]:
-        """Give ratio and performance with their errors."""
-        return {
-            "ratio": float(_ratio(self._rates(outcome[0].mean(axis=0)))),
-            "ratio_error": float(np.nanstd(_ratio(self._drawn(outcome[0], outcome[0])[..., 0]))),
-            "performance": self._mean(outcome[1].mean(axis=0)),
-            "performance_error": self._error(outcome[1].mean(axis=0)),
-        }
-
-    def change(
-        self, before: tuple[FloatArray, FloatArray], after: tuple[FloatArray, FloatArray]
-    ) -> dict[str, float]:
-        """Give how ratio and performance change, with the errors that the choice of validation rows makes."""
-        ratios = [float(_ratio(self._rates(own[0].mean(axis=0)))) for own in (before, after)]
-        drawn = self._drawn(before[0], after[0])
-        moved = after[1].mean(axis=0) - before[1].mean(axis=0)
-        return {
-            "ratio_change": ratios[1] - ratios[0],
-            "ratio_error": float(np.nanstd(_ratio(drawn[..., 1]) - _ratio(drawn[..., 0]))),
-            "performance_change": self._mean(moved),
-            "performance_error": self._error(moved),
-        }
-
-    def noise(
-        self, before: tuple[FloatArray, FloatArray], after: Sequence[tuple[FloatArray, FloatArray]]
-    ) -> dict[str, float]:
-        """Give the error that training makes: the spread over repeats, the same for all changes."""
-        ratios = [[float(_ratio(self._rates(row))) for row in own[0]] for own in (before, *after)]
-        means = [[self._mean(row) for row in own[1]] for own in (before, *after)]
-        spread = {}
-        for name, own in (("ratio", np.array(ratios)), ("performance", np.array(means))):
-            variances = np.var(own[1:] - own[0], axis=1, ddof=1)
-            known = variances[~np.isnan(variances)]
-            spread[name] = float(np.sqrt(known.mean() / REPEATS)) if len(known) else np.nan
-        return spread
-
-    def _rates(self, decisions: FloatArray) -> FloatArray:
-        events = 1.0 - decisions if self._missed else decisions
-        return np.array([np.average(events[own], weights=self._weights[own]) for own in self._members])
-
-    def _drawn(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        """Draw rates of each group before and after, as other validation rows would give them."""
-        both = np.stack([before.mean(axis=0), after.mean(axis=0)])
-        both = 1.0 - both if self._missed else both
-        drawn = np.empty_like(self._normal)
-        for place, rows in enumerate(self._members):
-            own, weights = both[:, rows], self._weights[rows]
-            means = np.average(own, axis=1, weights=weights)
-            off = self._summed((own - means[:, np.newaxis]) * weights / weights.sum(), rows)
-            spread = off @ off.T + np.eye(2) * (0.5 / len(rows)) ** 2 * (own[0] != own[1]).any()
-            drawn[:, place] = means + self._normal[:, place] @ _root(spread).T
-        return np.maximum(drawn, 0.0)
-
-    def _mean(self, numbers: FloatArray) -> float:
-        known = ~np.isnan(numbers)
-        return float(np.average(numbers[known], weights=self._weights[known]))
-
-    def _error(self, numbers: FloatArray) -> float:
-        rows = np.flatnonzero(~np.isnan(numbers))
-        weights = self._weights[rows]
-        off = (numbers[rows] - self._mean(numbers)) * weights / weights.sum()
-        return float(np.sqrt((self._summed(off[np.newaxis], rows) ** 2).sum()))
-
-    def _summed(self, off: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """Add up what rows of one block do together, as they were drawn together."""
-        if self._blocks is None:
-            return off
-        return np.stack([np.bincount(self._blocks[rows], own) for own in off])
-
-
-def _ratio(rates: FloatArray) -> FloatArray:
-    """Give the lowest over the highest rate, in the last axis; NaN where all are 0."""
-    highest = rates.max(axis=-1)
-    with np.errstate(invalid="ignore"):
-        return np.where(highest > 0, rates.min(axis=-1) / np.where(highest > 0, highest, 1.0), np.nan)
-
-
-def _root(spread: FloatArray) -> FloatArray:
-    """Give a square root of a covariance, which may be singular."""
-    values, vectors = np.linalg.eigh(spread)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
-
-
 def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, Any] | None]) -> bool:
     """Tell whether forecasts rank what retraining measured, beyond chance, and mistake no clear sign."""
     import pandas as pd
@@ -654,10 +471,6 @@ def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, An
     return bool(compare_effects(frame)["low"].iloc[0] > 0)
 
 
-def _some_blocks(problem: Problem, rows: Rows) -> npt.NDArray[np.int64] | None:
-    return None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
-
-
 def _larger_is_positive(problem: Problem) -> Problem:
     """Give the problem such that the larger label is the positive one, as valuators take it."""
     if problem.labels.positive == 1:
@@ -666,8 +479,3 @@ def _larger_is_positive(problem: Problem) -> Problem:
     return replace(
         problem, target=variable_from(column), sources=(column, *problem.sources[1:]), pos_label=None
     )
-
-
-def _score(task: Task, engine: Engine, stop: threading.Event | None) -> FloatArray:
-    scores = engine.fit(task, stop).scores
-    return scores if scores.ndim == 1 else scores[:, 1]
