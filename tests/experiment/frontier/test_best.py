@@ -301,6 +301,17 @@ def test_students_are_models_of_the_features_alone():
         assert model.scorer.kind == "student"
 
 
+def test_students_of_several_ratios():
+    asked = {"max_fits": 15, "students": True, "lines": (0.6,)}
+    for ratio, lines in (
+        ("equalized_odds_ratio", "fpr_ratio=0.6, tpr_ratio=0.6"),
+        ({"fpr_ratio": 0.5, "tpr_ratio": 0.7}, "fpr_ratio=0.5, tpr_ratio=0.7"),
+        ("fpr_ratio=0.5, tpr_ratio=0.7", "fpr_ratio=0.5, tpr_ratio=0.7"),
+    ):
+        frame = search(APPLICANTS, ratio=ratio, **asked).frame
+        assert frame.loc[frame["intervention"] == "student", "ratio"].tolist() == [lines]
+
+
 def test_test_rows_can_be_given():
     fresh = draw_applicants(900, seed=1)
     found = search(APPLICANTS, max_fits=2, test=tuple(fresh))
