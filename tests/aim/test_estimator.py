@@ -499,6 +499,7 @@ BAD = [
     ({"ratio": {"fpr_ratio": 0.8, "typo": 0.8}}, "`ratio` must be 'fpr_ratio' or .* got 'typo'"),
     ({"ratio": {"fpr_ratio": 1.8}}, r"`ratio\['fpr_ratio'\]` must be in"),
     ({"ratio": {}}, "`ratio` is empty"),
+    ({"ratio": ["fpr_ratio"]}, "`ratio` must be a name or a mapping of names to lines, got"),
     ({"ratio": {"fpr_ratio": 0.8, "equalized_odds_ratio": 0.9}}, "gives 'fpr_ratio' two lines, 0.8 and 0.9"),
     ({"max_fpr": 1.5}, "max_fpr"),
     ({"confidence": 0.3}, "`confidence` must be in .0.5, 1."),

@@ -348,8 +348,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         lines = read_lines(self.ratio, self.at_least)
         if self.by == "weights" and (len(lines) > 1 or self.attributes == "each"):
             raise ValueError(
-                '`by="weights"` aims at one ratio between the groups of all attributes crossed: use '
-                '`by="scores"` or `by="student"` for several.'
+                "`by` 'weights' aims at one ratio between the groups of all attributes crossed: use 'scores' "
+                "or 'student' for several."
             )
         return lines
 
