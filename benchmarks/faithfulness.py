@@ -267,9 +267,7 @@ def main():
     parser.add_argument("--study", action="store_true", help="print how form and bandwidth were chosen")
     parser.add_argument("--slices", action="store_true", help="are printed consequences true?")
     parser.add_argument("--draws", type=int, default=3, help="with --slices: samples of each table")
-    parser.add_argument(
-        "--json", type=Path, help="with --slices: keeps what was found"
-    )
+    parser.add_argument("--json", type=Path, help="with --slices: keeps what was found")
     parser.add_argument("--retrain", type=int, default=120, help="with --slices: fits of `explore`")
     given = parser.parse_args()
     if given.slices:
