@@ -183,7 +183,7 @@ def test_the_card_says_what_was_tried(frontier):
     whole = frame[~frame["cost"].between(0, 1, inclusive="neither")]
     n, above = len(whole), (whole["validation_fpr_ratio"] >= LINE).sum()
     card = best.card()
-    assert f"chosen among {n} models, at the cost of {math.ceil(frame['cost'].sum() + 1)} fits" in card
+    assert f"chosen among {n} tries, at the cost of {math.ceil(frame['cost'].sum() + 1)} fits" in card
     assert f"Of {n} models, {above} reached fpr_ratio of at least 0.8" in card
     for part, rows in frontier._data.parts.items():
         told = next(own for own in best.facts_.parts if own.name.startswith(part))
