@@ -15,8 +15,8 @@ The rules, fixed before the first run.
 - The model: LightGBM's classifier with 100 trees, a learning rate of 0.05 and its other settings as they are,
   in bins of all rows, which take no label. Its threshold is that at 5 % false positives of the validation
   rows; TPR and ratios are told by the test rows at that threshold.
-- The same labels with aimed weights, at 3,500: `AimedEstimator(model, at_least=0.8)`, judged by the
-  validation rows, which every strategy has alike and which do not count as bought.
+- The same labels with aimed weights, at 3,500: `AimedEstimator(model, at_least=0.8, by="weights")`, judged by
+  the validation rows, which every strategy has alike and which do not count as bought.
 - Entropies and probabilities are those of `OutOfBagEntropy(n_bags=5)` of the labelled rows, effects those of
   `TreeInfluence` of the model itself, judged by the validation rows.
 - "whole pool" is no strategy: all 20,000 labels are bought, to tell what more labels would come to.

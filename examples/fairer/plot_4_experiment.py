@@ -19,6 +19,7 @@ experiment = Experiment(
             "variant": "II",
             "target": "fraud_bool",
             "protected": "customer_age>=50",
+            "drop": ["month", "customer_age"],  # age makes the groups, and is no feature
         },
         "split": {"method": "random", "train": 0.6, "validation": 0.2, "test": 0.2},
         "valuation": {"bags": 5},

@@ -1,10 +1,14 @@
-"""Bounds of ratios by counts: closed forms, simulated coverage, and how many rows are missing."""
+"""Bounds of ratios by counts: closed forms, simulated coverage, how many rows are missing, what is said."""
 
 import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
 from fado.aim._bounds import Counts, chance_of_showing, expected_counts, missing_factor
+from fado.aim._choosing import Lines
+from fado.aim._comparing import Attribute
+from fado.aim._curve import Rows, point_of
+from fado.aim._decisions import Coefficients
 from fado.metrics import Budget, lower_ratio_limit
 
 
@@ -108,3 +112,33 @@ def test_the_chance_that_fresh_rows_show_the_line():
     assert few < many - 0.15
     both = chance_of_showing([above, above], [0.8, 0.8], 0.05, seed=0)
     assert both == pytest.approx(few**2, abs=0.04)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.9])
+@pytest.mark.parametrize(
+    ("n_female", "end"),
+    [
+        (
+            5,
+            " on 200 validation rows, too few to tell whether it is (group 'f' has 5 positives). The closest "
+            "has tpr_ratio 0.000 (lower bound 0.000) at a true-positive rate of 0.455.",
+        ),
+        (
+            95,
+            ". The closest has tpr_ratio 0.000 (lower bound 0.000) at a true-positive rate of 0.172. Try "
+            "another estimator, or a lower line.",
+        ),
+    ],
+)
+def test_few_rows_in_a_cell_are_called_that(n_female, end, confidence):
+    """25 of 50 positive men are selected, no woman: of 5 that may be chance (at most 52 %), of 95 not."""
+    codes = np.repeat([0, 1], 100)
+    positive = np.concatenate([np.arange(100) < n_female, np.arange(100) < 50])
+    sexes = Attribute("sex", ("'f'", "'m'"), ("f", "m"), codes, codes, np.ones(2, dtype=bool))
+    lines = Lines.between([sexes], {"tpr_ratio": 0.8}, confidence)
+    rows = Rows(positive, (codes,), np.ones(200))
+    scores = np.where((codes == 1) & (np.arange(200) < 125), 0.9, 0.1)
+    nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
+    point = point_of(scores, rows, lines.limits, Budget("threshold", 0.5), nothing)
+    told = lines.reason(point, positive, [sexes], predictability=0.5, each_alone=False, missing=None)
+    assert told == f"The line tpr_ratio 0.8 was not reached{end}"

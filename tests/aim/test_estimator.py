@@ -251,8 +251,9 @@ def test_rows_that_are_too_few_for_any_result_are_told_before_the_first_fit(appl
             confidence=0.99,
         )
     first = str(told[0].message)
-    assert first.startswith("A confidence of 0.99 is out of reach: 6,000 rows are too few for any result")
-    assert "more." in first
+    assert first.startswith("A confidence of 0.99 is out of reach: 6,000 validation rows are too few")
+    smaller = min(int(((applicants.sex == own) & (applicants.y == 0)).sum()) for own in "fm")
+    assert f" has {smaller:,} negatives); even equal rates would need about " in first
     assert not model.reached_
     assert "would need about" in model.reason_
     assert fitted  # the closest model is handed over all the same
@@ -498,6 +499,7 @@ BAD = [
     ({"ratio": {"fpr_ratio": 0.8, "typo": 0.8}}, "`ratio` must be 'fpr_ratio' or .* got 'typo'"),
     ({"ratio": {"fpr_ratio": 1.8}}, r"`ratio\['fpr_ratio'\]` must be in"),
     ({"ratio": {}}, "`ratio` is empty"),
+    ({"ratio": ["fpr_ratio"]}, "`ratio` must be a name or a mapping of names to lines, got"),
     ({"ratio": {"fpr_ratio": 0.8, "equalized_odds_ratio": 0.9}}, "gives 'fpr_ratio' two lines, 0.8 and 0.9"),
     ({"max_fpr": 1.5}, "max_fpr"),
     ({"confidence": 0.3}, "`confidence` must be in .0.5, 1."),

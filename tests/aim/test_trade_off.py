@@ -91,3 +91,5 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             trade_off(given, labels, sensitive_features=z)
+    with pytest.raises(TypeError, match="`valuation` must be a Valuation, got ndarray"):
+        trade_off(p, y, sensitive_features={"group": group})

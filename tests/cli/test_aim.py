@@ -131,10 +131,13 @@ def test_weights_count(folder):
             "names 'fpr_ratio' twice: give it one line",
         ),
         (["--confidence", "2"], "`--confidence` must be in"),
-        (["--test-fraction", "1.0"], "`--test-fraction` must be in"),
+        (["--test-fraction", "1.2"], r"`--test-fraction` must be in \(0, 1\), got 1.2"),
         (["--test", "6"], "name the column by `--split`"),
         (["--max-fpr", "0.1", "--top-k", "5"], "all say what decides: give one"),
-        (["--by", "weights", "--ratio", "fpr_ratio=0.8", "--ratio", "tpr_ratio=0.8"], "aims at one ratio"),
+        (
+            ["--by", "weights", "--ratio", "fpr_ratio=0.8", "--ratio", "tpr_ratio=0.8"],
+            "`--by` .weights. aims at one",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(folder, more, message):

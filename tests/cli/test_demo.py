@@ -37,7 +37,9 @@ def test_it_tells_who_wins(done):
     printed, folder = done
     assert "Best models with a selection_rate_ratio" in printed
     assert (folder / "report.html").exists()
-    assert (Results.load(folder / "store").frame["status"] == "done").all()
+    results = Results.load(folder / "store")
+    assert (results.frame["status"] == "done").all()
+    assert results.config.data.drop == ("customer_age",)
 
 
 def test_it_ends_with_a_model_and_its_card(done):
@@ -53,6 +55,14 @@ def test_it_ends_with_a_model_and_its_card(done):
     assert f"The model and its card (card.md, card.html): {Path('demo', 'model')}" in printed
     assert "fpr_ratio of at least 0.8" in (folder / "model" / "card.md").read_text(encoding="utf-8")
     assert "customer_age" not in model.feature_names_in_
+    assert facts.intervention == "aimed scores"  # something had to move
+    counted = {part.name: sum(own.rows for own in part.groups) for part in facts.parts}
+    months = pd.read_parquet(folder / "account_fraud.parquet")["month"]
+    assert counted == {
+        "training": (months < 4).sum(),
+        "validation": months.isin([4, 5]).sum(),
+        "test": (months > 5).sum(),
+    }
 
 
 def test_its_model_scores_rows_without_the_month_that_no_model_saw(done):

@@ -39,7 +39,7 @@ def test_the_card_tells_what_is_known():
     assert "a false-positive rate of at most 10 %" in decides
     assert "a row's group is not asked for" in decides
     assert "4 columns: 'debts', 'town', 'home', 'flag'. No protected attribute is among them" in decides
-    assert "among 7 models, at the cost of 12 fits" in section(text, "What was tried")
+    assert "among 7 tries, at the cost of 12 fits" in section(text, "What was tried")
     reached = section(text, "What it reached")
     assert "| metric | validation | test |" in reached
     assert "| true-positive rate | 0.612 (0.550 to 0.660) | 0.600 |" in reached

@@ -14,12 +14,12 @@ from fado.aim._bounds import Counts, expected_counts, missing_factor
 from fado.aim._comparing import Attribute
 from fado.aim._curve import Point
 from fado.aim._decisions import RATES, Limit
-from fado.metrics import Budget, share_limits
+from fado.metrics import Budget, ratio_limits, share_limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["INTERVAL", "Lines", "curve_frame", "log_factors_frame", "too_few"]
+__all__ = ["INTERVAL", "Lines", "curve_frame", "log_factors_frame"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -164,28 +164,31 @@ class Lines:
         lines = list_names([f"{_named(limit, attributes)} {line:g}" for limit, line in asked])
         one = len(self.lines) == 1
         start = f"The {'line' if one else 'lines'} {lines} {'was' if one else 'were'} not reached"
-        empty = self._empty_cell(positive, attributes)
-        if empty:
-            return f"{start}: {empty}"
+        n_rows, cell = self._smallest_cell(positive, attributes)
+        if n_rows == 0:
+            return f"{start}: {cell} among the validation rows."
         closest = (
             f"The closest has {self._shown(point, attributes)} at a true-positive rate of {point.tpr:.3f}."
         )
         if any(np.isnan(own.ratio) for own in point.counts):
             return f"{start}: at this budget a rate is 0 in every group. Allow more, or give more rows."
         if missing:
-            return f"{start}: {too_few(len(positive), missing)} {closest}"
+            return f"{start}: {self.too_few(positive, attributes, missing)} {closest}"
         if predictability < HARDLY_PREDICTED:
             return (
                 f"{start}: the features take away only {predictability:.1%} of the doubt about the group, "
                 f"and a rule that cannot tell groups apart cannot treat them differently. {closest}"
             )
-        if self.confidence is None and self._may_be_reached(point):
-            return f"{start} on {len(positive):,} validation rows, too few to tell whether it is. {closest}"
         estimates = self.margin([own.ratio for own in point.counts]) >= 0
         if self.confidence is not None and estimates:
             return (
-                f"{start} with a confidence of {self.confidence:g}: {len(positive):,} rows are too few to be "
-                f"sure. {closest} Give more rows, or ask for less."
+                f"{start} with a confidence of {self.confidence:g}: {len(positive):,} validation rows are "
+                f"too few to be sure ({cell}). {closest} Give more rows, or ask for less."
+            )
+        if self._may_be_reached(point):
+            return (
+                f"{start} on {len(positive):,} validation rows, too few to tell whether "
+                f"{'it is' if one else 'they are'} ({cell}). {closest}"
             )
         if each_alone:
             return f"{start} at once, though each is alone: they exclude each other here. {closest}"
@@ -201,24 +204,42 @@ class Lines:
             f"{point.tpr:.3f}."
         )
 
-    def _empty_cell(self, positive: Bools, attributes: Sequence[Attribute]) -> str:
-        """Name a compared group that has no row of the label that a ratio counts."""
+    def too_few(self, positive: Bools, attributes: Sequence[Attribute], missing: int) -> str:
+        """Say that no result could pass, and how many rows are missing."""
+        if missing < 0:
+            return (
+                f"with {len(positive):,} validation rows, or any number of them, no ratio could be shown to "
+                "reach it."
+            )
+        return (
+            f"{len(positive):,} validation rows are too few for any result to be sure of it "
+            f"({self._smallest_cell(positive, attributes)[1]}); even equal rates would need about "
+            f"{missing:,} more."
+        )
+
+    def _smallest_cell(self, positive: Bools, attributes: Sequence[Attribute]) -> tuple[int, str]:
+        """Count the rows of the smallest group among those that a ratio counts, and say how many it has."""
+        cells = []
         for limit in self.limits:
             label, _ = RATES[limit.ratio]
             negatives, positives = _cells(limit, positive, attributes)
             members = {0: negatives, 1: positives, None: negatives + positives}[label]
-            for own, group in zip(members, limit.compared, strict=True):
-                if own == 0:
-                    name = attributes[limit.attribute].compared_names[group]
-                    return f"group {name} has no {_COUNTED[label]} among the validation rows."
-        return ""
+            names = attributes[limit.attribute].compared_names
+            cells += [
+                (int(own), names[group], _COUNTED[label])
+                for own, group in zip(members, limit.compared, strict=True)
+            ]
+        count, name, counted = min(cells, key=lambda cell: cell[0])
+        return (
+            count,
+            f"group {name} has {f'{count:,}' if count else 'no'} {counted[: -1 if count == 1 else None]}",
+        )
 
     def _may_be_reached(self, point: Point) -> bool:
         """Tell whether no ratio is below its line beyond doubt."""
-        lows = [own.bound(INTERVAL) / max(own.ratio, 1e-9) for own in point.counts]
         return all(
-            own.ratio / max(low, 1e-9) >= line
-            for own, low, line in zip(point.counts, lows, self.lines, strict=True)
+            ratio_limits(own.rates, own.sizes, 1 - INTERVAL)[1] >= line
+            for own, line in zip(point.counts, self.lines, strict=True)
         )
 
     def _shown(self, point: Point, attributes: Sequence[Attribute]) -> str:
@@ -228,16 +249,6 @@ class Lines:
             for limit, own, bound in zip(self.limits, point.counts, bounds, strict=True)
         ]
         return list_names(told)
-
-
-def too_few(n_rows: int, missing: int) -> str:
-    """Say that no result could pass, and how many rows are missing."""
-    if missing < 0:
-        return f"with {n_rows:,} rows, or any number of them, no ratio could be shown to reach it."
-    return (
-        f"{n_rows:,} rows are too few for any result to be sure of it; even equal rates would need about "
-        f"{missing:,} more."
-    )
 
 
 def curve_frame(

@@ -223,6 +223,8 @@ def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:
         ...
     ValueError: `ratio` gives 'fpr_ratio' two lines, 0.8 and 0.9: give it one.
     """
+    if not isinstance(ratio, str | Mapping):
+        raise TypeError(f"`ratio` must be a name or a mapping of names to lines, got {ratio!r}.")
     asked = ratio if isinstance(ratio, Mapping) else {ratio: at_least}
     if not asked:
         raise ValueError("`ratio` is empty: name at least one ratio and its line.")

@@ -85,8 +85,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The budget: the share of negatives that may be predicted positive.
     confidence : float, optional
         In (0.5, 1). If given, lower bounds of all ratios at this confidence must reach their lines; if None,
-        the ratios as they are measured on validation rows must. A measured ratio that just reaches its line
-        is below it in the population about half of the time.
+        the ratios as they are measured on validation rows must, and in the population they may be below.
     by : {"scores", "student", "weights"}, default="scores"
         What is handed over. ``"scores"``: the model of the label and that of the groups, combined.
         ``"student"``: one regressor of the features, which learnt the combined scores. ``"weights"``: the
@@ -348,8 +347,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         lines = read_lines(self.ratio, self.at_least)
         if self.by == "weights" and (len(lines) > 1 or self.attributes == "each"):
             raise ValueError(
-                '`by="weights"` aims at one ratio between the groups of all attributes crossed: use '
-                '`by="scores"` or `by="student"` for several.'
+                "`by` 'weights' aims at one ratio between the groups of all attributes crossed: use 'scores' "
+                "or 'student' for several."
             )
         return lines
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,7 @@ def lines_of(ratio: Any, at_least: Any = 0.8) -> dict[str, float]:
     >>> lines_of("fpr_ratio=0.8, tpr_ratio", 0.7)
     {'fpr_ratio': 0.8, 'tpr_ratio': 0.7}
     """
-    if not isinstance(ratio, str | Mapping):
-        raise TypeError(f"`ratio` must be a name or a mapping of names to lines, got {ratio!r}.")
-    if isinstance(ratio, Mapping) or not ("=" in ratio or "," in ratio):
+    if not isinstance(ratio, str) or not ("=" in ratio or "," in ratio):
         return read_lines(ratio, at_least)
     pairs = [part.partition("=") for part in ratio.split(",")]
     names = [name.strip() for name, _, _ in pairs]

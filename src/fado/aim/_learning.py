@@ -242,7 +242,7 @@ def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed:
                 name = list_names([attribute.names[group] for group in lacking])
                 raise ValueError(
                     f"The training rows of fold {number} hold no row of group {name}: use folds that have "
-                    "rows of every group, such as a number of them."
+                    "rows of every group. A number of folds does, unless `groups` keeps all of them together."
                 )
     return folds
 

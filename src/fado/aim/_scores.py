@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from fado._messages import warn_user
 from fado.aim._bounds import ALLOWANCE
-from fado.aim._choosing import Lines, too_few
+from fado.aim._choosing import Lines
 from fado.aim._comparing import Attribute
 from fado.aim._curve import Curve, Point, Rows, point_of
 from fado.aim._decisions import Coefficients, Knowledge, decision_scores
@@ -178,7 +178,7 @@ class Aim:
             lines = replace(lines, allowance=ALLOWANCE) if all_folds else lines
         missing = lines.missing_rows(self.budget, positive, attributes)
         if missing:
-            told = too_few(len(positive), missing)
+            told = lines.too_few(positive, attributes, missing)
             warn_user(f"A confidence of {lines.confidence:g} is out of reach: {told}")
         return missing
 

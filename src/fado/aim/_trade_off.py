@@ -81,11 +81,11 @@ def trade_off(
     Returns
     -------
     DataFrame
-        One row per point, the untouched decisions first and the most equal last, with the columns of
-        `AimedEstimator.path_`: ``tpr`` with its interval, ``ratio`` with its lower bound ``low``, every
-        group's rates, and the log factors. ``tpr_change`` is what a point adds to the untouched
-        true-positive rate, with its standard error: both decide the same rows, so it is known better than
-        either rate.
+        One row per point, the untouched decisions first; more is asked of each than of the one before, and
+        of the last that rates be equal. The columns are those of `AimedEstimator.path_`: ``tpr`` with its
+        interval, ``ratio`` with its lower bound ``low``, the groups' rates that it compares, and the log
+        factors. ``tpr_change`` is what a point adds to the untouched true-positive rate, with its standard
+        error: both decide the same rows, so it is known better than either rate.
 
     Notes
     -----
@@ -116,6 +116,8 @@ def trade_off(
     check_confidence(confidence)
     check_min_group_size(min_group_size)
     limit_of = Budget.read(budget, max_fpr)
+    if not isinstance(valuation, Valuation):
+        raise TypeError(f"`valuation` must be a Valuation, got {type(valuation).__name__}.")
     if valuation.probabilities is None:
         raise ValueError(
             "The valuation keeps no probabilities: value the rows with "

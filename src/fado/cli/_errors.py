@@ -47,6 +47,7 @@ _OPTIONS = {
     "budget": "--budget",
     "max_fits": "--max-fits",
     "test": "--test-fraction",
+    "by": "--by",
     "n": "--n",
     "cost": "--cost",
     "group_shares": "--shares",

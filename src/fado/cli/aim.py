@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from fado._validation import check_share
 from fado.cli._aiming import (
     AtLeast,
     Confidence,
@@ -117,7 +116,8 @@ def aim(
     tested = parts["test"].n_rows if "test" in parts else 5_000
     chance = model.chance_on(tested)
     if not np.isnan(chance):
-        print(f"{tested:,} fresh rows show the line with a probability of about {chance:.2f}.")
+        shown = "the line" if len(lines) == 1 else "all lines"
+        print(f"{tested:,} fresh rows show {shown} with a probability of about {chance:.2f}.")
     if seen := seen_sources(inputs):
         print(seen)
     print(f"The model and its card (card.md, card.html): {out}")
@@ -126,7 +126,7 @@ def aim(
 
 def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Any]:
     """Set a share of the rows apart, of every label and group alike."""
-    if not 0 < check_share("--test-fraction", share) < 1:
+    if not 0 < share < 1:
         raise ValueError(f"`--test-fraction` must be in (0, 1), got {share}.")
     cells = inputs.labels.codes.astype(np.int64)
     for own in inputs.protected.values():

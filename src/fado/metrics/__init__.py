@@ -3,7 +3,7 @@
 from fado.metrics._budget import Budget
 from fado.metrics._by_group import by_group
 from fado.metrics._evaluate import evaluate, measure
-from fado.metrics._limits import effective_sizes, lower_ratio_limit, share_limits
+from fado.metrics._limits import effective_sizes, lower_ratio_limit, ratio_limits, share_limits
 from fado.metrics._pareto import hypervolume, pareto_frontier
 from fado.metrics._predictions import predictions_frame
 from fado.metrics._rates import (
@@ -35,6 +35,7 @@ __all__ = [
     "measure",
     "pareto_frontier",
     "predictions_frame",
+    "ratio_limits",
     "selection_rate_ratio",
     "share_limits",
     "threshold_at_fpr",

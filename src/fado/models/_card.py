@@ -156,9 +156,9 @@ def _counted(count: GroupCount | None) -> tuple[str, str]:
 
 
 def _tried(facts: Facts) -> dict[str, Any]:
-    models = f"{facts.models:,} model{'s' if facts.models != 1 else ''}"
+    tries = f"{facts.models:,} {'tries' if facts.models != 1 else 'try'}"
     fits = f"{facts.fits:,} fit{'s' if facts.fits != 1 else ''}"
-    texts = [f"The model was chosen among {models}, at the cost of {fits}."]
+    texts = [f"The model was chosen among {tries}, at the cost of {fits}."]
     return _section("What was tried", [*texts, *([facts.chosen] if facts.chosen else [])])
 
 

@@ -183,7 +183,7 @@ def test_the_card_says_what_was_tried(frontier):
     whole = frame[~frame["cost"].between(0, 1, inclusive="neither")]
     n, above = len(whole), (whole["validation_fpr_ratio"] >= LINE).sum()
     card = best.card()
-    assert f"chosen among {n} models, at the cost of {math.ceil(frame['cost'].sum() + 1)} fits" in card
+    assert f"chosen among {n} tries, at the cost of {math.ceil(frame['cost'].sum() + 1)} fits" in card
     assert f"Of {n} models, {above} reached fpr_ratio of at least 0.8" in card
     for part, rows in frontier._data.parts.items():
         told = next(own for own in best.facts_.parts if own.name.startswith(part))
@@ -299,6 +299,17 @@ def test_students_are_models_of_the_features_alone():
         model = model_of(found, row)
         np.testing.assert_array_equal(model.score_rows(X), found.results.scores(row, "validation"))
         assert model.scorer.kind == "student"
+
+
+def test_students_of_several_ratios():
+    asked = {"max_fits": 15, "students": True, "lines": (0.6,)}
+    for ratio, lines in (
+        ("equalized_odds_ratio", "fpr_ratio=0.6, tpr_ratio=0.6"),
+        ({"fpr_ratio": 0.5, "tpr_ratio": 0.7}, "fpr_ratio=0.5, tpr_ratio=0.7"),
+        ("fpr_ratio=0.5, tpr_ratio=0.7", "fpr_ratio=0.5, tpr_ratio=0.7"),
+    ):
+        frame = search(APPLICANTS, ratio=ratio, **asked).frame
+        assert frame.loc[frame["intervention"] == "student", "ratio"].tolist() == [lines]
 
 
 def test_test_rows_can_be_given():

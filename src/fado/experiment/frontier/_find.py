@@ -94,7 +94,8 @@ def find_frontier(
         The protected attributes; the groups are the combinations of several.
     ratio : str or mapping of str to float, default="fpr_ratio"
         ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or ``"selection_rate_ratio"``: the lowest of the
-        groups' rates over the highest. Or several with the line of each, as
+        groups' rates over the highest; ``"equalized_odds_ratio"`` is both ``"fpr_ratio"`` and
+        ``"tpr_ratio"``. Or several with the line of each, as
         ``{"fpr_ratio": 0.8, "tpr_ratio": 0.8}``: all lines must hold.
     max_fpr : float, default=0.05
         The share of negatives that may be predicted positive. It sets the threshold of every model.
@@ -175,9 +176,9 @@ def find_frontier(
     seed = seed_from(random_state)
     joined, parts = _parts(problem, validation, test, seed)
     given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
-    taught = (
-        [] if not students else [asked] if isinstance(ratio, Mapping) else [{ratio: own} for own in sought]
-    )
+    own_lines = isinstance(ratio, Mapping) or "=" in ratio
+    taught = [asked] if own_lines else [dict.fromkeys(asked, own) for own in sought]
+    taught = taught if students else []
     reserved = GROUP_FITS + student_fits(len(taught))
     if reserved >= max_fits:
         raise ValueError(f"`max_fits` must be at least {reserved + 1} with students, got {max_fits}.")
