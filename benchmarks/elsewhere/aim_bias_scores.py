@@ -33,8 +33,8 @@ is chosen by any result: AIM has its published settings, influence its defaults.
   those that `TreeInfluence` values lowest for the ratio, once out of bag (it sees the training rows alone, as
   AIM does), once with the validation rows as its judge; random rows; random rows of AIM's cell. A cell with
   fewer rows than are to be removed is left out.
-- On the credit table single extreme entries stretch the range of most columns, so that a row has a third of
-  all rows to compare with. So AIM runs a second time with numbers replaced by their ranks, on both tables.
+- On the credit table single extreme entries stretch the range of most columns, so that a row has up to half
+  of all rows to compare with. So AIM runs a second time with numbers replaced by their ranks, on both tables.
 - Told are changes on test rows against the model of all training rows, mean and standard error over the
   seeds; each change is the mean of 2 retrainings that do without another twentieth of the rows. In brackets:
   the number of seeds, if for some there is nothing to tell (a small cell; no row of one label is left).
