@@ -77,7 +77,7 @@ def test_the_page_is_the_librarys(frame, folder):
     expected = explore(
         frame.drop(columns=["id", "default"]),
         frame["default"],
-        sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")},
+        sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50", named=True)},
         valuation=Valuation.load(folder / "values.parquet"),
         pos_label="yes",
         retrain=0,

@@ -198,7 +198,7 @@ def test_bad_options_are_said_in_a_sentence(folder, more, told):
 
 
 def test_bad_columns_are_said_in_a_sentence(folder):
-    assert "no column 'hire'; did you mean 'hired'" in refusal(frontier(folder, target="hire"))
+    assert "got 'hire'; did you mean 'hired'" in refusal(frontier(folder, target="hire"))
     assert "must hold two labels" in refusal(frontier(folder, target="age"))
     assert "'sexe'" in refusal(frontier(folder, protected="sexe"))
     assert "There is no file" in refusal(

@@ -112,7 +112,7 @@ def test_columns_without_names_are_found_by_place(files):
         (["--target", "late"], "`--target` and `--protected` go together"),
         (["--protected", "sex"], "`--target` and `--protected` go together"),
         (["--positive", "yes"], "`--positive` names a label of `--target`: give both."),
-        (["--target", "lates", "--protected", "sex"], "no column 'lates'; did you mean 'late'?"),
+        (["--target", "lates", "--protected", "sex"], "got 'lates'; did you mean 'late'?"),
         (["--target", "late", "--protected", "sexe"], "'sexe'"),
         (
             ["--target", "late", "--protected", "sex", "--positive", "maybe"],

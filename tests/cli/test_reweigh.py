@@ -190,14 +190,8 @@ def test_labels_that_a_method_changes_are_written_beside_the_weights(files):
     assert (written["weight"] == grid.sample_weight_).all()
 
 
-def test_a_target_that_is_a_comparison_is_told_what_to_do(files):
-    done = reweigh(files, target="age>=50")
-    assert done.exit_code == 2
-    assert "`--target` must be a column, and 'age>=50' is a comparison: add a column of two" in done.output
-
-
 def test_a_continuous_target_is_told_what_to_do(files):
     FRAME.assign(default=RNG.random(N)).to_parquet(files / "data.parquet")
     done = reweigh(files, "--prevalence-correction", 1)
     assert done.exit_code == 2
-    assert "`--target` is continuous, and this needs classes: add a column of two" in done.output
+    assert "`--target` is continuous, and this needs classes: compare it, as in `--target 'COL" in done.output

@@ -173,7 +173,7 @@ def check_sentence(result, message):
             "no values of the protected attribute 'age>=60'; it has 'sex', 'age>=50'",
         ),
         ({"protected": ["sax"]}, [], "'sax'"),
-        ({"target": "defalt"}, [], "no column 'defalt'; did you mean 'default'"),
+        ({"target": "defalt"}, [], "got 'defalt'; did you mean 'default'"),
         ({"target": "note"}, [], r"`--target` must hold two labels .* got 3 \('a', 'b,c', 'd\"e'\)"),
         ({"target": "note"}, ["--positive", "a"], r"`--target` must hold two labels"),
         ({}, ["--positive", "ugly"], "`--positive ugly` is not a label of the target"),

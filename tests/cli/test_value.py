@@ -396,7 +396,8 @@ def test_numbers_that_only_turn_fractional_late_are_read(tmp_path):
 
 def test_unknown_columns_name_the_closest(data, tmp_path):
     check_sentence(
-        value(data, tmp_path / "v.parquet", target="defalt"), "no column 'defalt'; did you mean 'default'"
+        value(data, tmp_path / "v.parquet", target="defalt"),
+        "`--target` must name a column .*, got 'defalt'; did you mean 'default'",
     )
     check_sentence(value(data, tmp_path / "v.parquet", protected=("sax",)), "'sax'.*'sex'")
     check_sentence(value(data, tmp_path / "v.parquet", "--drop", "idd"), "no column 'idd'")
@@ -444,7 +445,10 @@ def test_the_program_itself(data, tmp_path):
     )
     assert bad.returncode == 2
     assert bad.stdout == ""
-    assert bad.stderr == "error: The table has no column 'zzz'.\n"
+    assert bad.stderr == (
+        "error: `--target` must name a column of the table, alone or compared by one of >=, <=, ==, !=, >, "
+        "<, in, got 'zzz'; the table has ['id', 'age', 'income', 'sex', 'default'].\n"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.parquet", "v.parquet"]
 
 

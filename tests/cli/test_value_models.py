@@ -135,7 +135,7 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
         (["--seed", 0], "leave out `--seed`"),
         (["--method", "entropy"], "leave out `--method`"),
         (["--exclude", "town"], "leave out `--exclude`"),
-        (["--target", "defaults"], "no column 'defaults'; did you mean 'default'?"),
+        (["--target", "defaults"], "got 'defaults'; did you mean 'default'?"),
         (["--target", "town"], "label 'Bonn', which the models have not learnt"),
         (["--protected", "town"], "`--protected` names 'town', a protected attribute"),
         (["--protected", "colour"], "colour"),

@@ -14,7 +14,7 @@ from fado.experiment.search import Recipe
 from fado.metrics import evaluate
 
 BAD_DATA = [
-    ({"target": "fraud"}, "The data have no column 'fraud'; did you mean"),
+    ({"target": "fraud"}, "`data.target` must name a column .* got 'fraud'; did you mean"),
     ({"drop": ["id"]}, "The data have no column 'id'"),
     ({"positive": 2}, "`data.positive` must be one of the labels 0 and 1, got 2"),
     ({"target": "income"}, "The target 'income' must hold two labels, got"),
@@ -231,6 +231,32 @@ def test_an_attribute_of_several_columns_hides_them_all(table):
     table["data"]["protected"] = "customer_age>=50 & income>=0.5"
     data = read_data(Experiment(table).config)
     assert data.sources == {"customer_age>=50 & income>=0.5": ("customer_age", "income")}
+
+
+def test_an_attribute_may_be_one_of_several_comparisons(table):
+    table["data"]["protected"] = "customer_age>=50 | income>=0.5"
+    frame = make_account_fraud(2000, random_state=0)
+    data = read_data(Experiment(table).config)
+    assert data.sources == {"customer_age>=50 | income>=0.5": ("customer_age", "income")}
+    expected = (frame["customer_age"] >= 50) | (frame["income"] >= 0.5)
+    names = np.array(data.groups.names)[data.groups.codes]
+    assert names.tolist() == [f"customer_age>=50 | income>=0.5={own}" for own in expected]
+
+
+def test_a_target_of_comparisons_is_no_feature(table):
+    table["data"] |= {"target": "income>=0.5 & email_is_free==1"}
+    table["data"].pop("positive", None)
+    frame = make_account_fraud(2000, random_state=0)
+    data = read_data(Experiment(table).config)
+    assert data.positive.tolist() == ((frame["income"] >= 0.5) & (frame["email_is_free"] == 1)).tolist()
+    assert not {"income", "email_is_free"} & set(data.problem.table.names)
+    assert data.labels == (False, True)
+    table["data"]["target"] = "income>=5"
+    with pytest.raises(ValueError, match=r"^`data.target` 'income>=5' is true in no row: 'income' goes from"):
+        read_data(Experiment(table).config)
+    table["data"] |= {"target": "income>=0.5", "weight": "income"}
+    with pytest.raises(ValueError, match=r"^`data.weight` names 'income', of which the target is made"):
+        read_data(Experiment(table).config)
 
 
 def test_an_attribute_that_tells_no_rows_apart_is_refused(table):

@@ -45,7 +45,7 @@ def in_memory(frame=FRAME, *, valuation, **more):
     return explore(
         frame.drop(columns=["id", "weight", "loan"]),
         frame["loan"],
-        sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50")},
+        sensitive_features={"sex": frame["sex"], "age>=50": protected_from(frame, "age>=50", named=True)},
         valuation=valuation,
         **more,
         retrain=0,
@@ -136,7 +136,7 @@ def test_the_sample_is_told_with_its_error_and_the_groups_of_all_rows(seen):
             0.98 / math.sqrt(own.sum()) * math.sqrt(1 - own.sum() / members.sum())
         )
         assert group["positive_rate"] == pytest.approx((FRAME["loan"] == "yes")[members].mean())
-    assert [group["name"] for group in told["groups"]["age>=50"]] == ["not age>=50", "age>=50"]
+    assert [group["name"] for group in told["groups"]["age>=50"]] == ["age < 50", "age >= 50"]
     listed = {one["name"]: one for one in seen.to_dict()["attributes"][0]["groups"]}
     assert listed["x"]["in_all"] == (FRAME["sex"] == "x").sum()
     smallest = (drawn["sex"] == "x").sum()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fado.tabular import check_compared, protected_from, short_name, source_column, source_columns
+from fado.tabular import Expression, protected_from, read_attributes
 
 DATA = {
     "customer_age": [30, 50, None, 70],
@@ -29,6 +29,12 @@ TABLES = {
         2, "source", pa.array(DATA["source"]).dictionary_encode()
     ),
 }
+
+
+def written(frame, expression):
+    return Expression.of(
+        frame.column_names if isinstance(frame, pa.Table) else list(frame.columns), expression
+    )
 
 
 def as_list(series):
@@ -65,6 +71,15 @@ def as_list(series):
         ("source == WEB & flag == true & customer_age < 70", [True, False, False, False]),
         ("source == 'WEB' and `customer_age` < 70", [True, False, None, False]),
         ('"customer_age" > 30 & customer_age <= 60', [False, True, None, False]),
+        # true | missing is true, false | missing is missing
+        ("customer_age>=60 | income<0.2", [True, False, None, True]),
+        ("source==APP | flag==true", [True, True, None, True]),
+        ("customer_age>=50 or source == WEB", [True, True, None, True]),
+        # "&" binds tighter: APP or (WEB and under 50); parentheses: (APP or WEB) and under 50
+        ("source==APP | source==WEB & customer_age<50", [True, True, None, False]),
+        ("(source==APP || source==WEB) && customer_age<50", [True, False, None, False]),
+        ("customer_age<50 and (source == APP or source == WEB)", [True, False, None, False]),
+        ("((customer_age in [30, 70]) | (flag==0))", [True, None, True, True]),
     ],
 )
 def test_a_comparison_gives_the_same_groups_from_every_library(table, expression, expected):
@@ -80,21 +95,21 @@ def test_a_plain_name_gives_the_column(table):
     assert isinstance(result, pd.Series)
     assert result.name == "source"
     assert as_list(result) == DATA["source"]
-    assert source_column(table, "source") == "source"
+    assert written(table, "source").sources == ("source",)
 
 
 def test_whitespace_around_an_expression_is_ignored():
     frame = TABLES["pandas"]
     assert protected_from(frame, "  customer_age >= 50 ").name == "customer_age >= 50"
     assert protected_from(frame, " source ").name == "source"
-    assert short_name(frame, "  customer_age >= 50 ") == "customer_age>=50"
-    assert short_name(frame, " source ") == "source"
+    assert written(frame, "  customer_age >= 50 ").name == "customer_age>=50"
+    assert written(frame, " source ").name == "source"
 
 
 def test_a_column_named_like_the_expression_wins():
     frame = pd.DataFrame({"Charlson>0": ["yes", "no"], "Charlson": [0, 0]})
     assert protected_from(frame, "Charlson>0").tolist() == ["yes", "no"]
-    assert source_column(frame, "Charlson>0") == "Charlson>0"
+    assert written(frame, "Charlson>0").sources == ("Charlson>0",)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +125,7 @@ def test_a_column_named_like_the_expression_wins():
 )
 def test_the_longest_column_that_fits_is_the_source(expression, column):
     frame = pd.DataFrame({name: [1, 2] for name in ("a", "a>b", "a>", "a b", "a==b", "b", ">=")})
-    assert source_column(frame, expression) == column
+    assert written(frame, expression).sources == (column,)
 
 
 def test_a_pandas_index_is_kept():
@@ -121,8 +136,51 @@ def test_a_pandas_index_is_kept():
         assert result.tolist() == [True, False]
 
 
+def test_several_comparisons_follow_three_valued_logic():
+    known = [True, False, None]
+    pairs = [(one, other) for one in known for other in known]
+    frame = pd.DataFrame(pairs, columns=["p", "q"], dtype="boolean")
+    either = [True, True, True, True, False, None, True, None, None]
+    both = [True, False, None, False, False, False, None, False, None]
+    assert as_list(protected_from(frame, "p==true | q==true")) == either
+    assert as_list(protected_from(frame, "p==true & q==true")) == both
+    names = {True: "p == true | q == true", False: "not (p == true | q == true)", None: None}
+    named = protected_from(frame, "p==true | q==true", named=True)
+    assert as_list(named) == [names[entry] for entry in either]
+    assert named.name == "p==true | q==true"
+
+
+@pytest.mark.parametrize(
+    ("expression", "holds", "does_not"),
+    [
+        ("customer_age>=50", "customer_age >= 50", "customer_age < 50"),
+        ("customer_age >50", "customer_age > 50", "customer_age <= 50"),
+        ("customer_age<50", "customer_age < 50", "customer_age >= 50"),
+        ("customer_age<=50", "customer_age <= 50", "customer_age > 50"),
+        ("flag=1", "flag == 1", "flag != 1"),
+        ("source!=WEB", "source != WEB", "source == WEB"),
+        ("source in [WEB,APP]", "source in [WEB, APP]", "source not in [WEB, APP]"),
+        ("flag==1&income>0", "flag == 1 & income > 0", "not (flag == 1 & income > 0)"),
+        (
+            "(flag==1|income>0)&source==WEB",
+            "(flag == 1 | income > 0) & source == WEB",
+            "not ((flag == 1 | income > 0) & source == WEB)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
+def test_groups_are_called_by_what_is_compared(table, expression, holds, does_not):
+    assert written(table, expression).group_titles == (holds, does_not)
+    truth = as_list(protected_from(table, expression))
+    named = protected_from(table, expression, named=True)
+    assert as_list(named) == [{True: holds, False: does_not, None: None}[entry] for entry in truth]
+    assert as_list(protected_from(table, "source", named=True)) == DATA["source"]
+
+
 ODD = pd.DataFrame(
     {
+        "(f)": [1, 2],
+        "age (years)": [30, 60],
         "a>=b": [1, 3],
         "a & b": ["x", "y, z"],
         "[c]": ["]", "'"],
@@ -155,24 +213,60 @@ ODD = pd.DataFrame(
         ("and == this and that", [True, False], ("and",)),
         ("and == this and that and in >= 1", [True, False], ("and", "in")),
         ("in >= 1 & 'a>=b' < 3 & in < 3", [True, False], ("in", "a>=b")),
+        ("(f)==1", [True, False], ("(f)",)),
+        ("in == 2 and (f) == 2", [False, True], ("in", "(f)")),
+        ("((f) == 1 | age (years) >= 60)", [True, True], ("(f)", "age (years)")),
+        ("(and == q | in == 1) & 'age (years)'<60", [True, False], ("and", "in", "age (years)")),
+        ("and == q (x) | in == 1", [True, False], ("and", "in")),
+        ("(`a & b` in ['y, z', (] | in > 5)", [False, True], ("a & b", "in")),
+        ('(and == "q")', [False, True], ("and",)),
     ],
 )
 def test_names_and_values_that_hold_operators(expression, expected, sources):
     assert protected_from(ODD, expression).tolist() == expected
-    assert source_columns(ODD, expression) == sources
+    assert written(ODD, expression).sources == sources
 
 
 def test_an_ampersand_that_no_comparison_follows_is_part_of_the_value():
     frame = pd.DataFrame({"owner": ["Smith & Sons", "Smith", "A & B & C"], "age": [1, 2, 3]})
     assert protected_from(frame, "owner == Smith & Sons").tolist() == [True, False, False]
     assert protected_from(frame, "owner == A & B & C & age >= 3").tolist() == [False, False, True]
-    assert source_columns(frame, "owner == A & B & C & age >= 3") == ("owner", "age")
+    assert written(frame, "owner == A & B & C & age >= 3").sources == ("owner", "age")
+    assert protected_from(frame, "(owner == Smith & Sons | age == 2) & age < 3").tolist() == [
+        True,
+        True,
+        False,
+    ]
+    bars = frame.assign(owner=["Smith | Sons", "Smith", "A"])
+    assert protected_from(bars, "owner == Smith | Sons").tolist() == [True, False, False]
+    assert protected_from(bars, "owner == Smith | Sons | age >= 3").tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected", "name"),
+    [
+        ("band == [70-80)", [True, False, False], "band==[70-80)"),
+        ("band==[70-80) | band==(80, 90]", [True, True, False], "band==[70-80) | band==(80, 90]"),
+        (
+            "(band==[70-80) | band==a (b)) & age<3",
+            [True, False, False],
+            "(band==[70-80) | band==a (b)) & age<3",
+        ),
+        ("(age<3 & band==(80, 90])", [False, True, False], "age<3 & band==(80, 90]"),
+        ("band in [[70-80), 'a (b)']", [True, False, True], "band in [[70-80), 'a (b)']"),
+    ],
+)
+def test_bands_need_no_quotes(expression, expected, name):
+    frame = pd.DataFrame({"band": ["[70-80)", "(80, 90]", "a (b)"], "age": [1, 2, 3]})
+    assert protected_from(frame, expression).tolist() == expected
+    assert written(frame, expression).name == name
+    assert protected_from(frame, name).tolist() == expected
 
 
 def test_a_quoted_column_alone_is_the_column():
     assert protected_from(ODD, "'a>=b'").tolist() == [1, 3]
-    assert source_columns(ODD, "`a>=b`") == ("a>=b",)
-    assert short_name(ODD, '"a>=b"') == "a>=b"
+    assert written(ODD, "`a>=b`").sources == ("a>=b",)
+    assert written(ODD, '"a>=b"').name == "a>=b"
 
 
 @pytest.mark.parametrize(
@@ -184,26 +278,21 @@ def test_a_quoted_column_alone_is_the_column():
         ("source  in  [ WEB,'A, B' ]", "source in [WEB, 'A, B']"),
         ("source != WEB  &  customer_age >= 50", "source!=WEB & customer_age>=50"),
         ("source == WEB and customer_age >= 50", "source==WEB & customer_age>=50"),
+        ("source == WEB or customer_age >= 50", "source==WEB | customer_age>=50"),
+        ("((source == WEB) || (customer_age >= 50 & flag=1))", "source==WEB | customer_age>=50 & flag==1"),
+        ("flag=1 && ((source==WEB|income>0)&income<1)", "flag==1 & (source==WEB | income>0) & income<1"),
     ],
 )
 def test_short_names_spell_an_expression_in_one_way(expression, name):
     frame = TABLES["pandas"]
-    assert short_name(frame, expression) == name
-    assert short_name(frame, name) == name
+    assert written(frame, expression).name == name
+    assert written(frame, name).name == name
     assert protected_from(frame, name).tolist() == protected_from(frame, expression).tolist()
 
 
 def test_a_short_name_quotes_a_column_that_needs_it():
-    assert short_name(ODD, " 'a>=b'  >= 3") == "'a>=b'>=3"
-    assert short_name(ODD, "`a & b` in [x]") == "`a & b` in [x]"
-
-
-def test_one_source_is_asked_of_an_expression_that_has_two():
-    assert source_column(TABLES["pandas"], "customer_age>=50 & customer_age<70") == "customer_age"
-    with pytest.raises(
-        ValueError, match=r"must read one column here, got .*, which reads 'flag', 'income'\."
-    ):
-        source_column(TABLES["pandas"], "flag==true & income>0")
+    assert written(ODD, " 'a>=b'  >= 3").name == "'a>=b'>=3"
+    assert written(ODD, "`a & b` in [x]").name == "`a & b` in [x]"
 
 
 def test_whole_numbers_beyond_floats_do_not_merge():
@@ -245,19 +334,134 @@ def test_whole_numbers_beyond_floats_do_not_merge():
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
 def test_comparisons_that_tell_no_rows_apart_are_refused(table, expression, message):
     with pytest.raises(ValueError, match=message):
-        check_compared(table, expression)
+        written(table, expression).check(table)
 
 
 def test_a_compared_column_without_any_value_is_refused():
     with pytest.raises(ValueError, match=r"'x==1' is missing in every row: 'x' holds nothing\."):
-        check_compared(pd.DataFrame({"x": [None, None]}), "x==1")
+        written(pd.DataFrame({"x": [1]}), "x==1").check(pd.DataFrame({"x": [None, None]}))
 
 
 def test_what_tells_rows_apart_passes_and_unseen_values_of_a_list_are_named():
     for expression in ("source", "customer_age>=50", "source != WEB & income > 0.2"):
-        check_compared(TABLES["pandas"], expression)
+        written(TABLES["pandas"], expression).check(TABLES["pandas"])
     with pytest.warns(UserWarning, match=r"No row has 'Wep' in 'source', .*; did you mean 'WEB'\?"):
-        check_compared(TABLES["pandas"], "source in [APP, Wep]")
+        written(TABLES["pandas"], "source in [APP, Wep]").check(TABLES["pandas"])
+
+
+def test_an_expression_with_a_choice_must_tell_rows_apart_as_a_whole():
+    frame = pd.DataFrame({"a": [1, 0, 0], "b": [0, 1, 0], "none": [0, 0, 0], "all": [1, 1, 1]})
+    written(frame, "a==1 | b==1").check(frame)
+    with pytest.warns(UserWarning, match=r"^'none==1' is true in no row: 'none' goes from 0 to 0\.$"):
+        written(frame, "a==1 | none==1").check(frame)
+    with pytest.warns(UserWarning, match=r"^'all==1' is true in every row: 'all' goes from 1 to 1\.$"):
+        written(frame, "a==1 | b==1 & all==1").check(frame)
+    for expression, message in (
+        ("a==1 | all==1", r"^`expression` 'all==1' is true in every row: 'all' goes from 1 to 1\.$"),
+        ("none==1 | none==2", r"^`expression` 'none==1' is true in no row"),
+        ("a==1 | a==0", r"^`expression` 'a==1 \| a==0' is true in every row: loosen a comparison, or leave"),
+        ("a==1 & b==1", r"^`expression` 'a==1 & b==1' is true in no row"),
+        ("a==1 & all==1", r"^`expression` 'all==1' is true in every row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            written(frame, expression).check(frame)
+
+
+TARGET = Expression.of(["age", "sex", "amount"], "amount >= 1000", "target")
+PEOPLE = pd.DataFrame({"age": [30, 60, None], "sex": [1, 2, 1], "amount": [500.0, 2000.0, None]})
+
+
+def named(protected, names):
+    (found,) = read_attributes(list(PEOPLE), [protected], TARGET, {protected: names})
+    return found
+
+
+def test_groups_have_the_names_that_are_given():
+    old = named("age >= 50", ["50, and over", "under 50"])
+    assert as_list(old.groups(PEOPLE)) == ["under 50", "50, and over", None]
+    assert as_list(old.groups(pa.Table.from_pandas(PEOPLE))) == ["under 50", "50, and over", None]
+    assert named("age>=50", {"false": "young"}).group_titles == ("age >= 50", "young")
+    assert named("age>=50", {True: "old", False: "young"}).group_titles == ("old", "young")
+    for label in (1, "1", 1.0):
+        assert named("sex", {label: "men"}).groups(PEOPLE).tolist() == ["men", "2", "men"]
+    flags = pd.DataFrame({"f": [True, False], "amount": [1, 2]})
+    (flag,) = read_attributes(list(flags), ["f"], TARGET, {"f": {True: "yes", "False": "no"}})
+    assert flag.groups(flags).tolist() == ["yes", "no"]
+    assert (flag.called(True), flag.called(False)) == ("yes", "no")
+
+
+def test_values_made_with_booleans_are_called_alike():
+    old = named("age>=50", ["old", "young"])
+    assert [old.called(label) for label in (True, False, "age >= 50", "(missing)")] == [
+        "old",
+        "young",
+        "old",
+        "(missing)",
+    ]
+    plain = Expression.of(["age"], "age>=50")
+    assert [plain.called(label) for label in (False, "age < 50")] == ["age < 50", "age < 50"]
+
+
+@pytest.mark.parametrize(
+    ("protected", "names", "message"),
+    [
+        (
+            "sex",
+            {3: "x"},
+            r"^`group_names` of 'sex' names '3', a group of no row; its groups are '1', '2'\.$",
+        ),
+        ("sex", {1: "2"}, "^`group_names` of 'sex' gives two groups the name '2': give each its own"),
+        ("sex", {1: "a", 2: "a"}, "gives two groups the name 'a'"),
+        ("sex", ["men", "women"], "must say which group each name is of, as in '1=men, 2=women'"),
+        (
+            "age",
+            {30: "x"},
+            "^`group_names` of 'age' are for groups, and it has more than 20 different numbers",
+        ),
+        ("age>=50", ["old"], "must be two names, first of the rows where it holds, .* got 1; put quotes"),
+        ("age>=50", ["old", " old "], "gives two groups the name 'old'"),
+        ("age>=50", {True: "age < 50"}, "gives two groups the name 'age < 50'"),
+        ("age>=50", {"yes": "old"}, "names 'yes', and its groups are 'true' and 'false'"),
+        ("age>=50", ["", "young"], "must be words that tell groups apart, got ''"),
+        ("age>=50", ["old", "(missing)"], r"must be words that tell groups apart, got '\(missing\)'"),
+    ],
+)
+def test_names_that_do_not_fit_the_groups_are_refused(protected, names, message):
+    frame = pd.DataFrame({"age": range(30, 60), "sex": [1, 2] * 15, "amount": range(30)})
+    with pytest.raises(ValueError, match=message):
+        named(protected, names).check(frame)
+
+
+def test_names_that_are_none_are_refused():
+    for wrong in ("old", 5):
+        with pytest.raises(TypeError, match="`group_names` of 'sex' must be a mapping or a sequence, got"):
+            named("sex", wrong)
+    with pytest.raises(
+        ValueError, match=r"^`group_names` names 'age', which is none of the protected .* 'sex'"
+    ):
+        read_attributes(list(PEOPLE), ["sex"], TARGET, {"age": {1: "x"}})
+
+
+def test_a_target_of_comparisons_keeps_its_columns_to_itself():
+    table = pa.Table.from_pandas(PEOPLE)
+    assert TARGET.read(table, named=False).to_pylist() == [False, True, None]
+    with pytest.raises(
+        ValueError, match=r"^`protected` names 'amount', of which the target is made, so that no"
+    ):
+        read_attributes(list(PEOPLE), ["sex==1 | amount>=500"], TARGET)
+    plain = Expression.of(list(PEOPLE), "amount", "target")
+    with pytest.raises(ValueError, match=r"^`protected` names 'amount', the target: name another column"):
+        read_attributes(list(PEOPLE), ["amount"], plain)
+    with pytest.raises(ValueError, match="different names, got 'sex==1' more than once"):
+        read_attributes(list(PEOPLE), ["sex==1", "sex = 1"], TARGET)
+
+
+def test_types_are_compared_before_there_are_rows():
+    schema = pa.schema([("age", pa.int64()), ("word", pa.string()), ("flag", pa.bool_())])
+    empty = schema.empty_table()
+    for expression in ("age>=old", "word>=3", "flag==2"):
+        with pytest.raises(ValueError, match="must compare"):
+            written(empty, expression).entries(empty)
 
 
 def test_float32_is_compared_in_its_own_precision():
@@ -329,15 +533,36 @@ def test_a_comparison_is_what_python_says(numbers, symbol, value):
         ("source in ['WEB'", r"a bracket that is never closed, at \"\['WEB'\""),
         ("source in ['WEB, APP]", r"a quote that is never closed, at \"'WEB, APP\]\""),
         ("source in ['WEB' APP]", r"a quote .*only ',' or '\]' may follow the closing one"),
-        ("source in [WEB] APP", r"'&' and another comparison, or nothing, where 'APP' stands"),
+        ("source in [WEB] APP", r"'&' or '|' and another comparison, or nothing, where 'APP' stands"),
         ("source == 'WEB & flag == 1", r"a quote that is never closed, at \"'WEB & flag == 1\""),
-        ("source == 'WEB' APP", "only '&' or the end may follow the closing one"),
+        ("source == 'WEB' APP", r"only '&', '\|' or the end may follow the closing one"),
         ("'source == WEB", r"a quote that is never closed, at \"'source == WEB\""),
         ("'sauce' == WEB", r"got 'sauce'; did you mean 'source'\?"),
         ("flag==1 &", "must have a comparison after '&', got 'flag==1 &'"),
         ("flag==1 & sauce==WEB", r"got 'sauce'; did you mean 'source'\?"),
         ("flag & income>0", "must compare 'flag' by one of .*, as in 'flag>=50', got 'flag & income>0'"),
         ("flag==1 & 'income'", "must compare 'income' by one of"),
+        ("flag==1 |", r"must have a comparison after '\|', got 'flag==1 \|'"),
+        ("flag==1 or sauce==WEB", "a column of booleans, as '==true' or '==false'"),
+        ("flag==1 | sauce==WEB", r"got 'sauce'; did you mean 'source'\?"),
+        (
+            "(flag==1 | income>0",
+            r"a parenthesis that is never closed, at '\(flag==1 \| income>0': add the '\)'",
+        ),
+        (
+            "flag==1) | income>0",
+            r"a parenthesis that closes none, at '\) \| income>0': leave it out, or put quotes",
+        ),
+        ("(flag==1))", r"a parenthesis that closes none, at '\)'"),
+        ("source=='WEB') | income>0", "a parenthesis that closes none"),
+        ("source==(WEB | income>0", r"a parenthesis that is never closed, at '\(WEB"),
+        ("()", r"must have a comparison after '\(', got '\(\)'"),
+        ("(flag==1 & )", r"must have a comparison after '&'"),
+        ("(flag)", "must compare 'flag' by one of"),
+        ("(income>=)", "must give a value after '>='"),
+        ("(flag==1) income>0", r"'&' or '\|' and another comparison, or nothing, where 'income>0' stands"),
+        ("((flag==1) income>0)", r"where 'income>0\)' stands"),
+        ("(" * 51 + "flag==1" + ")" * 51, "more than 50 parentheses within each other"),
     ],
 )
 def test_a_wrong_expression_is_refused_with_the_reason(expression, message):
@@ -373,7 +598,7 @@ def test_what_is_no_table_is_refused(frame):
 
 PIECES = [
     *("age", "sex", "a>=b", "'a>=b'", ">=", "<", "==", "!=", "=", " in ", "[", "]", ",", " & ", " and "),
-    *("'", '"', "`", "M", "50", " "),
+    *("'", '"', "`", "M", "50", " ", "(", ")", " | ", "|", " or "),
 ]
 
 
@@ -385,9 +610,12 @@ def test_whatever_is_written_is_read_or_refused_in_a_sentence(expression):
     except ValueError as error:
         sentence = str(error)
     else:
-        name = short_name(frame, expression)
+        name = written(frame, expression).name
         sentence = "" if protected_from(frame, name).tolist() == result.tolist() else f"{name} differs"
-    assert re.match(r"$|`expression` (must|has a (quote|bracket) that is never closed)", sentence)
+    assert re.match(
+        r"$|`expression` (must|has a (quote|bracket|parenthesis) that (is never closed|closes none))",
+        sentence,
+    )
 
 
 def test_an_expression_that_is_no_string_is_refused():

@@ -68,6 +68,17 @@ def test_missing_numbers_and_booleans():
         assert groups_of(pd.array([True, None, False, True])).codes.tolist() == [1, 2, 0, 1]
 
 
+@pytest.mark.filterwarnings("ignore:Protected attribute 'age>=50' is missing")
+def test_groups_that_say_what_is_compared_need_no_attribute_before_them():
+    age = ["age < 50", "age >= 50", None, "age < 50"]
+    groups = groups_of({"sex": ["f", "m", "f", "f"], "age>=50": age})
+    assert groups.titles == ("sex = f, age < 50", "sex = f, age>=50 = (missing)", "sex = m, age >= 50")
+    assert groups.names == ("sex='f', 'age < 50'", "sex='f', age>=50=(missing)", "sex='m', 'age >= 50'")
+    assert groups_of({"age>=50": age}).titles == ("age < 50", "age >= 50", "(missing)")
+    smokers = groups_of({"smoker": ["smoker", "no", "no", "no"], "sex": ["f", "f", "f", "f"]})
+    assert smokers.titles == ("smoker = no, sex = f", "smoker = smoker, sex = f")
+
+
 def test_names_of_columns_of_the_features():
     frame = pd.DataFrame({"sex": SEX, "when": pd.Timestamp("2020-01-01"), "old": OLD})
     assert groups_of("sex", frame).codes.tolist() == [1, 0, 0, 1]

@@ -15,7 +15,7 @@ from fado.aim._scores import Aimed
 from fado.engine import Scorer
 from fado.metrics import RATIO_NAMES, Budget, measure
 from fado.models import Facts, GroupRates, Part
-from fado.tabular import Groups, Problem
+from fado.tabular import Groups, Problem, title_in_full
 
 __all__ = ["Yardstick", "tell_facts", "with_test_rows"]
 
@@ -109,11 +109,11 @@ class Yardstick:
 
     def groups(self, codes: Sequence[npt.NDArray[np.int64]]) -> list[Groups]:
         """Give the rows' groups of each attribute, by what people call them."""
-        several = len(self.attributes) > 1
-        return [
-            Groups(theirs, own.names, tuple(f"{own.name} = {one}" if several else one for one in own.titles))
-            for own, theirs in zip(self.attributes, codes, strict=True)
-        ]
+        pairs = zip(self.attributes, codes, strict=True)
+        found = {own.name: Groups(theirs, own.names, own.titles) for own, theirs in pairs}
+        if len(found) > 1:
+            return [title_in_full(name, groups) for name, groups in found.items()]
+        return list(found.values())
 
     def part(self, name: str, positive: Bools, codes: Sequence[npt.NDArray[np.int64]]) -> Part:
         """Count the rows of a part, every group once."""

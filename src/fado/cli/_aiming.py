@@ -115,8 +115,8 @@ def seen_sources(inputs: Inputs) -> str:
     """Say which columns that make an attribute are among the features; empty if none is."""
     seen = [
         column
-        for columns in inputs.sources.values()
-        for column in columns
+        for own in inputs.expressions.values()
+        for column in own.sources
         if column in inputs.features.column_names
     ]
     if not seen:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from fado.cli._before_after import print_changes
+from fado.cli._inputs import read_group_names
 from fado.cli._methods import Asked, make_method, shown_settings
 from fado.cli._parts import is_beyond_memory, names_several
 from fado.cli._summary import print_settings
@@ -38,6 +39,7 @@ def change_files(
     positive: str | None,
     weight: str | None,
     memory: str | None,
+    group_names: Sequence[str] | None,
 ) -> FilesChange:
     """Sample or reweigh, and print what became of the groups, and all settings.
 
@@ -47,12 +49,13 @@ def change_files(
         The method and its options.
     data, out : Path
         What is read, and where to write.
-    target, protected, positive, weight, memory
+    target, protected, positive, weight, memory, group_names
         The options by these names.
     """
     schema = open_source(data).schema
-    names = name_roles(schema, target, protected, weight=weight).names[1:]
-    label = None if positive is None else _label(schema.field(target).type, positive)
+    roles = name_roles(schema, target, protected, weight=weight)
+    names, kind = roles.names[1:], schema.field(roles.target.sources[0]).type
+    label = None if positive is None else _label(kind if roles.target.is_column else pa.bool_(), positive)
     combined = None
     if asked.alpha is not None:
         combined = utility_class(asked.utility_name)(alpha=asked.alpha).over(names)
@@ -66,6 +69,7 @@ def change_files(
         "weight": weight,
         "memory": memory,
         "progress": True,
+        "group_names": read_group_names(group_names, protected),
     }
     if asked.entry.kind.changes == "rows":
         change = sample_files(data, **arguments)

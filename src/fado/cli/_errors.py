@@ -14,12 +14,12 @@ from typing import Any, NoReturn, TypeVar
 from fado._messages import COMPARE_TARGET
 from fado.cli._process import CLOSED_PIPE, interruptible
 
-__all__ = ["ADD_COLUMN", "in_sentences", "refuse"]
+__all__ = ["in_sentences", "refuse"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 BAD_INPUT = 2
-ADD_COLUMN = "add a column of two labels to the table, such as whether it is above a threshold, and name that"
+COMPARE_COLUMN = "compare it, as in `--target 'COL == label'` or `--target 'COL >= 1000'`"
 INTERRUPTED = 130
 
 # arguments of the library that have another name on this side, where a command has such an option
@@ -58,6 +58,7 @@ _OPTIONS = {
     "sample_rows": "--sample-rows",
     "target": "--target",
     "protected": "--protected",
+    "group_names": "--group-names",
     "drop": "--drop",
     "exclude": "--exclude",
     "weight": "--weight",
@@ -129,7 +130,7 @@ def _plain_warnings(options: Mapping[str, str]) -> Iterator[None]:
 
 def _in_options(sentence: str, options: Mapping[str, str]) -> str:
     """Say `--bags` where the library says `n_bags`, and what to do in terms of files."""
-    sentence = sentence.replace(COMPARE_TARGET, ADD_COLUMN)
+    sentence = sentence.replace(COMPARE_TARGET, COMPARE_COLUMN)
     for argument, option in options.items():
         sentence = re.sub(rf"`{argument}`", f"`{option}`", sentence)
         sentence = re.sub(rf"`{argument}=([^`]*)`", rf"`{option} \1`", sentence)

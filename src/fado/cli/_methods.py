@@ -180,7 +180,7 @@ def apply_method(asked: Asked, inputs: Inputs) -> Applied:
     """Choose rows and weights."""
     valuation = combined = None
     if asked.values is not None and asked.alpha is not None:
-        valuation = load_values(asked.values, inputs.name, inputs.target)
+        valuation = load_values(asked.values, inputs)
         combined = utility_of(asked.utility_name, asked.alpha, [*inputs.protected], valuation)
     intervention = make_method(asked, combined, inputs.positive)
     intervention.fit(

@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._files import remove_abandoned
-from fado._messages import closest_names, list_names
+from fado._messages import list_names
 from fado.cli._summary import print_settings, print_table
 from fado.cli._tables import check_apart, check_output
 from fado.cli._values import save_values
-from fado.tabular import column_from, protected_from, read_table, short_name, variable_from
+from fado.tabular import Expression, column_from, read_table, variable_from
 from fado.valuation import Valuation, ValuationModels, digest_of_target, load_models
 
 __all__ = ["check_room_for_models", "models_stand_in", "print_kept_models", "value_new_rows"]
@@ -84,14 +84,15 @@ def value_new_rows(
     check_apart(out, directory, "`--models`")
     models = load_models(directory)
     table = read_table(data)
-    labels = None if target is None else _column(table, target)
+    written = None if target is None else Expression.of(table.column_names, target, "target")
+    labels = None if written is None else written.read(table, named=False)
     if labels is not None:
         _check_other_rows(models, labels, directory)
-    valuation = models.value(table, labels, _attributes(table, protected), n_jobs=jobs, progress=True)
-    if target is None or labels is None:
+    valuation = models.value(table, labels, _attributes(table, protected, models), n_jobs=jobs, progress=True)
+    if written is None or labels is None:
         valuation.save(out)
     else:
-        save_values(valuation, out, target, labels)
+        save_values(valuation, out, written.name, labels)
     _print_summary(models, valuation)
     told = f"Values by models that learnt from {models.n_rows:,} rows: {_counted(models)}."
     if labels is None and any(own.variable.sees_target for own in models.kept):
@@ -101,15 +102,16 @@ def value_new_rows(
     print(f"Values of {table.num_rows:,} rows written to {out}")
 
 
-def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
-        raise ValueError(f"The table has no column {name!r}{closest_names(name, table.column_names)}")
-    return table.column(name)
-
-
-def _attributes(table: pa.Table, protected: Sequence[str]) -> dict[str, pd.Series] | None:
-    """Read the attributes that are known, by the names that they had when the models learnt."""
-    return {short_name(table, own): protected_from(table, own) for own in protected} or None
+def _attributes(
+    table: pa.Table, protected: Sequence[str], models: ValuationModels
+) -> dict[str, pd.Series] | None:
+    """Read the attributes that are known, by the labels that models learnt: booleans, if from Python."""
+    learnt = {own.variable.name: own.variable.classes for own in models.kept}
+    read = [Expression.of(table.column_names, own, "protected") for own in protected]
+    return {
+        own.name: own.entries(table) if True in learnt.get(own.name, ()) else own.groups(table)
+        for own in read
+    } or None
 
 
 def _check_other_rows(models: ValuationModels, labels: pa.ChunkedArray, directory: Path) -> None:

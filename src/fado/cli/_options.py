@@ -19,6 +19,7 @@ __all__ = [
     "Data",
     "Drop",
     "Exclude",
+    "GroupNames",
     "Jobs",
     "MinGroupSize",
     "Out",
@@ -58,17 +59,32 @@ def _within(least: int, most: int) -> Callable[[typer.CallbackParam, int | None]
 
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table: a .csv or .parquet file.")]
-_TARGET = typer.Option(metavar="COL", help="The column to be predicted.")
+_TARGET = typer.Option(
+    metavar='COL|"COL>=9"',
+    help="The column to be predicted; or whether a comparison holds, written as for `--protected`, whose "
+    "columns no model sees: 'readmitted != NO', 'amount >= 1000'.",
+)
 Target = Annotated[str, _TARGET]
 TargetIfTrained = Annotated[str | None, _TARGET]
 _PROTECTED = typer.Option(
     metavar='COL|"COL>=50"',
     help="A protected attribute. May be repeated. A column, or a comparison by >=, >, <=, <, ==, != or "
-    "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons: 'sex == Male & age >= 50'. Put names "
-    "and values that contain such signs in quotes: '\"a>=b\" >= 3'.",
+    "in: 'age>=50', 'race in [White, Asian]'. & joins comparisons that all must hold, | those of which one "
+    "must: 'age_65 == 1 | age_75 == 1'. & binds tighter; parentheses change that. Put names and values that "
+    "contain such signs in quotes: '\"a>=b\" >= 3'.",
 )
 Protected = Annotated[list[str], _PROTECTED]
 ProtectedIfTrained = Annotated[list[str] | None, _PROTECTED]
+GroupNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar='"COL>=50: NAME, NAME"|"COL: GROUP=NAME, ..."',
+        help="What groups of a protected attribute are called. Of a comparison, first the rows where it "
+        "holds: 'age>=50: 50 and over, under 50'. Of a column, by its values: 'sex: 1=men, 2=women'. Put "
+        "names that hold a comma or = in quotes. May be repeated, once per attribute. Without it, groups of "
+        "a comparison are called by what it compares: age >= 50 and age < 50.",
+    ),
+]
 Positive = Annotated[
     str | None,
     typer.Option(metavar="LABEL", help="The target's positive label; the larger of two if not given."),

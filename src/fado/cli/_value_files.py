@@ -10,9 +10,11 @@ import numpy as np
 import typer
 
 from fado._messages import list_names
+from fado.cli._inputs import read_group_names
 from fado.cli._summary import print_settings, print_table
-from fado.tabular import TARGET, label_named
+from fado.tabular import TARGET, Expression, label_named, open_source
 from fado.valuation import Valuation, plan_files, summarise_files, value_files
+from fado.valuation.bulk import check_group_names, name_roles
 
 __all__ = [
     "DaskOfParts",
@@ -57,6 +59,7 @@ def value_by_files(
     target: str,
     protected: Sequence[str],
     positive: str | None,
+    group_names: Sequence[str] | None,
     memory: str | None,
     train_rows: int | None,
     dry_run: bool,
@@ -72,8 +75,8 @@ def value_by_files(
         A file, a directory or a pattern.
     out : Path
         A directory, or a file that ends in .parquet.
-    target, protected, positive
-        What is predicted, the protected attributes, and the label whose rate is shown.
+    target, protected, positive, group_names
+        What is predicted, the protected attributes, the label whose rate is shown, and how groups are shown.
     memory, train_rows
         As `fado.value_files` takes them.
     dry_run : bool
@@ -98,12 +101,15 @@ def value_by_files(
         "memory": memory,
         "train_rows": train_rows,
     }
+    source, names = open_source(data), read_group_names(group_names, protected)
+    roles = name_roles(source.schema, target, protected, group_names=names)
+    check_group_names(source, roles)
     planned = {name: own for name, own in settings.items() if name != "random_state"}
     print(plan_files(data, **asked, **planned), flush=True)
     if dry_run:
         return
     valuation = value_files(data, out=out, client=dask, progress=True, **asked, **settings)
-    _print_groups(valuation, out, positive)
+    _print_groups(valuation, out, positive, {own.name: own for own in roles.attributes})
     _print_learning(valuation)
     told = valuation.metadata
     print_settings(
@@ -118,7 +124,9 @@ def value_by_files(
     print(f"Values of {len(valuation):,} rows written to {out}")
 
 
-def _print_groups(valuation: Valuation, out: Path, positive: str | None) -> None:
+def _print_groups(
+    valuation: Valuation, out: Path, positive: str | None, written: Mapping[str, Expression]
+) -> None:
     """Print what is known of each group without its rows."""
     note = valuation.provenance.variables[TARGET]
     label = None if positive is None else label_named(note.classes or (), positive, "--positive")
@@ -128,7 +136,7 @@ def _print_groups(valuation: Valuation, out: Path, positive: str | None) -> None
         header = ["group", "rows", "share", *rates, "v_y\nmean", "v_z\nmean"]
         rows = [
             [
-                line.title,
+                written[name].called(line.title),
                 line.n_rows,
                 line.share,
                 *([np.nan if line.positive is None else line.positive] if has_rates else []),

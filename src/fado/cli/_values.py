@@ -8,7 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from fado.cli._inputs import Inputs
 from fado.valuation import TargetNote, Valuation
+from fado.valuation.bulk import with_group_names
 
 __all__ = ["load_values", "save_values"]
 
@@ -18,9 +20,10 @@ def save_values(valuation: Valuation, path: Path, name: str, target: pa.ChunkedA
     valuation.with_provenance(made_for=TargetNote(name, _digest(target))).save(path)
 
 
-def load_values(path: Path, name: str, target: pa.ChunkedArray) -> Valuation:
+def load_values(path: Path, inputs: Inputs) -> Valuation:
     """Read values, and refuse those of another target or of rows in another order."""
-    valuation = Valuation.load(path)
+    valuation = with_group_names(Valuation.load(path), [*inputs.expressions.values()])
+    name, target = inputs.name, inputs.target
     note = valuation.provenance.made_for  # values that were not made on a command line have none
     if note is not None and note.target != name:
         raise ValueError(

@@ -23,7 +23,18 @@ from fado.cli._aiming import (
 )
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Data, Drop, Jobs, MinGroupSize, Positive, Protected, Seed, Target, Weight
+from fado.cli._options import (
+    Data,
+    Drop,
+    GroupNames,
+    Jobs,
+    MinGroupSize,
+    Positive,
+    Protected,
+    Seed,
+    Target,
+    Weight,
+)
 from fado.cli._splits import Split, Test, Validation, check_split, split_inputs, taken, target_of
 from fado.cli._verdict import told_of, verdict_text
 from fado.models import check_directory, write_model
@@ -72,6 +83,7 @@ def aim(
             help="The share of the rows that is kept apart as test rows.",
         ),
     ] = None,
+    group_names: GroupNames = None,
     min_group_size: MinGroupSize = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -85,7 +97,16 @@ def aim(
     limit = read_budget(max_fpr, max_selection_rate, top_k, threshold)
     check_split(split, validation, test, test_fraction)
     check_directory(out)
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight, split=split)
+    inputs = read_inputs(
+        data,
+        target,
+        protected,
+        positive=positive,
+        drop=drop,
+        weight=weight,
+        split=split,
+        group_names=group_names,
+    )
     parts = split_inputs(inputs, split, validation, test)
     if test_fraction is not None:
         parts |= _test_rows(parts["train"], test_fraction, seed)

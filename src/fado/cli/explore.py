@@ -14,9 +14,10 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._explore_files import MemoryOfSample, SampleRows, explore_by_files
-from fado.cli._inputs import read_inputs
+from fado.cli._inputs import Inputs, read_group_names, read_inputs
 from fado.cli._options import (
     Drop,
+    GroupNames,
     Jobs,
     MinGroupSize,
     Positive,
@@ -26,11 +27,13 @@ from fado.cli._options import (
     Weight,
 )
 from fado.cli._parts import DataOrParts, is_beyond_memory, names_several
+from fado.cli._splits import target_of
 from fado.cli._summary import print_table
 from fado.cli._tables import check_output
 from fado.cli._values import load_values
 from fado.tabular import MIN_GROUP_SIZE, read_table
 from fado.valuation import Valuation
+from fado.valuation.bulk import with_group_names
 
 __all__ = ["explore"]
 
@@ -79,6 +82,7 @@ def explore(
         ),
     ] = None,
     weight: Weight = None,
+    group_names: GroupNames = None,
     min_group_size: MinGroupSize = None,
     memory: MemoryOfSample = None,
     sample_rows: SampleRows = None,
@@ -106,7 +110,13 @@ def explore(
                 "A table that is read part by part needs `--values`: make them by `fado value DATA --target "
                 "COL --protected COL --out DIR`."
             )
-        named = {"target": target, "protected": protected, "drop": drop, "weight": weight}
+        named = {
+            "target": target,
+            "protected": protected,
+            "drop": drop,
+            "weight": weight,
+            "group_names": read_group_names(group_names, protected),
+        }
         found = explore_by_files(
             data,
             values,
@@ -116,15 +126,18 @@ def explore(
             useless={"--pool": pool, "--pool-values": pool_values},
         )
     else:
-        inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
+        inputs = read_inputs(
+            data, target, protected, positive=positive, drop=drop, weight=weight, group_names=group_names
+        )
         if values is None:  # the page says which columns were kept from an attribute's models
             warnings.filterwarnings("ignore", "Column.* alone determine the protected attribute")
         found = explored(
             inputs.features,
-            inputs.target.to_pandas().rename(target),
+            target_of(inputs),
             sensitive_features=inputs.protected,
-            valuation=None if values is None else load_values(values, target, inputs.target),
-            pool=_read_pool(pool, pool_values, valued=values is not None),
+            valuation=None if values is None else load_values(values, inputs),
+            pool=_read_pool(pool, pool_values, inputs, valued=values is not None),
+            z_exclude=inputs.hidden_columns([]) if values is None else None,
             sample_weight=inputs.weight,
             pos_label=inputs.positive,
             **shown,
@@ -137,7 +150,8 @@ def explore(
     for attribute, expression in zip(summary["attributes"], protected, strict=True):
         for answer in attribute["answers"]:
             if answer["command"] is not None:  # here it is what to type in a shell
-                asked = {"--target": target, "--protected": expression, **options}
+                texts = [own for own in group_names or [] if expression in read_group_names([own], protected)]
+                asked = {"--target": target, "--protected": expression, "--group-names": texts, **options}
                 answer["command"] = None if names_several(data) else _aim_command(data, asked)
     Exploration(summary).write_html(out)
     if summary["about"]["sampled"] is not None:
@@ -171,7 +185,7 @@ def _aim_command(data: Path, options: Mapping[str, Any]) -> str:
 
 
 def _read_pool(
-    pool: Path | None, values: Path | None, *, valued: bool
+    pool: Path | None, values: Path | None, inputs: Inputs, *, valued: bool
 ) -> tuple[pa.Table, Valuation] | pa.Table | None:
     """Read the rows without labels, if they are named, and their values if those of the others are given."""
     if pool is None and values is None:
@@ -184,7 +198,7 @@ def _read_pool(
         )
     if pool is None:
         raise ValueError("`--pool-values` are the values of `--pool`: name that table too.")
-    return read_table(pool), Valuation.load(values)
+    return read_table(pool), with_group_names(Valuation.load(values), [*inputs.expressions.values()])
 
 
 def _print_pool(pool: Mapping[str, Any]) -> None:

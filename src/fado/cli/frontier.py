@@ -27,6 +27,7 @@ from fado.cli._options import (
     Dask,
     Data,
     Drop,
+    GroupNames,
     Jobs,
     MinGroupSize,
     Positive,
@@ -71,6 +72,7 @@ def frontier(
     validation: Validation = None,
     test: Test = None,
     test_fraction: TestFraction = None,
+    group_names: GroupNames = None,
     min_group_size: MinGroupSize = None,
     store: Annotated[
         Path | None,
@@ -89,7 +91,16 @@ def frontier(
     if store is not None:
         check_apart(out, store, "`--store`")
     check_directory(out)
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight, split=split)
+    inputs = read_inputs(
+        data,
+        target,
+        protected,
+        positive=positive,
+        drop=drop,
+        weight=weight,
+        split=split,
+        group_names=group_names,
+    )
     parts = split_inputs(inputs, split, validation, test)
     train = parts["train"]
     with ExitStack() as opened:

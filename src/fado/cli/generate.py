@@ -23,6 +23,7 @@ from fado.cli._options import (
     Data,
     Drop,
     Exclude,
+    GroupNames,
     Jobs,
     MinGroupSize,
     Out,
@@ -42,7 +43,6 @@ from fado.tabular import (
     MIN_GROUP_SIZE,
     deal_rows,
     group_rows,
-    protected_from,
     read_problem,
     take_rows,
 )
@@ -89,6 +89,7 @@ def generate(
     exclude: Exclude = None,
     drop: Drop = None,
     weight: Weight = None,
+    group_names: GroupNames = None,
     min_group_size: MinGroupSize = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -99,7 +100,9 @@ def generate(
         if report.suffix.lower() != ".json":
             raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
         check_output(report, [data], [".json"])
-    inputs = read_inputs(data, target, protected, positive=positive, drop=drop, weight=weight)
+    inputs = read_inputs(
+        data, target, protected, positive=positive, drop=drop, weight=weight, group_names=group_names
+    )
     if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:
         raise ValueError(
             f"`--report` needs a positive label, and {inputs.name!r} has {len(inputs.labels.classes)} "
@@ -110,7 +113,7 @@ def generate(
             f"The table has a column {MARK!r} already, by which made rows are marked: rename it."
         )
     least = MIN_GROUP_SIZE if min_group_size is None else min_group_size
-    valuation = None if values is None else load_values(values, inputs.name, inputs.target)
+    valuation = None if values is None else load_values(values, inputs)
     chosen = ALPHA if alpha is None else alpha
     utility = LinearUtility(chosen)
     if valuation is not None:
@@ -136,7 +139,7 @@ def generate(
         valuation=valuation,
         sample_weight=inputs.weight,
     )
-    features = _in_their_groups(inputs, features, sampler.parents_, protected)
+    features = _in_their_groups(inputs, features, sampler.parents_)
     made = _whole_table(inputs, features, labels, sampler, weight)
     write_table(made, out)
     _print_rates(inputs, sampler)
@@ -159,18 +162,18 @@ def generate(
     print(f"{inputs.n_rows:,} rows and {n_made:,} made ones, marked in {MARK!r}, written to {out}")
 
 
-def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Rows, protected: Sequence[str]) -> pa.Table:
+def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Rows) -> pa.Table:
     """Give made rows that fell out of their group the entries of their parents that decide on it."""
     before = inputs.n_rows
-    for expression, (name, sources) in zip(protected, inputs.sources.items(), strict=True):
-        if not set(sources) <= set(features.column_names):
+    for name, expression in inputs.expressions.items():
+        if not set(expression.sources) <= set(features.column_names):
             continue
-        now = protected_from(features, expression).iloc[before:].astype(object).to_numpy()
+        now = expression.groups(features).iloc[before:].astype(object).to_numpy()
         own = inputs.protected[name].iloc[parents].astype(object).to_numpy()
         strange = (now != own) & ~(pd.isna(now) & pd.isna(own))
         rows = np.arange(features.num_rows)
         rows[before:][strange] = parents[strange]
-        for source in sources if strange.any() else ():
+        for source in expression.sources if strange.any() else ():
             place = features.column_names.index(source)
             features = features.set_column(
                 place, features.field(place), features.column(place).take(pa.array(rows))
@@ -183,12 +186,13 @@ def _whole_table(
 ) -> pa.Table:
     """Put all columns of the file together; made rows have nothing in those that no model may see.
 
-    Only what decides on their groups is their parents', if no model may see it.
+    Only what decides on their labels and groups is their parents', if no model may see it.
     """
     n_made = len(sampler.parents_)
     rows = pa.array(np.r_[np.arange(inputs.n_rows), sampler.parents_])
     made = set(features.column_names)
-    deciding = {source for sources in inputs.sources.values() for source in sources}
+    written = (inputs.predicted, *inputs.expressions.values())
+    deciding = {source for expression in written for source in expression.sources}
     columns = {}
     for name, column in zip(inputs.table.column_names, inputs.table.columns, strict=True):
         if name == inputs.name:

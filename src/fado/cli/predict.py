@@ -12,7 +12,7 @@ import typer
 
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Data, Out
+from fado.cli._options import Data, GroupNames, Out
 from fado.cli._summary import print_table
 from fado.cli._tables import check_apart, check_output, write_table
 from fado.models import Check, ChosenModel, load_model
@@ -27,7 +27,11 @@ def predict(
     data: Data,
     out: Out,
     target: Annotated[
-        str | None, typer.Option(metavar="COL", help="The column of true labels, to check the line.")
+        str | None,
+        typer.Option(
+            metavar='COL|"COL>=9"',
+            help="The column of true labels, or the comparison that makes them, to check the line.",
+        ),
     ] = None,
     protected: Annotated[
         list[str] | None,
@@ -43,18 +47,21 @@ def predict(
             help="The positive label of `--target`, if labels have other names than those of the model.",
         ),
     ] = None,
+    group_names: GroupNames = None,
 ) -> None:
     """Score rows with a saved model and decide; given labels and groups, check whether its line holds."""
     if (target is None) is not (not protected):
         raise ValueError("`--target` and `--protected` go together: a ratio needs both labels and groups.")
     if positive is not None and target is None:
         raise ValueError("`--positive` names a label of `--target`: give both.")
+    if group_names and not protected:
+        raise ValueError("`--group-names` names groups of `--protected`: give both.")
     check_output(out, [data])
     check_apart(out, model, "the model")
     chosen = load_model(model)
     inputs, check = None, None
     if target is not None and protected:
-        inputs = read_inputs(data, target, protected, positive=positive)
+        inputs = read_inputs(data, target, protected, positive=positive, group_names=group_names)
         labels = inputs.target if positive is None else _as_told(inputs, chosen)
         check = chosen.check(inputs.features, labels, inputs.protected)
     scores = chosen.score_rows(read_table(data) if inputs is None else inputs.features)

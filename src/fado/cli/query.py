@@ -17,10 +17,10 @@ from fado._validation import MOST_ROWS, check_count, check_share
 from fado.active import DEFAULT_ALPHA, UtilityQuery
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Bags, Drop, Exclude, Jobs, Out, Protected, Seed, Target
+from fado.cli._options import Bags, Drop, Exclude, GroupNames, Jobs, Out, Protected, Seed, Target
 from fado.cli._summary import print_settings, print_table
 from fado.cli._tables import check_output, write_table
-from fado.tabular import protected_from, read_table, short_name
+from fado.tabular import read_table
 from fado.utility import LinearUtility
 from fado.valuation import OutOfBagEntropy
 
@@ -82,6 +82,7 @@ def query(
     ] = None,
     exclude: Exclude = None,
     drop: Drop = None,
+    group_names: GroupNames = None,
     bags: Bags = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -97,9 +98,10 @@ def query(
         raise ValueError(
             "`--budget` is for rows that have a cost: name its column by `--cost`, or give `--n`."
         )
-    group_shares = _read_shares(shares or [])
+    given_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
-    inputs = read_inputs(labelled, target, protected, drop=drop)
+    inputs = read_inputs(labelled, target, protected, drop=drop, group_names=group_names)
+    group_shares = _of_groups(given_shares, inputs)
     rows = read_table(pool)
     _check_columns(rows.column_names, inputs, cost)
     there = set(rows.column_names) - {cost}
@@ -116,7 +118,7 @@ def query(
         **settings,
     )
     valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
-    attributes = _attributes(rows, inputs, protected)
+    attributes = _attributes(rows, inputs)
     strategy = UtilityQuery(valuator, utility, group_shares=group_shares, diversity=diversity)
     chosen = strategy.query(
         rows.select(seen),
@@ -154,20 +156,35 @@ def _read_shares(shares: Sequence[str]) -> Any:
     read: dict[Any, float] = {}
     for text in shares:
         label, equals, number = text.rpartition("=")
-        parts = tuple(part.strip() for part in label.split("&"))
+        label = label.strip()
         try:
             share = float(number) if "." in number or "e" in number.lower() else int(number)
         except ValueError:
             equals = ""
-        if not equals or not all(parts):
+        if not equals or not label:
             raise ValueError(
                 f"`--shares` must be like Female=0.5 or Female=250, or 'equal' or 'pool', got {text!r}."
             )
-        group = parts if len(parts) > 1 else parts[0]
-        if group in read:
-            raise ValueError(f"`--shares` names {label.strip()!r} twice: name each group once.")
-        read[group] = share
+        if label in read:
+            raise ValueError(f"`--shares` names {label!r} twice: name each group once.")
+        read[label] = share
     return read
+
+
+def _of_groups(shares: Any, inputs: Inputs) -> Any:
+    """Take groups of several attributes, joined by '&', apart; a group may itself be called so."""
+    if not isinstance(shares, dict):
+        return shares
+    labels = [str(label) for own in inputs.attributes for label in own.classes]
+    called = {"".join(label.split()): label for label in labels}
+    read: dict[Any, float] = {}
+    for label, share in shares.items():
+        listed = [label] if "".join(label.split()) in called else label.split("&")
+        parts = tuple(called.get("".join(part.split()), part.strip()) for part in listed)
+        if not all(parts) or parts in read:
+            raise ValueError(f"`--shares` must name each group once, by labels joined by '&', got {label!r}.")
+        read[parts] = share
+    return {parts if len(parts) > 1 else parts[0]: share for parts, share in read.items()}
 
 
 def _check_columns(names: Sequence[str], inputs: Inputs, cost: str | None) -> None:
@@ -186,14 +203,12 @@ def _added(attributes: Sequence[str]) -> list[str]:
     return ["position", "utility", "v_y", *(f"v_{name}" for name in attributes)]
 
 
-def _attributes(rows: pa.Table, inputs: Inputs, protected: Sequence[str]) -> dict[str, pd.Series]:
+def _attributes(rows: pa.Table, inputs: Inputs) -> dict[str, pd.Series]:
     """Give the protected attributes of the pool, as far as it holds the columns that they are made from."""
-    others = inputs.table.drop_columns([inputs.name])
-    named = {short_name(others, expression): expression for expression in protected}
     return {
-        name: protected_from(rows, expression).rename(name)
-        for name, expression in named.items()
-        if all(source in rows.column_names for source in inputs.sources[name])
+        name: own.groups(rows)
+        for name, own in inputs.expressions.items()
+        if set(own.sources) <= set(rows.column_names)
     }
 
 

@@ -13,6 +13,7 @@ from fado.cli._inputs import read_inputs
 from fado.cli._methods import apply_method, ask_for
 from fado.cli._options import (
     Alpha,
+    GroupNames,
     MinGroupSize,
     Positive,
     Protected,
@@ -41,6 +42,7 @@ def sample(
     utility: str | None = None,
     positive: Positive = None,
     weight: Weight = None,
+    group_names: GroupNames = None,
     min_group_size: MinGroupSize = None,
     memory: MemoryOfParts = None,
     seed: Seed = 0,
@@ -57,7 +59,13 @@ def sample(
         min_group_size=min_group_size,
         seed=seed,
     )
-    named: dict[str, Any] = {"target": target, "protected": protected, "positive": positive, "weight": weight}
+    named: dict[str, Any] = {
+        "target": target,
+        "protected": protected,
+        "positive": positive,
+        "weight": weight,
+        "group_names": group_names,
+    }
     if is_in_parts(data, out, values, memory, "Sampling"):
         change = change_files(asked, data, out, memory=memory, **named)
         print(f"{change.n_rows_after:,} of {change.n_rows:,} rows written to {out}")

@@ -22,6 +22,7 @@ from fado.cli._options import (
     Bags,
     Drop,
     Exclude,
+    GroupNames,
     Jobs,
     Performance,
     Positive,
@@ -89,6 +90,7 @@ def value(
             "together. No model sees it.",
         ),
     ] = None,
+    group_names: GroupNames = None,
     from_file: Annotated[
         Path | None,
         typer.Option(
@@ -143,7 +145,13 @@ def value(
     }
     in_parts = names_several(data) or dry_run or any(own is not None for own in (memory, train_rows, dask))
     if models is not None and from_file is None and models_stand_in(models) and not in_parts:
-        others = {"--positive": positive, "--weight": weight, "--from-id": from_id, "--seed": seed}
+        others = {
+            "--positive": positive,
+            "--weight": weight,
+            "--group-names": group_names,
+            "--from-id": from_id,
+            "--seed": seed,
+        }
         value_new_rows(
             data, models, out, target=target, protected=protected or [], jobs=jobs, training=trained | others
         )
@@ -170,6 +178,7 @@ def value(
             target=target,
             protected=protected,
             positive=positive,
+            group_names=group_names,
             memory=memory,
             train_rows=train_rows,
             dry_run=dry_run,
@@ -188,9 +197,11 @@ def value(
     if from_file is not None:
         _check_nothing_is_fitted(trained | {"--models": models, "--jobs": jobs})
         check_output(out, [data, from_file])
-        inputs = read_inputs(data, target, protected, positive=positive, weight=weight)
+        inputs = read_inputs(
+            data, target, protected, positive=positive, weight=weight, group_names=group_names
+        )
         valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
-        save_values(valuation, out, target, inputs.target)
+        save_values(valuation, out, inputs.name, inputs.target)
         print_effects(inputs, valuation)
         print_lines("Values as given: the higher, the more a row is worth.")
         settings = {"from": from_file, "from-id": from_id, "positive": inputs.positive, "weight": weight}
@@ -207,7 +218,14 @@ def value(
             _check_keeps_models(name)
             check_room_for_models(models, out)
         inputs = read_inputs(
-            data, target, protected, positive=positive, drop=drop, weight=weight, groups=groups
+            data,
+            target,
+            protected,
+            positive=positive,
+            drop=drop,
+            weight=weight,
+            groups=groups,
+            group_names=group_names,
         )
         valuator = make_valuator(
             name,
@@ -222,12 +240,12 @@ def value(
         valuator.fit(
             inputs.features,
             _binary_target(inputs) if "fairness" in taken else inputs.target,
-            sensitive_features=inputs.protected,
+            sensitive_features=inputs.labelled,
             sample_weight=inputs.weight,
             groups=inputs.groups,
         )
         valuation = valuator.valuation_
-        save_values(_writable(valuation, out), out, target, inputs.target)
+        save_values(_writable(valuation, out), out, inputs.name, inputs.target)
         if models is not None:  # last, for models that are there refuse the table that they learnt from
             valuator.models_.save(models)
         if all(scale.is_unit for scale in valuation.scales.values()):

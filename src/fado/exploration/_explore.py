@@ -155,6 +155,7 @@ def explore(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: bool = False,
+    z_exclude: Any = None,
 ) -> Exploration:
     """Explore a table and its values: its biases, its slices, its proxies, its suspicious rows.
 
@@ -211,6 +212,9 @@ def explore(
         How many models are trained side by side; None uses every core. It changes no result.
     progress : bool, default=False
         Whether to show a progress bar.
+    z_exclude : list of str, or mapping of attribute to such a list, optional
+        If values are computed: columns that models of protected attributes must not see, such as those that
+        an attribute was made from.
 
     Returns
     -------
@@ -249,6 +253,7 @@ def explore(
         min_group_size=min_group_size,
         seed=random_state,
         pool=pool,
+        z_exclude=z_exclude,
     )
     return Exploration(
         summarise(

@@ -15,9 +15,16 @@ from fado.exploration._explore import Exploration
 from fado.exploration._material import read_material
 from fado.exploration._sampling import read_sample
 from fado.exploration._summary import summarise
-from fado.tabular import MIN_GROUP_SIZE, Source, check_min_group_size, open_source
+from fado.tabular import MIN_GROUP_SIZE, GroupNames, Source, check_min_group_size, open_source
 from fado.valuation import Valuation, read_lazily
-from fado.valuation.bulk import Roles, memory_bound, read_roles, reading_costs
+from fado.valuation.bulk import (
+    Roles,
+    check_group_names,
+    memory_bound,
+    read_roles,
+    reading_costs,
+    with_group_names,
+)
 
 __all__ = ["explore_files"]
 
@@ -53,6 +60,7 @@ def explore_files(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: bool = False,
+    group_names: GroupNames | None = None,
 ) -> Exploration:
     """Explore a table in files, however many rows it has, by a random sample of them.
 
@@ -70,9 +78,10 @@ def explore_files(
     values : path-like or Valuation
         The values of all rows: a `Valuation`, or the directory or the Parquet file that holds it.
     target : str
-        The column to be predicted.
+        The column to be predicted, or comparisons such as ``"amount>=1000"``, whose columns are not shown.
     protected : str or sequence of str
-        The protected attributes: columns, or comparisons such as ``"age>=50"``.
+        The protected attributes: columns, or comparisons such as ``"age>=50"``, as
+        `fado.datasets.protected_from` takes them.
     sample_rows : int, default=200_000
         How many rows are explored at most.
     memory : str or int, optional
@@ -95,6 +104,8 @@ def explore_files(
         Seed of the sample, and of all that `explore` draws.
     progress : bool, default=False
         Whether to show a progress bar.
+    group_names : mapping, optional
+        What groups are called, as `sample_files` takes it.
 
     Returns
     -------
@@ -133,18 +144,19 @@ def explore_files(
     bound = memory_bound(memory)
     valuation = _open_values(values)
     source = open_source(paths)
-    roles = read_roles(source.schema, target, protected, drop=drop, weight=weight)
+    roles = read_roles(source.schema, target, protected, drop=drop, weight=weight, group_names=group_names)
     if not roles.attributes:
         raise ValueError("There is no protected attribute to explore: pass one as `protected`.")
     _check_values(valuation, roles, source.n_rows)
     _check_memory(source, roles, bound, wanted)
+    check_group_names(source, roles)
     read = read_sample(source, roles, wanted, seed, pos_label, progress=progress)
     _check_values(valuation, roles, read.sampled.n_rows)
     _check_order(valuation, roles, read.target_pattern)
     material = read_material(
         read.problem(roles),
-        target,
-        valuation.take(read.sampled.places),
+        roles.target.name,
+        with_group_names(valuation.take(read.sampled.places), roles.attributes),
         max_rows=_MOST_SEARCHED,
         min_group_size=min_group_size,
         seed=seed,
@@ -190,10 +202,10 @@ def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> Non
             "rows."
         )
     note = valuation.provenance.made_for
-    if note is not None and note.target != roles.target:
+    if note is not None and note.target != roles.target.name:
         raise ValueError(
-            f"`values` are of the target {note.target!r}, not of {roles.target!r}: pass others, or value "
-            "this target."
+            f"`values` are of the target {note.target!r}, not of {roles.target.name!r}: pass others, or "
+            "value this target."
         )
 
 
@@ -202,7 +214,7 @@ def _check_order(valuation: Valuation, roles: Roles, pattern: str | None) -> Non
     known = valuation.provenance.target_pattern
     if known is not None and known != pattern:
         raise ValueError(
-            f"`values` were made with other labels than those of {roles.target!r}, or with the rows in "
+            f"`values` were made with other labels than those of {roles.target.name!r}, or with the rows in "
             "another order: pass the values of these very rows."
         )
 

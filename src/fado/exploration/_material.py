@@ -215,6 +215,7 @@ def read_material(
     seed: int,
     pool: Any = None,
     sampled: Sampled | None = None,
+    z_exclude: Any = None,
 ) -> Material:
     """Gather what is to be explored, and value it if that has not been done."""
     _check_max_rows(max_rows)
@@ -223,7 +224,10 @@ def read_material(
     if valuation is None:
         _ = problem.positive  # a label that is none is refused before rows are valued
         valuator = OutOfBagEntropy(
-            random_state=seed, keep_models=given is not None, keep_probabilities=_can_aim(problem)
+            random_state=seed,
+            keep_models=given is not None,
+            keep_probabilities=_can_aim(problem),
+            z_exclude=z_exclude,
         ).fit_problem(problem)
         valuation = valuator.valuation_
         if given is not None:

@@ -49,7 +49,7 @@ class SampleRead:
 
     def problem(self, roles: Roles) -> Problem:
         """Read the drawn rows as `explore` reads a table; one of them must have the positive label."""
-        target = self.table.column(roles.target)
+        target = roles.target.read(self.table, named=False)
         if self.positive is not None and self.positive not in target.unique().to_pylist():
             raise ValueError(
                 f"None of the {self.table.num_rows:,} sampled rows has the positive label {self.positive!r}: "
@@ -58,7 +58,7 @@ class SampleRead:
         return read_problem(
             self.table.select(list(roles.features)),
             target,
-            {own.name: own.entries(self.table) for own in roles.attributes},
+            {own.name: own.read(self.table) for own in roles.attributes},
             sample_weight=roles.weights(self.table),
             pos_label=self.positive,
         ).with_mean_weight_one()

@@ -1,13 +1,7 @@
 """What a user hands over, read once: tables, variables, labels, groups, files."""
 
 from fado.tabular._columns import Column, column_from
-from fado.tabular._comparisons import (
-    check_compared,
-    protected_from,
-    short_name,
-    source_column,
-    source_columns,
-)
+from fado.tabular._comparisons import Expression, GroupNames, protected_from, read_attributes
 from fado.tabular._csv import write_csv
 from fado.tabular._dealing import deal_rows
 from fado.tabular._files import ENDINGS, ending_of, read_table
@@ -20,7 +14,7 @@ from fado.tabular._given import (
     target_column,
     weights_of,
 )
-from fado.tabular._groups import Groups, group_rows, warn_of_missing, warn_of_missing_rows
+from fado.tabular._groups import Groups, group_rows, title_in_full, warn_of_missing, warn_of_missing_rows
 from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
 from fado.tabular._joining import join_problems
 from fado.tabular._labels import Labels, label_named, labels_of, positive_code
@@ -49,6 +43,8 @@ __all__ = [
     "SMALL_STRATUM",
     "TARGET",
     "Column",
+    "Expression",
+    "GroupNames",
     "Groups",
     "Kind",
     "LabelPattern",
@@ -66,7 +62,6 @@ __all__ = [
     "Variable",
     "as_names",
     "attribute_columns",
-    "check_compared",
     "check_learnable",
     "check_min_group_size",
     "check_weights",
@@ -95,19 +90,18 @@ __all__ = [
     "positive_code",
     "protected_columns",
     "protected_from",
+    "read_attributes",
     "read_folds",
     "read_problem",
     "read_rows",
     "read_table",
     "reader_of",
     "row_hash",
-    "short_name",
     "small_groups",
-    "source_column",
-    "source_columns",
     "take_rows",
     "target_column",
     "tell_small",
+    "title_in_full",
     "variable_from",
     "warn_of_missing",
     "warn_of_missing_rows",

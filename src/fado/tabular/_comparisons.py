@@ -1,23 +1,30 @@
-"""Protected attributes written as expressions: a column's name, or columns compared with values."""
+"""Targets and protected attributes as they are written: a column's name, or columns compared with values."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
-from fado.tabular._expressions import Comparison, Value, parse
+from fado.tabular._columns import Column, column_from
+from fado.tabular._expressions import Comparison, Junction, Value, parse
+from fado.tabular._labels import is_label
 from fado.tabular._open import open_table
+from fado.tabular._variables import MISSING, TARGET, Variable, variable_from
 
-__all__ = ["check_compared", "protected_from", "short_name", "source_column", "source_columns"]
+__all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
 
 Bools = npt.NDArray[np.bool_]
+GroupNames = Mapping[str, Mapping[Any, str] | Sequence[str]]
 
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
@@ -26,9 +33,10 @@ _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
 }
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
+_JOINS: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operator.or_}
 
 
-def protected_from(frame: Any, expression: str) -> pd.Series:
+def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Series:
     """Read a protected attribute from a table.
 
     Parameters
@@ -37,21 +45,26 @@ def protected_from(frame: Any, expression: str) -> pd.Series:
         The table that holds the source columns.
     expression : str
         A column's name, or a comparison such as ``"customer_age>=50"`` with one of ``>=``, ``>``, ``<=``,
-        ``<``, ``==``, ``!=`` and ``in``, which takes a list: ``"race in [White, Asian]"``. ``&`` joins
-        comparisons that all must hold: ``"sex == Male & age >= 50"``.
+        ``<``, ``==``, ``!=`` and ``in``, which takes a list: ``"race in [White, Asian]"``. ``&`` or ``and``
+        joins comparisons that all must hold, ``|`` or ``or`` those of which one must:
+        ``"age_65==1 | age_75==1"``. ``&`` binds tighter than ``|``; parentheses change that.
 
         If a column is named exactly like the whole expression, that column is taken. Otherwise the longest
-        column name that the expression starts with is compared. Put double or single quotes or backticks
-        around a column's name that could be misread, and around values that hold a comma, a bracket or an
-        ``&``; around other text they are optional. Numbers are compared as numbers; text, categories and
-        booleans only with ``==``, ``!=`` and ``in``.
+        column name that a comparison starts with is compared. Put double or single quotes or backticks
+        around a column's name that could be misread, and around values that hold a comma, a bracket, a lone
+        parenthesis, an ``&`` or a ``|``; around other text they are optional. Numbers are compared as
+        numbers; text, categories and booleans only with ``==``, ``!=`` and ``in``.
+    named : bool, default=False
+        Whether groups of comparisons are called by what they compare, ``"age >= 50"`` and ``"age < 50"``, as
+        on the command line, instead of True and False.
 
     Returns
     -------
     pandas.Series
-        The column itself, or, for comparisons, a series of pandas' nullable ``boolean`` type named
-        like the expression. An entry is missing where a source column is missing, unless another
-        comparison of the same row is false. A pandas table's index is kept.
+        The column itself, or, for comparisons, a series of pandas' nullable ``boolean`` type, or of text,
+        named like the expression. A comparison is unknown where its column is missing. Of several, the entry
+        is missing only where those that are known do not decide: ``true | unknown`` is true, ``false &
+        unknown`` is false. A pandas table's index is kept.
 
     Raises
     ------
@@ -74,137 +87,270 @@ def protected_from(frame: Any, expression: str) -> pd.Series:
     [True, False, True]
     >>> protected_from(frame, "source == APP & customer_age >= 50").tolist()
     [False, True, False]
+    >>> protected_from(frame, "source == WEB | customer_age >= 50").tolist()
+    [True, True, True]
+    >>> protected_from(frame, "customer_age>=50", named=True).tolist()
+    ['customer_age < 50', 'customer_age >= 50', None]
     """
     table = open_table(frame)
-    comparisons = parse(table.columns, expression)
-    if not comparisons[0].symbol:
-        return _to_pandas(table, comparisons[0].column)
-    text = expression.strip()
-    outcomes = [_outcome(table, comparison, text) for comparison in comparisons]
-    together = outcomes[0].array
-    for outcome in outcomes[1:]:
-        together = together & outcome.array  # false if one is false, whatever is missing
-    return pd.Series(together, index=outcomes[0].index, name=text)
+    own = Expression.of(table.columns, expression)
+    entries = own.groups(frame) if named else own.entries(frame)
+    return entries if own.is_column else entries.rename(expression.strip())
 
 
-def source_columns(frame: Any, expression: str) -> tuple[str, ...]:
-    """Name the columns that an expression reads, each once.
-
-    Parameters
-    ----------
-    frame : pandas or polars DataFrame, or pyarrow Table
-        The table that holds the columns.
-    expression : str
-        As for `protected_from`.
-
-    Returns
-    -------
-    tuple of str
-        The compared columns, or the plain column itself.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fado.tabular import source_columns
-    >>> source_columns(pd.DataFrame({"sex": ["f", "m"], "age": [30, 50]}), "sex == f & age >= 50")
-    ('sex', 'age')
-    """
-    return tuple(dict.fromkeys(own.column for own in parse(open_table(frame).columns, expression)))
-
-
-def source_column(frame: Any, expression: str) -> str:
-    """Name the one column that an expression reads.
+def read_attributes(
+    columns: Sequence[str],
+    protected: Sequence[str],
+    target: Expression,
+    group_names: GroupNames | None = None,
+    argument: str = "protected",
+) -> tuple[Expression, ...]:
+    """Read protected attributes over the columns of a table; they must differ from each other and the target.
 
     Parameters
     ----------
-    frame : pandas or polars DataFrame, or pyarrow Table
-        The table that holds the column.
-    expression : str
+    columns : sequence of str
+        The table's.
+    protected : sequence of str
         As for `protected_from`.
-
-    Returns
-    -------
-    str
-        The compared column, or the plain column itself.
-
-    Raises
-    ------
-    ValueError
-        If there are several: `source_columns` gives them all.
+    target : Expression
+        What is predicted.
+    group_names : mapping, optional
+        What groups are called: per attribute, as in `protected`, names by label. For comparisons also two
+        names, first of the rows where they hold.
+    argument : str
+        What messages call `protected`.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from fado.tabular import source_column
-    >>> source_column(pd.DataFrame({"customer_age": [30, 50]}), "customer_age>=50")
-    'customer_age'
+    >>> target = Expression.of(["age", "sex", "paid"], "paid", "target")
+    >>> names = {"age >= 50": ["older", "younger"], "sex": {1: "men", 2: "women"}}
+    >>> old, sex = read_attributes(["age", "sex", "paid"], ["age>=50", "sex"], target, names)
+    >>> old.group_titles, sex.called(2)
+    (('older', 'younger'), 'women')
     """
-    columns = source_columns(frame, expression)
-    if len(columns) > 1:
-        names = ", ".join(map(repr, columns))
-        raise ValueError(f"`expression` must read one column here, got {expression!r}, which reads {names}.")
-    return columns[0]
+    found: dict[str, Expression] = {}
+    for text in protected:
+        own = Expression.of(columns, text, argument)
+        target.check_apart(argument, own.sources)
+        if own.name == TARGET:
+            raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
+        if own.name in found:
+            raise ValueError(
+                f"Protected attributes must have different names, got {own.name!r} more than once."
+            )
+        found[own.name] = own
+    for text, names in (group_names or {}).items():
+        try:
+            name = parse(columns, text).name
+        except ValueError:
+            name = text
+        if name not in found:
+            shown = list_names([repr(known) for known in found])
+            raise ValueError(
+                f"`group_names` names {text!r}, which is none of the protected attributes {shown}."
+            )
+        found[name] = found[name].with_names(names)
+    return tuple(found.values())
 
 
-def short_name(frame: Any, expression: str) -> str:
-    """Name an attribute by its expression, without needless spaces.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fado.tabular import short_name
-    >>> frame = pd.DataFrame({"customer_age": [30, 50], "source": ["WEB", "APP"]})
-    >>> short_name(frame, "customer_age >= 50")
-    'customer_age>=50'
-    >>> short_name(frame, "source  in [ WEB,APP ]  &  customer_age = 50")
-    'source in [WEB, APP] & customer_age==50'
-    """
-    return " & ".join(own.name for own in parse(open_table(frame).columns, expression))
-
-
-def check_compared(frame: Any, expression: str) -> None:
-    """Refuse an expression whose comparisons do not tell the rows apart.
-
-    Values of a list that no row has are named in a warning.
+@dataclass(frozen=True)
+class Expression:
+    """A target or a protected attribute as it is written: a column, or comparisons of columns.
 
     Parameters
     ----------
-    frame : pandas or polars DataFrame, or pyarrow Table
-        All rows that there are; a part of them may well have one group.
-    expression : str
-        As for `protected_from`.
-
-    Raises
-    ------
-    ValueError
-        If a comparison, or all of them together, are true in every row or in none.
+    name : str
+        The expression without needless spaces.
+    sources : tuple of str
+        The columns that it reads, each once.
+    tree : Comparison or Junction
+        What it says; a comparison without a symbol is a column as it stands.
+    argument : str
+        What messages call it.
+    names : mapping of str to str
+        What some groups are called, by the text of their labels.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fado.tabular import check_compared
-    >>> check_compared(pd.DataFrame({"age": [30, 40]}), "age>=50")
-    Traceback (most recent call last):
-        ...
-    ValueError: `expression` 'age>=50' is true in no row: 'age' goes from 30 to 40.
+    >>> frame = pd.DataFrame({"sex": ["f", "m"], "age": [30, 50]})
+    >>> own = Expression.of(frame.columns, "sex = f  |  (age >= 50)")
+    >>> own.name, own.sources, own.group_titles
+    ('sex==f | age>=50', ('sex', 'age'), ('sex == f | age >= 50', 'not (sex == f | age >= 50)'))
     """
-    table, text = open_table(frame), expression.strip()
-    comparisons = parse(table.columns, expression)
-    if not comparisons[0].symbol:
-        return
-    for comparison in comparisons:
-        outcome = _outcome(table, comparison, text)
-        found = _plain(_compared(table, comparison.column)).dropna()
-        where = _one_sided(outcome)
-        if where:
-            raise ValueError(f"`expression` {comparison.name!r} {where}: {_told(found, comparison)}")
-        _warn_of_unseen(found, comparison)
-    where = _one_sided(protected_from(frame, expression))
-    if where:
-        raise ValueError(f"`expression` {text!r} {where}: loosen a comparison, or leave one out.")
+
+    name: str
+    sources: tuple[str, ...]
+    tree: Comparison | Junction
+    argument: str = "expression"
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, columns: Sequence[object], expression: str, argument: str = "expression") -> Expression:
+        """Read an expression over the columns of a table; `argument` is what messages call it."""
+        tree = parse(columns, expression, argument)
+        return cls(tree.name, tuple(dict.fromkeys(own.column for own in tree.comparisons)), tree, argument)
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column as it stands."""
+        return isinstance(self.tree, Comparison) and not self.tree.symbol
+
+    @property
+    def group_titles(self) -> tuple[str, str]:
+        """What rows are called where comparisons hold, and where they do not."""
+        return self.called(True), self.called(False)
+
+    def called(self, label: Any) -> Any:
+        """Give what a group is called: its name, what comparisons say for True and False, or the label."""
+        if not self.is_column and isinstance(label, bool):
+            label = self.tree.spelled if label else self.tree.opposite
+        if not self.names:
+            return label
+        return next((name for text, name in self.names.items() if is_label(label, text)), str(label))
+
+    def with_names(self, names: Mapping[Any, str] | Sequence[str]) -> Expression:
+        """Give the same with names of groups: by label, or two of comparisons, the first where they hold."""
+        where = f"`group_names` of {self.name!r}"
+        if isinstance(names, str) or not isinstance(names, Mapping | Sequence):
+            raise TypeError(f"{where} must be a mapping or a sequence, got {names!r}.")
+        if not isinstance(names, Mapping):
+            if self.is_column:
+                raise ValueError(f"{where} must say which group each name is of, as in '1=men, 2=women'.")
+            if len(names) != 2:
+                raise ValueError(
+                    f"{where} must be two names, first of the rows where it holds, then of those where it "
+                    f"does not, got {len(names)}; put quotes around a name that holds a comma."
+                )
+            names = dict(zip((True, False), names, strict=True))
+        given = {str(label): str(name).strip() for label, name in names.items()}
+        if not self.is_column:
+            titles = {"true": self.tree.spelled, "false": self.tree.opposite}
+            for label in given:
+                if label.lower() not in titles:
+                    raise ValueError(f"{where} names {label!r}, and its groups are 'true' and 'false'.")
+            given = {titles[label.lower()]: name for label, name in given.items()}
+        for name in given.values():
+            if name in ("", MISSING):
+                raise ValueError(f"{where} must be words that tell groups apart, got {name!r}.")
+        named = replace(self, names=given)
+        if not self.is_column:
+            named._check_names([self.tree.spelled, self.tree.opposite])
+        return named
+
+    def check_apart(self, argument: str, names: Sequence[str | None]) -> None:
+        """Refuse columns, named by an argument, that this, the target, is read from."""
+        for name in names:
+            if name in self.sources:
+                made = "of which the target is made, so that no model sees it"
+                what = "the target" if self.is_column else made
+                raise ValueError(f"`{argument}` names {name!r}, {what}: name another column.")
+
+    def entries(self, frame: Any) -> pd.Series:
+        """Read the column, or True and False where comparisons hold and do not."""
+        table = open_table(frame)
+        first = _to_pandas(table, self.sources[0])
+        return first if self.is_column else pd.Series(self._holds(table), first.index, name=self.name)
+
+    def groups(self, frame: Any) -> pd.Series:
+        """Read the attribute by what its groups are called."""
+        entries = self.entries(frame)
+        if self.is_column and not self.names:
+            return entries
+        column = self._column(open_table(frame)) if self.is_column else column_from(self.name, entries)
+        codes, labels = column.encode()
+        titles = [self.called(column.label_of(label)) for label in labels]
+        by_row = np.array([*titles, None], dtype=object)[codes]  # the last, which is also -1, is missing
+        return pd.Series(by_row, entries.index, dtype=object, name=self.name)
+
+    def read(self, table: pa.Table, *, named: bool = True) -> Any:
+        """Give a column of an Arrow table as it stands, or what comparisons say, by names or as booleans."""
+        if self.is_column and not self.names:
+            return table.column(self.sources[0])
+        table = table.select(list(self.sources))
+        return self.groups(table) if named else pa.chunked_array([pa.array(self.entries(table))])
+
+    def check(self, frame: Any) -> None:
+        """Refuse comparisons that do not tell the rows apart, and names of groups that no row is in.
+
+        Values of a list that no row has are named in a warning; so are comparisons beside a ``|`` that come
+        out alike in every row.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [30, 40]})
+        >>> Expression.of(frame.columns, "age>=50").check(frame)
+        Traceback (most recent call last):
+            ...
+        ValueError: `expression` 'age>=50' is true in no row: 'age' goes from 30 to 40.
+        """
+        table = open_table(frame)
+        if self.is_column:
+            if self.names:
+                self.check_named(variable_from(self._column(table)))
+            return
+        whole, is_flat = _one_sided(self._holds(table)), _is_flat(self.tree)
+        for own in self.tree.comparisons:
+            where = _one_sided(self._holds(table, own))
+            found = _plain(_compared(table, own.column)).dropna()
+            told = f"{own.name!r} {where}: {_told(found, own)}"
+            if where and (is_flat or where == whole):
+                raise ValueError(f"`{self.argument}` {told}")
+            if where:
+                warn_user(told)
+            _warn_of_unseen(found, own)
+        if whole:
+            raise ValueError(
+                f"`{self.argument}` {self.name!r} {whole}: loosen a comparison, or leave one out."
+            )
+
+    def check_named(self, variable: Variable) -> None:
+        """Refuse names of groups that are not there, and those that would make one group of two."""
+        if variable.kind == "continuous":
+            raise ValueError(
+                f"`group_names` of {self.name!r} are for groups, and it has more than 20 different numbers: "
+                f"cut it into a few, as in '{self.name}>=50'."
+            )
+        self._check_names(variable.classes[:-1] if variable.has_missing else variable.classes)
+
+    def _check_names(self, labels: Sequence[Any]) -> None:
+        where = f"`group_names` of {self.name!r}"
+        for text in self.names:
+            if not any(is_label(label, text) for label in labels):
+                texts = [str(label) for label in labels]
+                shown = f"; its groups are {list_names([repr(own) for own in texts])}."
+                raise ValueError(
+                    f"{where} names {text!r}, a group of no row{closest_names(text, texts, shown)}"
+                )
+        titles = [self.called(label) for label in labels]
+        for title in titles:
+            if titles.count(title) > 1:
+                raise ValueError(f"{where} gives two groups the name {title!r}: give each its own.")
+
+    def _column(self, table: Any) -> Column:
+        return column_from(self.name, table[self.sources[0]].to_native())
+
+    def _holds(self, table: Any, part: Comparison | Junction | None = None) -> pd.arrays.BooleanArray:
+        """Tell row by row whether comparisons hold, by three-valued logic."""
+        part = self.tree if part is None else part
+        if isinstance(part, Junction):
+            return reduce(_JOINS[part.symbol], (self._holds(table, own) for own in part.parts))
+        try:
+            return _outcome(table, part)
+        except ValueError as error:
+            raise ValueError(f"`{self.argument}` {error}, got {self.name!r}.") from None
 
 
-def _one_sided(outcome: pd.Series) -> str:
+def _is_flat(tree: Comparison | Junction) -> bool:
+    """Tell whether all comparisons must hold."""
+    if isinstance(tree, Comparison):
+        return True
+    return tree.symbol == "&" and not any(isinstance(part, Junction) for part in tree.parts)
+
+
+def _one_sided(outcome: pd.arrays.BooleanArray) -> str:
     """Say where a comparison is true if that is everywhere or nowhere."""
     known = outcome.dropna().to_numpy(dtype=bool)
     if not len(known):
@@ -261,27 +407,25 @@ def _compared(table: Any, column: str) -> pd.Series:
     return _to_pandas(table, column)
 
 
-def _outcome(table: Any, comparison: Comparison, text: str) -> pd.Series:
+def _outcome(table: Any, comparison: Comparison) -> pd.arrays.BooleanArray:
     """Tell row by row whether a comparison holds; missing where its column is."""
     column = comparison.column
     source = _compared(table, column)
     plain = _plain(source)
     missing = plain.isna().to_numpy(dtype=bool)
-    if missing.all():
+    if missing.all() and (len(missing) or plain.dtype == object):  # the type of a column without rows tells
         result: Any = missing
     elif pd.api.types.is_bool_dtype(plain):
-        result = _compare_truth(plain, comparison, text)
+        result = _compare_truth(plain, comparison)
     elif pd.api.types.is_numeric_dtype(plain):
-        result, missing = _compare_numbers(plain, comparison, text)
+        result, missing = _compare_numbers(plain, comparison)
     elif pd.api.types.is_string_dtype(plain):
-        result = _compare_text(plain, comparison, text)
+        result = _compare_text(plain, comparison)
     else:
         raise ValueError(
-            f"`expression` must compare a column of numbers, text or booleans; "
-            f"{column!r} is of type {source.dtype}, got {text!r}."
+            f"must compare a column of numbers, text or booleans; {column!r} is of type {source.dtype}"
         )
-    values = pd.arrays.BooleanArray(np.asarray(result, dtype=bool), missing)
-    return pd.Series(values, index=source.index)
+    return pd.arrays.BooleanArray(np.asarray(result, dtype=bool), missing)
 
 
 def _plain(source: pd.Series) -> pd.Series:
@@ -299,8 +443,8 @@ def _is_one_of(values: Any, wanted: list[Any], symbol: str) -> Bools:
     return ~equal if symbol == "!=" else equal
 
 
-def _compare_numbers(source: pd.Series, comparison: Comparison, text: str) -> tuple[Any, Any]:
-    wanted: list[Any] = [_number(value, comparison.column, text) for value in comparison.values]
+def _compare_numbers(source: pd.Series, comparison: Comparison) -> tuple[Any, Any]:
+    wanted: list[Any] = [_number(value, comparison.column) for value in comparison.values]
     if pd.api.types.is_integer_dtype(source) and all(isinstance(value, int) for value in wanted):
         # whole numbers beyond 2**53 would merge as floats
         whole = np.uint64 if pd.api.types.is_unsigned_integer_dtype(source) else np.int64
@@ -317,36 +461,32 @@ def _compare_numbers(source: pd.Series, comparison: Comparison, text: str) -> tu
     return _is_one_of(values, wanted, comparison.symbol), missing
 
 
-def _number(value: Value, column: str, text: str) -> int | float:
+def _number(value: Value, column: str) -> int | float:
     try:
         number = float(value.written)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(
-            f"`expression` must compare {column!r}, a column of numbers, with a number, got {text!r}."
-        )
+        raise ValueError(f"must compare {column!r}, a column of numbers, with a number")
     try:
         return int(value.written)
     except ValueError:
         return number
 
 
-def _compare_text(source: pd.Series, comparison: Comparison, text: str) -> Bools:
+def _compare_text(source: pd.Series, comparison: Comparison) -> Bools:
     if comparison.symbol in _ORDERS:
         raise ValueError(
-            f"`expression` must compare {comparison.column!r}, a column of text, with '==', '!=' or 'in' "
-            f"only, got {text!r}."
+            f"must compare {comparison.column!r}, a column of text, with '==', '!=' or 'in' only"
         )
     entries = source.fillna("").to_numpy(dtype=object)
     return _is_one_of(entries, [value.text for value in comparison.values], comparison.symbol)
 
 
-def _compare_truth(source: pd.Series, comparison: Comparison, text: str) -> Bools:
+def _compare_truth(source: pd.Series, comparison: Comparison) -> Bools:
     wanted = [_TRUTH.get(value.written.lower()) for value in comparison.values]
     if comparison.symbol in _ORDERS or None in wanted:
         raise ValueError(
-            f"`expression` must compare {comparison.column!r}, a column of booleans, "
-            f"as '==true' or '==false', got {text!r}."
+            f"must compare {comparison.column!r}, a column of booleans, as '==true' or '==false'"
         )
     return _is_one_of(source.to_numpy(dtype=bool, na_value=False), wanted, comparison.symbol)

@@ -1,16 +1,18 @@
-"""What an expression such as ``"race in [White, Asian] & age>=50"`` says: columns, comparisons and values."""
+"""What an expression such as ``"sex == f & (age>=50 | race in [White, Asian])"`` says: columns and values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from fado._messages import closest_names
 
-__all__ = ["Comparison", "Value", "parse"]
+__all__ = ["Comparison", "Junction", "Value", "parse"]
 
 SYMBOLS = (">=", "<=", "==", "!=", ">", "<", "in")
+_OPPOSITES = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in"}
 # Tried in this order, each after the longest column name: "a>=1" compares "a", though there be an "a>".
 _AFTER_A_COLUMN = [
     re.compile(pattern, re.I) for pattern in (r"\s*(>=|<=|==|>|<)", r"\s*(!=)|\s+(in)\b", r"\s*(=)")
@@ -20,8 +22,10 @@ _SYMBOL = re.compile(r">=|<=|==|!=|=|>|<|(?<=\s)in\s*\[", re.I)
 _QUOTES = "\"'`"
 _QUOTED_COLUMN = re.compile(r"""(["'`])(.+?)\1(?=\s*(?:[<>=]|!=|in\b|$))""", re.I)
 _PLAIN = re.compile(r"[\w .-]+")
-_AMPERSAND = re.compile(r"\s*&&?\s*")
-_AND = re.compile(r"\s+and\s+", re.I)
+_SIGN = re.compile(r"\s*(?:&&?|(\|\|?))\s*")  # with a group if it is an "or"
+_WORD = re.compile(r"\s+(?:and|(or))(?:\s+|(?=\())", re.I)
+_BAND = re.compile(r"[\[(][^\[\]()&|]*[\])]")
+_MOST_OPEN = 50  # parentheses within each other
 
 
 class Value(NamedTuple):
@@ -42,14 +46,65 @@ class Comparison(NamedTuple):
     @property
     def name(self) -> str:
         """The comparison without needless spaces."""
+        return self._with(self.symbol if self.symbol != "in" else " in ")
+
+    @property
+    def spelled(self) -> str:
+        """The comparison as people read it, which is what they call the rows where it holds."""
+        return self._with(f" {self.symbol} ")
+
+    @property
+    def opposite(self) -> str:
+        """What people call the rows where it does not hold."""
+        return self._with(f" {_OPPOSITES[self.symbol]} ")
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The comparison itself, alone."""
+        return (self,)
+
+    def _with(self, symbol: str) -> str:
         values = ", ".join(value.written for value in self.values)
-        if self.symbol == "in":
-            return f"{self.written} in [{values}]"
-        return f"{self.written or self.column}{self.symbol}{values}"
+        return f"{self.written or self.column}{symbol}{f'[{values}]' if self.symbol == 'in' else values}"
 
 
-def parse(columns: Sequence[object], expression: str) -> tuple[Comparison, ...]:
-    """Read an expression: a column alone, or comparisons that all must hold.
+@dataclass(frozen=True)
+class Junction:
+    """Parts that all must hold, joined by "&", or of which one must, joined by "|"."""
+
+    symbol: str
+    parts: tuple[Comparison | Junction, ...]
+
+    @property
+    def name(self) -> str:
+        """The parts without needless spaces and parentheses."""
+        return self._joined([part.name for part in self.parts])
+
+    @property
+    def spelled(self) -> str:
+        """The parts as people read them, which is what they call the rows where this holds."""
+        return self._joined([part.spelled for part in self.parts])
+
+    @property
+    def opposite(self) -> str:
+        """What people call the rows where this does not hold."""
+        return f"not ({self.spelled})"
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All comparisons, from left to right."""
+        return tuple(own for part in self.parts for own in part.comparisons)
+
+    def _joined(self, texts: Sequence[str]) -> str:
+        pairs = zip(self.parts, texts, strict=True)
+        inner = [
+            f"({text})" if isinstance(part, Junction) and part.symbol == "|" else text for part, text in pairs
+        ]
+        return f" {self.symbol} ".join(inner)
+
+
+def parse(columns: Sequence[object], expression: str, argument: str = "expression") -> Comparison | Junction:
+    """Read an expression: a column alone, or comparisons joined by "&", which binds tighter, and "|".
 
     Parameters
     ----------
@@ -57,40 +112,76 @@ def parse(columns: Sequence[object], expression: str) -> tuple[Comparison, ...]:
         The names of the table's columns.
     expression : str
         As for `protected_from`.
+    argument : str
+        What messages call it.
 
     Examples
     --------
-    >>> [own.name for own in parse(["sex", "age"], "sex = Male & age >= 50")]
-    ['sex==Male', 'age>=50']
-    >>> parse(["a>b"], "'a>b' in [1, 2]")[0].values
+    >>> parse(["sex", "age"], "sex = Male & (age >= 50 or age < 18)").name
+    'sex==Male & (age>=50 | age<18)'
+    >>> parse(["a>b"], "'a>b' in [1, 2]").values
     (Value(text='1', written='1'), Value(text='2', written='2'))
     """
     if not isinstance(expression, str):
-        raise TypeError(f"`expression` must be a string, got {type(expression).__name__}.")
+        raise TypeError(f"`{argument}` must be a string, got {type(expression).__name__}.")
     names = [column for column in columns if isinstance(column, str)]
     text = expression.strip()
     quoted = _QUOTED_COLUMN.fullmatch(text)
     for whole in (expression, text, quoted[2] if quoted else text):
         if whole in names:
-            return (Comparison(whole),)
-    return _Reader(names, text).read()
+            return Comparison(whole)
+    return _Reader(names, text, argument).read()
 
 
 class _Reader:
     """Walks along an expression, from left to right."""
 
-    def __init__(self, names: Sequence[str], text: str) -> None:
+    def __init__(self, names: Sequence[str], text: str, argument: str) -> None:
         self._names = sorted((name for name in names if name), key=len, reverse=True)
         self._given = names
         self._text = text
+        self._argument = argument
         self._at = 0
+        self._open = 0  # parentheses
+        self._before = ""  # what a comparison must follow
 
-    def read(self) -> tuple[Comparison, ...]:
-        found = [self._comparison()]
-        while self._at < len(self._text):
-            self._at = self._end_of_join(self._at) or self._refuse_leftover()
-            found.append(self._comparison())
-        return tuple(found)
+    def read(self) -> Comparison | Junction:
+        found = self._joined_by("|")
+        self._skip_spaces()
+        if self._at < len(self._text):
+            self._refuse_leftover()
+        return found
+
+    def _joined_by(self, symbol: str) -> Comparison | Junction:
+        """Read parts that one sign joins; those that "|" joins may be joined by "&" themselves."""
+        parts: list[Comparison | Junction] = []
+        while True:
+            part = self._joined_by("&") if symbol == "|" else self._part()
+            same = isinstance(part, Junction) and part.symbol == symbol
+            parts += part.parts if isinstance(part, Junction) and same else [part]
+            join = self._join(self._at)
+            if join is None or join[0] != symbol:
+                return parts[0] if len(parts) == 1 else Junction(symbol, tuple(parts))
+            self._before, self._at = join
+
+    def _part(self) -> Comparison | Junction:
+        """Read a comparison, or what stands in parentheses; a column may begin with one."""
+        if not self._text.startswith("(", self._at) or self._head(self._at):
+            return self._comparison()
+        opened = self._at
+        self._open += 1
+        if self._open > _MOST_OPEN:
+            self._refuse(f"has more than {_MOST_OPEN} parentheses within each other, got {self._text!r}")
+        self._before, self._at = "(", self._after_spaces(opened + 1)
+        found = self._joined_by("|")
+        self._skip_spaces()
+        if self._at == len(self._text):
+            self._refuse_parenthesis(opened)
+        if self._text[self._at] != ")":
+            self._refuse_leftover()
+        self._open -= 1
+        self._at = self._after_spaces(self._at + 1) if self._is_end(self._at + 1) else self._at + 1
+        return found
 
     def _comparison(self) -> Comparison:
         head = self._head(self._at)
@@ -100,8 +191,8 @@ class _Reader:
         self._skip_spaces()
         if symbol == "in":
             return Comparison(column, symbol, self._list(column), written)
-        if self._at == len(self._text) or self._end_of_join(self._at):
-            raise ValueError(f"`expression` must give a value after {symbol!r}, got {self._text!r}.")
+        if self._is_over(self._at):
+            self._refuse(f"must give a value after {symbol!r}, got {self._text!r}")
         return Comparison(column, symbol, (self._value(),), written)
 
     def _head(self, start: int) -> tuple[str, str, str, int] | None:
@@ -122,25 +213,46 @@ class _Reader:
 
     def _value(self) -> Value:
         start = self._at
-        quote = self._text[start]
-        if quote not in _QUOTES:
-            self._at = next(
-                (i for i in range(start, len(self._text)) if self._end_of_join(i)), len(self._text)
-            )
+        if self._text[start] not in _QUOTES:
+            self._at = self._end_of_bare(start)
             bare = self._text[start : self._at].strip()
             return Value(bare, bare)
         ends = self._quotes_after(start)
-        end = next((i for i in ends if self._is_end(i + 1) or self._end_of_join(i + 1)), None)
+        end = next((i for i in ends if self._is_over(i + 1)), None)
+        if end is None and ends and self._text[self._after_spaces(ends[0] + 1) :].startswith(")"):
+            self._refuse_parenthesis(self._after_spaces(ends[0] + 1))
         if end is None:
-            self._refuse_quote(start, "'&' or the end" if ends else None)
+            self._refuse_quote(start, "'&', '|' or the end" if ends else None)
         self._at = self._after_spaces(end + 1) if self._is_end(end + 1) else end + 1
         return Value(self._text[start + 1 : end], self._text[start : end + 1])
 
+    def _end_of_bare(self, start: int) -> int:
+        """Give where a value without quotes ends; parentheses in it come in pairs, or as in [70-80)."""
+        opened: list[int] = []
+        i = start
+        while i < len(self._text):
+            sign = self._text[i]
+            if not opened and self._join(i):
+                return i
+            if band := _BAND.match(self._text, i):
+                i = band.end() - 1
+            elif sign == "(":
+                opened.append(i)
+            elif sign == ")" and opened:
+                opened.pop()
+            elif sign == ")" and self._open:
+                return i
+            elif sign == ")":
+                self._refuse_parenthesis(i)
+            i += 1
+        if opened:
+            self._refuse_parenthesis(opened[0])
+        return len(self._text)
+
     def _list(self, column: str) -> tuple[Value, ...]:
         if not self._text.startswith("[", self._at):
-            raise ValueError(
-                f"`expression` must give a list in brackets after 'in', as in '{column} in [a, b]', "
-                f"got {self._text!r}."
+            self._refuse(
+                f"must give a list in brackets after 'in', as in '{column} in [a, b]', got {self._text!r}"
             )
         opened = self._at
         values: list[Value] = []
@@ -148,9 +260,11 @@ class _Reader:
             self._at += 1
             self._skip_spaces()
             values.append(self._item(opened))
-        self._at = self._after_spaces(self._at + 1)
-        if not self._is_end(self._at) and self._end_of_join(self._at) is None:
+        self._at += 1
+        if not self._is_over(self._at):
+            self._skip_spaces()
             self._refuse_leftover()
+        self._at = self._after_spaces(self._at) if self._is_end(self._at) else self._at
         return tuple(values)
 
     def _item(self, opened: int) -> Value:
@@ -168,25 +282,27 @@ class _Reader:
             bare = text[start : self._at].strip()
             value = Value(bare, bare)
         if self._at == len(text):
-            raise ValueError(
-                f"`expression` has a bracket that is never closed, at {text[opened:]!r}: add the ']'."
-            )
+            self._refuse(f"has a bracket that is never closed, at {text[opened:]!r}: add the ']'")
         if not value.written:
-            raise ValueError(
-                f"`expression` must give a value before each ',' and ']' of a list, got {text[opened:]!r}; "
-                "an empty text is written ''."
+            self._refuse(
+                f"must give a value before each ',' and ']' of a list, got {text[opened:]!r}; "
+                "an empty text is written ''"
             )
         return value
 
-    def _end_of_join(self, start: int) -> int | None:
-        """Give where '&' or 'and' from `start` on ends, if it joins: elsewhere it is part of a value."""
-        match = _AMPERSAND.match(self._text, start)
-        if match:
-            after = self._text[match.end() :]
-            joins = not after or _QUOTED_COLUMN.match(after) or _SYMBOL.search(after.partition("&")[0])
-            return match.end() if joins else None
-        match = _AND.match(self._text, start)
-        return match.end() if match and self._head(match.end()) else None
+    def _join(self, start: int) -> tuple[str, int] | None:
+        """Give the sign that joins from `start` on and where it ends; elsewhere it is part of a value."""
+        match = _SIGN.match(self._text, start) or _WORD.match(self._text, start)
+        if match is None:
+            return None
+        after = self._text[match.end() :]
+        inner = after.lstrip("( ")
+        if match[0].strip()[0] in "&|":
+            first = re.split(r"[&|]", after, maxsplit=1)[0]
+            joins = inner[:1] in ("", ")") or bool(_QUOTED_COLUMN.match(inner) or _SYMBOL.search(first))
+        else:
+            joins = bool(self._head(match.end()) or self._head(len(self._text) - len(inner)))
+        return ("|" if match[1] else "&", match.end()) if joins else None
 
     def _quotes_after(self, start: int) -> list[int]:
         return [i for i in range(start + 1, len(self._text)) if self._text[i] == self._text[start]]
@@ -200,38 +316,58 @@ class _Reader:
     def _is_end(self, start: int) -> bool:
         return self._after_spaces(start) == len(self._text)
 
+    def _is_over(self, start: int) -> bool:
+        """Tell whether a comparison may end here: at the end, a sign that joins, or a closing parenthesis."""
+        closed = self._open and self._text.startswith(")", self._after_spaces(start))
+        return bool(closed) or self._is_end(start) or self._join(start) is not None
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ValueError(f"`{self._argument}` {what}.")
+
+    def _refuse_parenthesis(self, at: int) -> NoReturn:
+        closes = self._text[at] == ")"
+        trouble = "that closes none" if closes else "that is never closed"
+        remedy = "leave it out" if closes else "add the ')'"
+        self._refuse(
+            f"has a parenthesis {trouble}, at {self._text[at:]!r}: {remedy}, or put quotes around a value "
+            "that holds one"
+        )
+
     def _refuse_quote(self, start: int, needed: str | None) -> NoReturn:
         remedy = (
             f"only {needed} may follow the closing one"
             if needed
             else "close it, or put other quotes around a value that begins with one"
         )
-        raise ValueError(
-            f"`expression` has a quote that is never closed, at {self._text[start:]!r}: {remedy}."
-        )
+        self._refuse(f"has a quote that is never closed, at {self._text[start:]!r}: {remedy}")
 
     def _refuse_leftover(self) -> NoReturn:
-        raise ValueError(
-            f"`expression` must have '&' and another comparison, or nothing, where "
-            f"{self._text[self._at :]!r} stands, got {self._text!r}."
+        if self._text[self._at] == ")":
+            self._refuse_parenthesis(self._at)
+        self._refuse(
+            f"must have '&' or '|' and another comparison, or nothing, where {self._text[self._at :]!r} "
+            f"stands, got {self._text!r}"
         )
 
     def _no_comparison(self) -> str:
         """Say what is wrong with what should be a comparison."""
-        rest = self._text[self._at :]
-        if self._at and not rest:
-            return f"`expression` must have a comparison after '&', got {self._text!r}."
+        rest, of = self._text[self._at :], f"`{self._argument}` must"
+        if self._before and (not rest or rest[0] in "&|)"):
+            return f"{of} have a comparison after {self._before!r}, got {self._text!r}."
         if rest[:1] and rest[0] in _QUOTES and rest[0] not in rest[1:]:
             self._refuse_quote(self._at, None)
         quoted = _QUOTED_COLUMN.match(rest)
-        wanted = quoted[2] if quoted else _SYMBOL.split(rest.partition("&")[0], maxsplit=1)[0].strip()
+        first = re.split(r"[&|]", rest, maxsplit=1)[0]
+        wanted = quoted[2] if quoted else _SYMBOL.split(first, maxsplit=1)[0].strip()
+        if self._open and wanted not in self._given:
+            wanted = wanted.rstrip(") ")
         if wanted in self._given:
             return (
-                f"`expression` must compare {wanted!r} by one of {', '.join(SYMBOLS)}, as in '{wanted}>=50', "
+                f"{of} compare {wanted!r} by one of {', '.join(SYMBOLS)}, as in '{wanted}>=50', "
                 f"got {self._text!r}."
             )
         return (
-            f"`expression` must name a column of the table, alone or compared by one of "
+            f"{of} name a column of the table, alone or compared by one of "
             f"{', '.join(SYMBOLS)}, got {wanted!r}{closest_names(wanted, self._given, _all_of(self._given))}"
         )
 

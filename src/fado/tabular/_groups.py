@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from fado._messages import warn_user
 from fado.tabular._variables import MISSING, Variable
 
-__all__ = ["Groups", "group_rows", "warn_of_missing", "warn_of_missing_rows"]
+__all__ = ["Groups", "group_rows", "title_in_full", "warn_of_missing", "warn_of_missing_rows"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -89,13 +90,32 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
         combined, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
         before, here = np.divmod(combined, len(part))
         joint = ", " if number else ""
-        names = [
-            f"{names[b]}{joint}{variable.name}={part.names[h]}" for b, h in zip(before, here, strict=True)
-        ]
-        titles = [
-            f"{titles[b]}{joint}{variable.name} = {part.titles[h]}" for b, h in zip(before, here, strict=True)
-        ]
+        full = title_in_full(variable.name, part)
+        names = [f"{names[b]}{joint}{full.names[h]}" for b, h in zip(before, here, strict=True)]
+        titles = [f"{titles[b]}{joint}{full.titles[h]}" for b, h in zip(before, here, strict=True)]
     return Groups(codes, tuple(names), tuple(titles))
+
+
+def title_in_full(attribute: str, groups: Groups) -> Groups:
+    """Give an attribute's groups names that tell the attribute; those of comparisons do so as they are.
+
+    Examples
+    --------
+    >>> title_in_full("sex", Groups(np.arange(2), ("'f'", "'m'"), ("f", "m"))).titles
+    ('sex = f', 'sex = m')
+    >>> told = ("a < 9", "a >= 9", "(missing)")
+    >>> title_in_full("a>=9", Groups(np.arange(3), told, told)).titles
+    ('a < 9', 'a >= 9', 'a>=9 = (missing)')
+    """
+    titles = ["".join(title.split()) for title in groups.titles]
+    compared = re.search(r"[<>=]| in \[", attribute) is not None and "".join(attribute.split()) in titles
+    kept = [compared and title != MISSING for title in groups.titles]
+
+    def full(texts: tuple[str, ...], equals: str) -> tuple[str, ...]:
+        pairs = zip(texts, kept, strict=True)
+        return tuple(text if is_kept else f"{attribute}{equals}{text}" for text, is_kept in pairs)
+
+    return Groups(groups.codes, full(groups.names, "="), full(groups.titles, " = "))
 
 
 def warn_of_missing(variables: Sequence[Variable]) -> None:

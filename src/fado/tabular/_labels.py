@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fado._messages import COMPARE_TARGET
 from fado.tabular._columns import Column
 
-__all__ = ["Labels", "label_named", "labels_of", "positive_code"]
+__all__ = ["Labels", "is_label", "label_named", "labels_of", "positive_code"]
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,16 @@ def positive_code(classes: Sequence[Any], pos_label: Any, argument: str = "pos_l
 def label_named(classes: Sequence[Any], text: str, argument: str) -> Any:
     """Find the label that a text, such as one from a command line, stands for: "1" for 1, 1.0 and "1"."""
     for label in classes:
-        if str(label) == text or _is_number(label, text):
+        if is_label(label, text):
             return label
     shown = ", ".join(repr(str(label)) for label in classes[:8]) + (", ..." if len(classes) > 8 else "")
     raise ValueError(f"`{argument} {text}` is not a label of the target; it has {shown}.")
 
 
-def _is_number(label: Any, text: str) -> bool:
+def is_label(label: Any, text: str) -> bool:
+    """Tell whether a text stands for a label: "1" for 1, 1.0 and "1"."""
     try:
-        return float(label) == float(text)
+        return str(label) == text or float(label) == float(text)
     except (TypeError, ValueError):
         return False
 

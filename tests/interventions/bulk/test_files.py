@@ -103,9 +103,15 @@ def test_places_that_cannot_be_written_are_refused_before_a_row_is_read(folder, 
 
 def test_other_settings_are_refused_in_a_sentence(frame, folder, tmp_path):
     rps, out = RandomPrevalenceSampler(), tmp_path / "s"
-    refused("'hird', which is no column", folder, intervention=rps, out=out, target="hird")
+    refused(
+        "`target` must name a column .* got 'hird'",
+        folder,
+        intervention=rps,
+        out=out,
+        target="hird",
+    )
     refused("'age' has more than 20 different numbers", folder, intervention=rps, out=out, protected="age")
-    refused("is false in every row", folder, intervention=rps, out=out, protected="age > 200")
+    refused("is true in no row", folder, intervention=rps, out=out, protected="age > 200")
     refused("`weight` names 'sex', which holds text", folder, intervention=rps, out=out, weight="sex")
     refused("must be one of the labels 0 and 1", folder, out=out, intervention=rps.set_params(pos_label=7))
     in_parts(frame.assign(hired=None, survey=0.0), tmp_path / "bad", [0, 900])

@@ -218,7 +218,7 @@ def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
 
 
 def test_bad_frames_get_a_sentence(dask_frame, tmp_path):
-    with pytest.raises(ValueError, match="`target` names 'no', which is no column"):
+    with pytest.raises(ValueError, match=r"`target` must name a column of the table, .* got 'no'"):
         fado.value_files(dask_frame, out=tmp_path / "v", **ASKED | {"target": "no"})
     with pytest.raises(ValueError, match="a column called 7, which is no text: rename it"):
         fado.value_files(dask_frame.rename(columns={"a": 7}), out=tmp_path / "v", **ASKED)

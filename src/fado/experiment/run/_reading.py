@@ -19,19 +19,18 @@ from fado.experiment.run._data import Data, count_rows
 from fado.experiment.run._judging import Comparison, few_rows
 from fado.experiment.run._split import PARTS, check_parts, split_rows
 from fado.tabular import (
+    Expression,
     Groups,
     Problem,
     Variable,
-    check_compared,
     column_from,
     group_rows,
     is_pattern,
     names_like,
     positive_code,
-    protected_from,
     read_problem,
     read_table,
-    source_columns,
+    title_in_full,
     warn_of_missing,
 )
 
@@ -47,16 +46,19 @@ def read_data(config: Config) -> Data:
     """Read or generate the table and take from it what the configuration names."""
     table = _source(config)
     about = config.data
-    unseen = [name for name in (about.target, about.weight, about.groups) if name is not None]
-    for name in unseen:
-        _check_column(table.column_names, name)
-    unseen += _matching(table.column_names, about.drop)
-    if config.split.column is not None:
-        _check_column(table.column_names, config.split.column)
-        unseen.append(config.split.column)  # its values tell the parts apart, and so mean nothing to a model
-    others = table.drop_columns([about.target])
-    protected = _protected(others, about.protected)
-    positive, both = _positive(table, about)
+    target = Expression.of(table.column_names, about.target, "data.target")
+    target.check(table)
+    unseen = [*target.sources, *_matching(table.column_names, about.drop)]
+    # the values of the column of a split tell the parts apart, and so mean nothing to a model
+    beside = {"data.weight": about.weight, "data.groups": about.groups, "split.column": config.split.column}
+    for place, name in beside.items():
+        if name is not None:
+            _check_column(table.column_names, name)
+            target.check_apart(place, [name])
+            unseen.append(name)
+    written = _written(table.drop_columns([*target.sources]), about.protected)
+    protected = {name: own.entries(table) for name, own in written.items()}
+    positive, both = _positive(table, about, target)
     hidden = set(unseen)
     features = table.select([name for name in table.column_names if name not in hidden])
     if features.num_columns == 0:
@@ -67,7 +69,7 @@ def read_data(config: Config) -> Data:
     groups = _groups(problem.protected)
     cells = groups.codes * 2 + positive
     parts = split_rows(table, config.split, cells, np.random.default_rng([config.seed, 2]), problem.blocks)
-    sources = {expression.strip(): source_columns(others, expression) for expression in about.protected}
+    sources = {name: own.sources for name, own in written.items()}
     return _gathered(problem, both, sources, excluded, groups, parts, config)
 
 
@@ -161,16 +163,14 @@ def _gathered(
     )
 
 
-def _protected(table: pa.Table, expressions: Sequence[str]) -> dict[str, pd.Series]:
-    """Read the protected attributes; one that does not tell rows apart is refused."""
+def _written(table: pa.Table, expressions: Sequence[str]) -> dict[str, Expression]:
+    """Read how protected attributes are written; one that does not tell rows apart is refused."""
     found = {}
     for number, expression in enumerate(expressions):
-        try:
-            found[expression.strip()] = protected_from(table, expression)
-            check_compared(table, expression)
-        except ValueError as error:
-            place = f"`data.protected[{number}]`" if len(expressions) > 1 else "`data.protected`"
-            raise ValueError(str(error).replace("`expression`", place)) from error
+        place = f"data.protected[{number}]" if len(expressions) > 1 else "data.protected"
+        own = Expression.of(table.column_names, expression, place)
+        own.check(table)
+        found[expression.strip()] = own
     return found
 
 
@@ -194,7 +194,7 @@ def _groups(protected: Sequence[Variable]) -> Groups:
     groups = group_rows(protected, appearance=True)
     if len(protected) > 1:
         return groups
-    return replace(groups, names=tuple(f"{protected[0].name}={name}" for name in groups.names))
+    return replace(groups, names=title_in_full(protected[0].name, groups).names)
 
 
 def _comparisons(
@@ -284,9 +284,9 @@ def _matching(there: Sequence[str], wanted: Sequence[str], among: Sequence[str] 
     return list(dict.fromkeys(found))
 
 
-def _positive(table: pa.Table, about: DataConfig) -> tuple[Bools, tuple[Any, Any]]:
+def _positive(table: pa.Table, about: DataConfig, target: Expression) -> tuple[Bools, tuple[Any, Any]]:
     """Mark the rows of the positive label, the one that is named, else the larger; give the other and it."""
-    column = column_from(about.target, table.column(about.target))
+    column = column_from(about.target, target.read(table, named=False))
     codes, entries = column.encode()
     missing = int((codes < 0).sum())
     if missing:

@@ -170,7 +170,7 @@ class Counter:
         if self._roles.weight is not None and not self._weights.any():
             raise ValueError("`weight` is zero in every row: give some row a weight.")
         target, *attributes = self._numbered
-        check_comparisons(attributes, self._roles)
+        check_comparisons(self._numbered, self._roles)
         if self._counts_cells:
             for variable in (target, *attributes):
                 if variable.kind == "continuous":

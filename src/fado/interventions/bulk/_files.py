@@ -11,6 +11,7 @@ from fado.interventions._prevalence import UtilityAwarePrevalenceSampler
 from fado.interventions._reweighing import UtilityAwareReweigher
 from fado.interventions.bulk._change import FilesChange
 from fado.interventions.bulk._work import Asked, Work
+from fado.tabular import GroupNames
 from fado.valuation.bulk import Paths
 
 __all__ = ["reweigh_files", "sample_files"]
@@ -27,6 +28,7 @@ def sample_files(
     weight: str | None = None,
     memory: str | int | None = None,
     progress: bool = False,
+    group_names: GroupNames | None = None,
 ) -> FilesChange:
     """Drop rows of a table in files, and write those that stay.
 
@@ -44,10 +46,10 @@ def sample_files(
         A Parquet or CSV file, several, a directory, or a pattern such as ``"data/*.parquet"``. The table is
         made of the rows of all files, in the order of their sorted paths.
     target : str
-        The column of labels.
+        The column of labels, or comparisons such as ``"amount>=1000"``, whose labels are True and False.
     protected : str or sequence of str
-        The protected attributes: columns, or comparisons such as ``"age>=50"``. The groups are the
-        combinations of several.
+        The protected attributes: columns, or comparisons such as ``"age>=50"``, as
+        `fado.datasets.protected_from` takes them. The groups are the combinations of several.
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
         or empty. It appears only when all rows are written.
@@ -63,6 +65,11 @@ def sample_files(
         memory. It changes no result.
     progress : bool, default=False
         Whether to show a progress bar each time the table is read.
+    group_names : mapping, optional
+        What groups are called: per attribute, as in `protected`, names by label, ``{"sex": {1: "men"}}``. For
+        comparisons, two names will do, first of the rows where they hold: ``{"age>=50": ["older",
+        "younger"]}``. Without names, their groups are called by what they compare: ``age >= 50`` and ``age <
+        50``.
 
     Returns
     -------
@@ -91,7 +98,9 @@ def sample_files(
     [('m', 12, 12, 0.5), ('f', 6, 4, 0.5)]
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
-    asked = Asked(paths, sampler, "rows", target, protected, out, values, weight, memory, progress)
+    asked = Asked(
+        paths, sampler, "rows", target, protected, out, values, weight, memory, progress, group_names
+    )
     return Work(asked).sample(getattr(sampler, "pos_label", None))
 
 
@@ -107,6 +116,7 @@ def reweigh_files(
     positive: Any = None,
     memory: str | int | None = None,
     progress: bool = False,
+    group_names: GroupNames | None = None,
 ) -> FilesChange:
     """Weigh the rows of a table in files, and write the weights.
 
@@ -115,7 +125,7 @@ def reweigh_files(
 
     Parameters
     ----------
-    paths, target, protected, values, weight, memory, progress
+    paths, target, protected, values, weight, memory, progress, group_names
         As `sample_files` takes them.
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
@@ -152,5 +162,7 @@ def reweigh_files(
     [('f', 0.25, 0.5), ('m', 0.75, 0.5)]
     """
     reweigher = UtilityAwareReweigher() if intervention is None else intervention
-    asked = Asked(paths, reweigher, "weights", target, protected, out, values, weight, memory, progress)
+    asked = Asked(
+        paths, reweigher, "weights", target, protected, out, values, weight, memory, progress, group_names
+    )
     return Work(asked).reweigh(positive)

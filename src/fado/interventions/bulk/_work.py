@@ -21,10 +21,18 @@ from fado.interventions.bulk._change import ChangeSums, FilesChange
 from fado.interventions.bulk._room import check_room, check_room_for_values
 from fado.interventions.bulk._streams import stream_of
 from fado.interventions.bulk._writing import row_group_rows, write_rows
-from fado.tabular import LabelPattern, Source, open_source
+from fado.tabular import GroupNames, LabelPattern, Source, open_source
 from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
 from fado.valuation import Valuation
-from fado.valuation.bulk import Paths, Roles, StoredValues, check_out, memory_bound, name_roles
+from fado.valuation.bulk import (
+    Paths,
+    Roles,
+    StoredValues,
+    check_group_names,
+    check_out,
+    memory_bound,
+    name_roles,
+)
 
 __all__ = ["Asked", "Work"]
 
@@ -40,7 +48,7 @@ class Asked:
     ----------
     changes : {"rows", "weights"}
         What the intervention is to change.
-    paths, intervention, target, protected, out, values, weight, memory, progress
+    paths, intervention, target, protected, out, values, weight, memory, progress, group_names
         As these functions take them.
     """
 
@@ -54,6 +62,7 @@ class Asked:
     weight: str | None
     memory: str | int | None
     progress: bool
+    group_names: GroupNames | None
 
 
 class Work:
@@ -74,12 +83,18 @@ class Work:
         self._utility = checked_utility(intervention.utility) if intervention.uses_values else None
         self._bound = memory_bound(asked.memory)
         self._source = open_source(asked.paths)
-        self._roles = name_roles(self._source.schema, asked.target, asked.protected, weight=asked.weight)
+        self._roles = name_roles(
+            self._source.schema,
+            asked.target,
+            asked.protected,
+            weight=asked.weight,
+            group_names=asked.group_names,
+        )
         values = None if self._utility is None else _open_values(asked)
         self._out = Path(asked.out)
         _check_out(self._out, self._source, asked.paths, values)
         if values is not None:
-            _check_values(values, asked.target, self._roles, self._source)
+            _check_values(values, self._roles, self._source)
         self._lockstep = Lockstep(self._source, values, asked.progress)
         named = isinstance(asked.paths, str | os.PathLike)
         self._where = str(asked.paths if named else self._source.files[0].path)
@@ -101,6 +116,7 @@ class Work:
     ) -> FilesChange:
         """Count, decide, and write what is left of the rows, or their weights."""
         counts_cells = self._intervention._counts_cells
+        check_group_names(self._source, self._roles)
         counter = Counter(self._roles, self._utilities(), counts_cells=counts_cells, where=self._where)
         cells = self._count(counter, pos_label)
 
@@ -164,9 +180,9 @@ def _open_values(asked: Asked) -> StoredValues:
     return StoredValues(asked.values)
 
 
-def _check_values(values: StoredValues, target: str, roles: Roles, source: Source) -> None:
+def _check_values(values: StoredValues, roles: Roles, source: Source) -> None:
     """Refuse values of another table, as far as can be told before its rows are read."""
-    values.check(target, roles.names[1:])
+    values.check(roles.target.name, roles.names[1:])
     if source.n_rows is not None:
         values.check_rows(source.n_rows)
 

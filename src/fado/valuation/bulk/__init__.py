@@ -1,12 +1,12 @@
 """Values of tables in files: more rows than memory."""
 
-from fado.valuation.bulk._checks import check_comparisons, check_rows
+from fado.valuation.bulk._checks import check_comparisons, check_group_names, check_rows
 from fado.valuation.bulk._classes import Classes, Combinations
 from fado.valuation.bulk._parts import part_name
 from fado.valuation.bulk._plan import FilesPlan
 from fado.valuation.bulk._reading import BLOCK_ROWS, ReadingCosts, memory_bound, reading_costs
 from fado.valuation.bulk._request import Paths, check_out
-from fado.valuation.bulk._roles import Roles, name_roles, read_roles
+from fado.valuation.bulk._roles import Roles, name_roles, read_roles, with_group_names
 from fado.valuation.bulk._stored_values import StoredValues
 from fado.valuation.bulk._summary import GroupLine
 from fado.valuation.bulk._table_pass import TablePass
@@ -24,6 +24,7 @@ __all__ = [
     "StoredValues",
     "TablePass",
     "check_comparisons",
+    "check_group_names",
     "check_out",
     "check_rows",
     "memory_bound",
@@ -34,4 +35,5 @@ __all__ = [
     "reading_costs",
     "summarise_files",
     "value_files",
+    "with_group_names",
 ]

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names
-from fado.tabular import Column, Variable, check_weights
+from fado.tabular import Column, Source, Variable, check_weights, column_from
+from fado.valuation.bulk._classes import Classes
+from fado.valuation.bulk._reading import BLOCK_ROWS
 from fado.valuation.bulk._roles import Roles
 
-__all__ = ["check_comparisons", "check_rows"]
+__all__ = ["check_comparisons", "check_group_names", "check_rows"]
 
 
 def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: str) -> None:
@@ -41,14 +43,26 @@ def check_rows(target: Column, weights: npt.NDArray[np.float64] | None, where: s
 
 
 def check_comparisons(variables: Sequence[Variable], roles: Roles) -> None:
-    """Refuse comparisons that come out alike in every row."""
-    for variable, attribute in zip(variables, roles.attributes, strict=True):
-        if variable.kind == "continuous" or attribute.is_column:
-            continue
+    """Refuse comparisons, of the target or an attribute, that come out alike in every row."""
+    for variable, own in zip(variables, (roles.target, *roles.attributes), strict=True):
         known = variable.classes[:-1] if variable.has_missing else variable.classes
-        if len(known) < 2:
-            where = "is missing in every row" if not known else f"is {str(known[0]).lower()} in every row"
-            raise ValueError(
-                f"`protected` {attribute.name!r} {where}: look at {list_names(list(attribute.sources))}, or "
-                "leave it out."
-            )
+        if own.is_column or len(known) > 1:
+            continue
+        where = "is missing in every row"
+        if known:
+            where = f"is true in {'every' if known[0] in (True, own.group_titles[0]) else 'no'} row"
+        raise ValueError(
+            f"`{own.argument}` {own.name!r} {where}: look at {list_names(list(own.sources))}, or leave it "
+            "out."
+        )
+
+
+def check_group_names(source: Source, roles: Roles) -> None:
+    """Refuse names of groups that no row is in; only columns whose groups have names are read for it."""
+    named = {own.sources[0]: own for own in roles.attributes if own.is_column and own.names}
+    seen = {name: Classes(name) for name in named}
+    for block in source.rows(list(named), BLOCK_ROWS) if named else ():
+        for name, own in seen.items():
+            own.add(column_from(name, block.column(name)))
+    for name, attribute in named.items():
+        attribute.check_named(seen[name].variable())

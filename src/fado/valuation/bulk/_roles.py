@@ -14,47 +14,16 @@ from fado._messages import closest_names
 from fado.tabular import (
     TARGET,
     Column,
+    Expression,
+    GroupNames,
     as_names,
     column_from,
     columns_named,
-    protected_from,
-    short_name,
-    source_columns,
+    read_attributes,
 )
+from fado.valuation._result import Valuation
 
-__all__ = ["Attribute", "Roles", "name_roles", "read_roles"]
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """A protected attribute: a column, or a comparison of columns.
-
-    Parameters
-    ----------
-    name : str
-        What it is called, without needless spaces.
-    expression : str
-        As the user wrote it.
-    sources : tuple of str
-        The columns that it is read from.
-    is_column : bool
-        Whether it is a column as it stands.
-    """
-
-    name: str
-    expression: str
-    sources: tuple[str, ...]
-    is_column: bool
-
-    def entries(self, block: pa.Table) -> Any:
-        """Give the attribute of some rows: a column as it stands, or what the comparison says."""
-        if self.is_column:
-            return block.column(self.sources[0])
-        return protected_from(block.select(list(self.sources)), self.expression)
-
-    def read(self, block: pa.Table) -> Column:
-        """Read the attribute of some rows."""
-        return column_from(self.name, self.entries(block))
+__all__ = ["Roles", "name_roles", "read_roles", "with_group_names"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +32,9 @@ class Roles:
 
     Parameters
     ----------
-    target : str
-        The column to be predicted.
-    attributes : tuple of Attribute
+    target : Expression
+        What is predicted.
+    attributes : tuple of Expression
         The protected attributes.
     features : tuple of str
         The columns that models may see, in the table's order.
@@ -75,8 +44,8 @@ class Roles:
         The column of what each row counts.
     """
 
-    target: str
-    attributes: tuple[Attribute, ...]
+    target: Expression
+    attributes: tuple[Expression, ...]
     features: tuple[str, ...]
     excluded: Mapping[str, tuple[str, ...]]
     weight: str | None = None
@@ -84,9 +53,9 @@ class Roles:
     @property
     def needed(self) -> list[str]:
         """All columns that are read, each once."""
-        sources = [source for own in self.attributes for source in own.sources]
+        sources = [source for own in (self.target, *self.attributes) for source in own.sources]
         beside = [] if self.weight is None else [self.weight]
-        return list(dict.fromkeys([*self.features, self.target, *sources, *beside]))
+        return list(dict.fromkeys([*self.features, *sources, *beside]))
 
     @property
     def names(self) -> list[str]:
@@ -95,7 +64,8 @@ class Roles:
 
     def variables(self, block: pa.Table) -> list[Column]:
         """Read the target and the attributes of some rows."""
-        return [column_from(TARGET, block.column(self.target)), *(own.read(block) for own in self.attributes)]
+        target = column_from(TARGET, self.target.read(block, named=False))
+        return [target, *(column_from(own.name, own.read(block)) for own in self.attributes)]
 
     def weights(self, block: pa.Table) -> npt.NDArray[np.float64] | None:
         """Read what some rows count; None if nobody says."""
@@ -109,7 +79,7 @@ class Roles:
     def to_plain(self) -> dict[str, Any]:
         """Give what decides a value, as JSON can hold it."""
         return {
-            "target": self.target,
+            "target": self.target.name,
             "protected": [own.name for own in self.attributes],
             "features": list(self.features),
             "excluded": {name: list(own) for name, own in self.excluded.items()},
@@ -125,6 +95,7 @@ def read_roles(
     drop: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] | None = None,
     weight: str | None = None,
+    group_names: GroupNames | None = None,
 ) -> Roles:
     """Find out what the columns are for, from their names alone.
 
@@ -133,13 +104,15 @@ def read_roles(
     schema : pyarrow.Schema
         Of the table.
     target : str
-        The column to be predicted.
+        What is predicted: a column, or comparisons such as ``"amount>=1000"``. No model sees its columns.
     protected : str or sequence of str
         Columns, or comparisons such as ``"age>=50"``.
     drop, exclude : sequence of str, str or None
         Columns, or patterns of their names, that no model may see, or no model of a protected attribute.
     weight : str, optional
         The column of what each row counts.
+    group_names : mapping, optional
+        What groups are called, as `read_attributes` takes it.
 
     Examples
     --------
@@ -150,8 +123,10 @@ def read_roles(
     >>> roles.features, roles.names, roles.excluded
     (('age', 'income'), ['y', 'age>=50'], {'age>=50': ('age',)})
     """
-    roles = name_roles(schema, target, protected, weight=weight)
-    others = [name for name in schema.names if name != target]
+    roles = name_roles(schema, target, protected, weight=weight, group_names=group_names)
+    for argument, names in (("drop", drop), ("exclude", exclude)):
+        roles.target.check_apart(argument, as_names(names or (), argument))
+    others = [name for name in schema.names if name not in roles.target.sources]
     unseen = {*columns_named(others, drop, "drop"), weight}
     features = tuple(name for name in others if name not in unseen)
     if not features:
@@ -168,44 +143,38 @@ def read_roles(
 
 
 def name_roles(
-    schema: pa.Schema, target: str, protected: str | Sequence[str], *, weight: str | None = None
+    schema: pa.Schema,
+    target: str,
+    protected: str | Sequence[str],
+    *,
+    weight: str | None = None,
+    group_names: GroupNames | None = None,
 ) -> Roles:
     """Find out which columns are target, protected attributes and weights; of features, none.
 
     Parameters
     ----------
-    schema, target, protected, weight
+    schema, target, protected, weight, group_names
         As `read_roles` takes them.
     """
     names = list(schema.names)
-    for argument, name in (("target", target), ("weight", weight)):
-        if name is not None and name not in names:
-            raise ValueError(
-                f"`{argument}` names {name!r}, which is no column of the table{closest_names(name, names)}"
-            )
-    if weight == target:
-        raise ValueError(f"`weight` names {target!r}, the target: name another column.")
-    roles = Roles(target, _attributes(schema, as_names(protected, "protected"), target), (), {}, weight)
+    predicted = Expression.of(names, target, "target")
+    if weight is not None and weight not in names:
+        raise ValueError(
+            f"`weight` names {weight!r}, which is no column of the table{closest_names(weight, names)}"
+        )
+    predicted.check_apart("weight", [weight])
+    attributes = read_attributes(names, as_names(protected, "protected"), predicted, group_names)
+    roles = Roles(predicted, attributes, (), {}, weight)
     roles.variables(schema.empty_table())  # refuses what cannot be a variable
     return roles
 
 
-def _attributes(schema: pa.Schema, protected: Sequence[str], target: str) -> tuple[Attribute, ...]:
-    empty = schema.empty_table()
-    others = empty.drop_columns([target])
-    found = []
-    for expression in protected:
-        if target in source_columns(empty, expression):
-            raise ValueError(f"`protected` names {target!r}, the target: name another column.")
-        name = short_name(others, expression)
-        sources = source_columns(others, expression)
-        found.append(Attribute(name, expression, sources, is_column=name in others.column_names))
-    names = [own.name for own in found]
-    if TARGET in names:
-        raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise ValueError(
-            f"Protected attributes must have different names, got {repeated[0]!r} more than once."
-        )
-    return tuple(found)
+def with_group_names(valuation: Valuation, attributes: Sequence[Expression]) -> Valuation:
+    """Give values that call groups as these attributes do; files of values hold labels, not names."""
+    notes = dict(valuation.provenance.variables)
+    for own in attributes:
+        note = notes.get(own.name)
+        if note is not None and note.classes:
+            notes[own.name] = replace(note, classes=tuple(own.called(label) for label in note.classes))
+    return valuation.with_provenance(variables=notes)

@@ -72,7 +72,7 @@ class TablePass:
     def variables(self) -> tuple[Variable, ...]:
         """Give the target and the attributes with the classes of all rows; they must tell rows apart."""
         variables = tuple(own.variable() for own in self._seen)
-        check_comparisons(variables[1:], self._roles)
+        check_comparisons(variables, self._roles)
         _check_two_classes(variables)
         return variables
 

@@ -91,10 +91,12 @@ def value_files(
         DataFrame is first written to Parquet files in `out`, partition by partition; these are removed in the
         end.
     target : str
-        The column to be predicted.
+        The column to be predicted, or comparisons such as ``"amount>=1000"``, whose labels are True and
+        False. No model sees the columns that it is read from.
     protected : str or sequence of str
-        The protected attributes: columns, or comparisons such as ``"age>=50"``. The columns that an attribute
-        is read from are hidden from its models.
+        The protected attributes: columns, or comparisons such as ``"age>=50"``, as
+        `fado.datasets.protected_from` takes them. Groups of comparisons are called by what they compare,
+        ``age >= 50`` and ``age < 50``. The columns that an attribute is read from are hidden from its models.
     out : path-like
         A directory for the values in parts, which is made if it does not exist, or a file that ends in
         ``.parquet``.
