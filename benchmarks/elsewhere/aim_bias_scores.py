@@ -3,8 +3,9 @@
     python benchmarks/elsewhere/aim_bias_scores.py --data DIR [--tables adult credit] [--seeds 8]
 
 AIM is "Attributing, Interpreting, Mitigating Data Unfairness" by Liu, Qiu, Zeng, Zhu, Hamann and Tong (KDD
-2024, arXiv 2406.08819); our `fado aim` is something else. We found no package of it: what stands here was
-written anew from its definitions.
+2024, arXiv 2406.08819); our `fado aim` is something else. We found no package of it. What stands here is
+our own code, after the authors' public scripts (ZhiningLiu1998/AIM) and summaries of the paper, whose full
+text we did not have.
 
 What was implemented. Two rows are comparable if no number differs by more than .1 (of 0 to 1, the range
 of the column) and at most 2 categories differ; the attribute is left out. A row without comparable rows is
@@ -44,7 +45,8 @@ is chosen by any result: AIM has its published settings, influence its defaults.
 
 Added after the first run, in which ratios fell again as influence removed more: columns of the "same order",
 changes of the ratio of the two groups in the order that they have for the model of all rows. That ratio
-passes 1 where the groups change places and the ratio itself falls again.
+passes 1 where the groups change places and the ratio itself falls again. Positives are told of the first 2 %
+instead of 5 %, and "up to half" above was "a third" before. All other figures of both runs are the same.
 """
 
 from __future__ import annotations
