@@ -153,7 +153,7 @@ def test_a_group_that_is_not_told_is_given_away_by_no_column(made_up):
         X, rng.random(500) < 0.5, sensitive_features={"z": rng.choice(["p", "q"], 500)}, valuation=values
     )
     sentence = told(seen)["giveaway"]["sentence"]
-    assert sentence.startswith("“z” is not clearly told from the features and the target: an AUC of 0.")
+    assert sentence.startswith("“z” is not clearly predicted from the features and the target: an AUC of 0.")
     assert "“a”" not in sentence
 
 

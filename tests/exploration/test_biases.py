@@ -183,7 +183,9 @@ def test_no_direction_is_named_where_the_interval_holds_0(small, made_up):
     assert found["separability"]["low"] < 0 < found["separability"]["high"]
     assert found["separability"]["sentence"] == f"No clear difference in the AUC of loan {end}"
     assert found["base"]["low"] < 0.5 < found["base"]["high"]
-    assert found["base"]["sentence"].startswith("“side” is not clearly told from the features and the target")
+    assert found["base"]["sentence"].startswith(
+        "“side” is not clearly predicted from the features and the target"
+    )
     assert "has about as many rows as" in found["group_size"]["sentence"]
 
 

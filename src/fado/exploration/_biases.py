@@ -232,8 +232,8 @@ def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
         estimate = _intervals.auc(np.where(z.labels == 1, agreement, 1.0 - agreement), z.labels == 1)
         how_well = "not clearly" if estimate.holds(0.5) else _how_well(estimate.number)
         sentence = (
-            f"{quoted(z.name)} is {how_well} told from {seen}: an AUC of {estimate.number:.3f}, where 0.5 is "
-            "a coin."
+            f"{quoted(z.name)} is {how_well} predicted from {seen}: an AUC of {estimate.number:.3f} (0.5 is "
+            "chance)."
         )
         sized = _bias("base", name, f"AUC of {z.name}", "number", estimate, sentence)
     else:
