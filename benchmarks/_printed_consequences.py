@@ -1,6 +1,7 @@
 """Are the consequences that explore prints true? The part `--slices` of benchmarks/faithfulness.py.
 
-The rules, fixed before the first run.
+The rules, fixed before the first run that counts. One draw of Adult, number 100, was looked at before and is
+not among those counted; the population was 100,000 rows then.
 
 - Six questions: Adult by sex, Give Me Some Credit by age < 40, ACS Income by race (Black or not) and by sex
   (which is a feature), Diabetes by sex (readmitted or not), and generated fraud, variant II, by age >= 50.

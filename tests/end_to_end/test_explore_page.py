@@ -463,8 +463,8 @@ def test_a_page_of_effects_shows_what_rows_do_to_the_model(browser, effects, tmp
         assert part["lead"] in text
         measured = part["measured"]
         assert (
-            f"Found in one half of the rows ({measured['search_rows']:,}), measured on the other half "
-            f"({measured['validation_rows']:,}), {measured['fits']} fits." in text
+            f"Found by effects on one half of the rows ({measured['search_rows']:,}), measured on the "
+            f"other half ({measured['validation_rows']:,}), {measured['fits']} fits." in text
         )
         shown = browser.evaluate(f"({SHOWN})('cells')")
         assert [(row["group"], row["label"]) for row in shown] == [

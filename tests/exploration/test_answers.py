@@ -179,7 +179,7 @@ def effects(*slices, reason=""):
     }
 
 
-HOW = "(found in one half of the rows, measured on the other, 48 fits)"
+HOW = "(found by effects on one half of the rows, measured on the other, 48 fits)"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What changing rows does: measured on rows that had no part, by hand and on tables whose truth is known."""
+"""What changing rows does: measured on validation rows, by hand and on tables whose truth is known."""
 
 import json
 from types import SimpleNamespace
@@ -105,8 +105,7 @@ def test_the_same_seed_measures_the_same_with_any_workers(case, seen):
     assert part_of(explored(case, random_state=1))["measured"] != part_of(seen)["measured"]
 
 
-def test_validation_rows_have_no_part_in_finding_candidates(case, monkeypatch):
-    """Other labels of the validation rows change what is measured, but no slice and no harmful row."""
+def test_effects_that_find_candidates_are_measured_on_search_rows_alone(case, monkeypatch):
     import fado.exploration._consequences as consequences
 
     asked = []

@@ -170,7 +170,8 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
         for action, own in one["measured"].items()
         if own is not None and is_measurable(own["ratio_change"], own["ratio_error"])
     ]
-    fits = f"found in one half of the rows, measured on the other, {effects['measured']['fits']:,} fits"
+    n_fits = effects["measured"]["fits"]
+    fits = f"found by effects on one half of the rows, measured on the other, {n_fits:,} fits"
     several = f"{len(tried)} slices that were" if len(tried) > 1 else "one slice that was"
     if not found:
         none = "None of the" if len(tried) > 1 else "The"

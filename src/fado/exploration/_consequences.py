@@ -1,9 +1,10 @@
 """What changing rows does to the model, measured: remove them, weigh them by half, or relabel them.
 
 Influence ranks, retraining tells. The rows are dealt into two halves. Effects on the first half, the search
-rows, find slices and single rows that make groups less equal. The second half, the validation rows, had no
-part in that: in folds of it, models are trained on all other rows, as they are and changed, and decide about
-the fold. Decisions of the same rows are compared, so that what both models get wrong cancels out.
+rows, find slices and single rows that make groups less equal. On the second half, the validation rows, no
+effect is measured; but they are among the rows that the ranking models learn from, so they are not wholly
+apart. In folds of them, models are trained on all other rows, as they are and changed, and decide about the
+fold. Decisions of the same rows are compared, so that what both models get wrong cancels out.
 """
 
 from __future__ import annotations

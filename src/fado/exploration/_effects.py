@@ -49,7 +49,7 @@ def effects_part(
         None where values are no effects and nothing was measured. ``ratio`` and ``performance`` name the
         metrics (the latter is None where the target's values are no effects), and ``now`` holds where they
         stand, if that is known; ``cells`` and ``rows`` hold effects; ``slices`` and ``curve`` what changing
-        rows did, as ``measured`` on rows that had no part; ``reason`` says why nothing was.
+        rows did, as ``measured`` on the validation rows; ``reason`` says why nothing was.
     """
     found = consequences.of(attribute)
     by_values = material.valuation.scales[attribute.name].is_signed

@@ -1,4 +1,4 @@
-"""Models that are trained with some rows changed, and how their decisions differ on rows that had no part.
+"""Models that are trained with some rows changed, and how their decisions differ on validation rows.
 
 Decisions about the same rows are compared, so that what both models get wrong cancels out. An error has two
 parts: other validation rows would give other rates, and another deal of the folds other models.

@@ -137,7 +137,7 @@ function drawRemoval(box, effects) {
 function drawEffectSlices(box, effects, about) {
   const measured = effects.measured !== null, tried = Object.keys(ACTIONS).filter((key) => effects.slices.some((s) => s.measured && s.measured[key]));
   const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `What slices do to the ${effects.ratio}` : "Slices to look at"),
-    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics on rows that had no part in the search, with 95 % intervals." : " What removing them would do was not measured."} A slice is a place to look at, not one to delete.`));
+    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics on rows that the effects were not measured on, with 95 % intervals." : " What removing them would do was not measured."} A slice is a place to look at, not one to delete.`));
   box.append(card);
   if (!effects.slices.length) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
@@ -176,7 +176,7 @@ function drawMeasured(box, effects) {
     return;
   }
   const before = metricsOf(effects).filter(([key]) => known(measured.before[key])).map(([key, title]) => `${title} ${digits(measured.before[key])}${known(measured.before[`${key}_error`]) ? ` ± ${digits(REACH * measured.before[`${key}_error`])}` : ""}`);
-  box.append(el("p", { class: "lead", "data-effects": "measured" }, name(`Found in one half of the rows (${count(measured.search_rows)}), measured on the other half (${count(measured.validation_rows)}), ${count(measured.fits)} fits.${before.length ? ` Before anything is changed: ${before.join(", ")}.` : ""}${measured.note ? ` ${measured.note}` : ""}`)));
+  box.append(el("p", { class: "lead", "data-effects": "measured" }, name(`Found by effects on one half of the rows (${count(measured.search_rows)}), measured on the other half (${count(measured.validation_rows)}), ${count(measured.fits)} fits.${before.length ? ` Before anything is changed: ${before.join(", ")}.` : ""}${measured.note ? ` ${measured.note}` : ""}`)));
 }
 
 function drawEffects() {
