@@ -53,8 +53,8 @@ Not fixed before. Settings of rivals were tried on two draws of Adult, credit an
 those told here; after these, ExponentiatedGradient got its bound of 1. A first run of draws 0 and 1, which
 was to show that all of it works, had a line of .95 too and Diabetes among the equal ratios: both were left
 out for the time they took. The tables of `find_frontier` were added later, after a first look at draw 0 of
-both. The figures in the guide have fewer draws than the rules ask for where the tables say so. All runs in one thread per draw. FILE has a
-line per table, draw and method; a run that was killed goes on.
+both. The figures in the guide have fewer draws than the rules ask for where the tables say so. All runs in
+one thread per draw. FILE has a line per table, draw and method; a run that was killed goes on.
 """
 
 from __future__ import annotations
