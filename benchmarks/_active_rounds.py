@@ -140,11 +140,13 @@ class Round:
 
     @cached_property
     def _influence(self):
-        """What rows do to the model, judged by the validation rows."""
+        """What rows do to the model, measured by the validation rows."""
         valuator = TreeInfluence(model(), max_fpr=MAX_FPR, random_state=0, n_jobs=1, keep_models=True)
         X, y, z = self.split.rows(self.split.validation)
-        judge = X, y, {"group": z}
-        return quietly(valuator.fit, self.X, self.y, sensitive_features={"group": self.z}, judge=judge)
+        validation = X, y, {"group": z}
+        return quietly(
+            valuator.fit, self.X, self.y, sensitive_features={"group": self.z}, validation=validation
+        )
 
     @cached_property
     def effects(self):

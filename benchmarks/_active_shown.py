@@ -13,7 +13,7 @@ SHOWN = {
     "account_fraud": "generated fraud, age >= 50",
 }
 CHOSEN_ON = ("adult", "give_me_some_credit")
-JUDGED_BY = ("acs_income", "account_fraud")
+MEASURED_ON = ("acs_income", "account_fraud")
 FIGURES = {  # where a line has it, and how it is headed
     "tpr": "TPR",
     "fpr_ratio": "FPR ratio",
@@ -45,7 +45,7 @@ def print_tables(lines: list[dict]) -> None:
         print_figures(SHOWN[table], [own for own in last if own["table"] == table])
     for title, tables in (
         ("tables chosen on", CHOSEN_ON),
-        ("tables judged by", JUDGED_BY),
+        ("tables validated by", MEASURED_ON),
         ("all tables", tuple(SHOWN)),
     ):
         own = [line for line in last if line["table"] in tables]

@@ -30,7 +30,7 @@ class Question:
 
 
 TWO = (("fpr_ratio", 0.8), ("tpr_ratio", 0.8))
-JUDGED_BY = {
+MEASURED_ON = {
     "race-20": Question("ACS Income, Black or not", "race", 20_000),
     "race-40": Question("ACS Income, Black or not", "race", 40_000),
     "sex": Question("ACS Income, sex, which is a feature", "sex", 20_000),
@@ -50,7 +50,7 @@ OF_FRONTIERS = {
     "sex-80": Question("ACS Income, sex, which is a feature", "sex", 80_000),
     "credit-80": Question("Give Me Some Credit, age < 40", "credit", 80_000),
 }
-QUESTIONS = JUDGED_BY | CHOSEN_ON | OF_THEIR_OWN | OF_FRONTIERS
+QUESTIONS = MEASURED_ON | CHOSEN_ON | OF_THEIR_OWN | OF_FRONTIERS
 
 
 @lru_cache

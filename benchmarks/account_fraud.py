@@ -1,6 +1,6 @@
 """How hard the generated account-opening fraud data are, next to what was published for the BAF suite.
 
-Trains LightGBM models with random settings on months 0 to 5 of every variant and judges them on months
+Trains LightGBM models with random settings on months 0 to 5 of every variant and measures them on months
 6 and 7: true-positive rate at a false-positive rate of 5 %, and predictive equality, the lower of the two
 age groups' false-positive rates over the higher. Prints medians over the models.
 
@@ -39,7 +39,7 @@ def main():
     for variant in arguments.variants:
         start = time.perf_counter()
         frame = make_account_fraud(arguments.rows, variant=variant, random_state=arguments.seed)
-        rates, equalities = zip(*judge_models(frame, arguments.models, arguments.seed), strict=True)
+        rates, equalities = zip(*measure_models(frame, arguments.models, arguments.seed), strict=True)
         published_rate, published_equality = PUBLISHED[variant]
         seconds = f"{time.perf_counter() - start:.0f}"
         row = (*summary(rates), published_rate, *summary(equalities), published_equality)
@@ -66,7 +66,7 @@ def summary(values):
     return f"{median:.2f}", f"{low:.2f} to {high:.2f}"
 
 
-def judge_models(frame, n_models, seed):
+def measure_models(frame, n_models, seed):
     """Train every model once and give (true-positive rate, predictive equality) for each."""
     train, test = temporal_split(frame)
     data = lightgbm.Dataset(
@@ -77,7 +77,7 @@ def judge_models(frame, n_models, seed):
     features, fraud = test.drop(columns="fraud_bool"), test["fraud_bool"].to_numpy() == 1
     older = test["customer_age"].to_numpy() >= 50
     return [
-        judge(lightgbm.train(settings, data, num_boost_round=trees).predict(features), fraud, older)
+        measure(lightgbm.train(settings, data, num_boost_round=trees).predict(features), fraud, older)
         for settings, trees in random_settings(n_models, seed)
     ]
 
@@ -103,7 +103,7 @@ def log_uniform(rng, low, high):
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def judge(scores, fraud, older):
+def measure(scores, fraud, older):
     honest = np.sort(scores[~fraud])
     # The first honest score that may no longer be flagged; flag what lies above it.
     limit = honest[honest.size - int(MAX_FPR * honest.size) - 1]

@@ -7,18 +7,19 @@
 The rules, fixed before the first run.
 
 - Tables: Adult by sex and Give Me Some Credit by age < 40 are those that settings are chosen on; ACS Income
-  by sex and generated account fraud by age >= 50 judge. The attribute is no feature. 5 seeds; each deals a
-  pool of 20,000 rows, 8,000 validation and 20,000 test rows, by label and group.
+  by sex and generated account fraud by age >= 50 validation. The attribute is no feature. 5 seeds; each deals
+  a pool of 20,000 rows, 8,000 validation and 20,000 test rows, by label and group.
 - 500 rows of the pool, drawn at random, have labels at the start, the same for all strategies. Then labels
   are bought in batches: 1,000, 1,500, 2,500 and 3,500 in all. Every strategy sees the labels that it bought,
   the features of the whole pool and, where its description says so, the groups of the pool.
 - The model: LightGBM's classifier with 100 trees, a learning rate of 0.05 and its other settings as they are,
   in bins of all rows, which take no label. Its threshold is that at 5 % false positives of the validation
   rows; TPR and ratios are told by the test rows at that threshold.
-- The same labels with aimed weights, at 3,500: `AimedEstimator(model, at_least=0.8, by="weights")`, judged by
+- The same labels with aimed weights, at 3,500: `AimedEstimator(model, at_least=0.8, by="weights")`, validated
+by
   the validation rows, which every strategy has alike and which do not count as bought.
 - Entropies and probabilities are those of `OutOfBagEntropy(n_bags=5)` of the labelled rows, effects those of
-  `TreeInfluence` of the model itself, judged by the validation rows.
+  `TreeInfluence` of the model itself, validated by the validation rows.
 - "whole pool" is no strategy: all 20,000 labels are bought, to tell what more labels would come to.
 - What is told: means over seeds with their standard errors, and the mean differences from random drawing,
   paired by table and seed.

@@ -13,7 +13,7 @@ The rules, fixed before the first run.
   The model is LightGBM of 60 trees and 15 leaves, for every method.
 - Tables and rows drawn. Settings of FADO were chosen on Adult by sex (16,000), Give Me Some Credit by age <
   40 (30,000) and generated fraud, variant II, by age >= 50 (40,000). ACS Income by race, Black or not (20,000
-  and 40,000), ACS Income by sex (20,000) and Diabetes by sex, readmitted or not (30,000), judge. The
+  and 40,000), ACS Income by sex (20,000) and Diabetes by sex, readmitted or not (30,000), test. The
   attribute is no feature, but for ACS Income by sex, where it is one.
 - Of their own: six groups of race of ACS Income (60,000 rows), and two ratios at once, of false and of true
   positives, both at least 0.8, on Adult by sex (16,000) and ACS Income by race (40,000).
@@ -74,7 +74,7 @@ import numpy as np
 import pandas as pd
 
 import _rivals as rivals
-from _aim_tables import CHOSEN_ON, JUDGED_BY, OF_FRONTIERS, OF_THEIR_OWN, QUESTIONS, draw_sample, measure
+from _aim_tables import CHOSEN_ON, MEASURED_ON, OF_FRONTIERS, OF_THEIR_OWN, QUESTIONS, draw_sample, measure
 from _data import data_argument
 from fado.metrics import threshold_at_fpr
 
@@ -217,7 +217,7 @@ def print_tables(arguments):
             side = " (settings were chosen on it)" if name in CHOSEN_ON else ""
             print(f"\n### {question.shown}, {question.rows:,} rows{side}\n")
             print_methods(own, dict(question.lines))
-    for title, names in (("judge", JUDGED_BY), ("settings were chosen on", CHOSEN_ON)):
+    for title, names in (("validation", MEASURED_ON), ("settings were chosen on", CHOSEN_ON)):
         own = frame[frame["table"].isin(names)]
         if len(own):
             print(f"\n### All draws of the tables that {title}\n")

@@ -30,7 +30,7 @@ from sklearn.metrics import roc_auc_score
 from _data import data_argument, real_table
 from fado import DataShapley
 
-JUDGED = 1000
+VALIDATED = 1000
 IN_TABLE, LEFT_OUT, M = 200, 50, 50  # of Adult
 SEMIVALUES = ("shapley", ("beta", 16, 1), "banzhaf")
 
@@ -71,11 +71,11 @@ def table(n_rows, seed, wrong=0.1, n_columns=6):
 
 def measure(n_rows, fits, semivalue):
     X, y, flipped = table(n_rows, seed=0)
-    Xv, yv, _ = table(JUDGED, seed=1, wrong=0.0)
+    Xv, yv, _ = table(VALIDATED, seed=1, wrong=0.0)
     runs, start = [], time.process_time()
     for seed in (0, 1):
         valuator = DataShapley(semivalue=semivalue, tolerance=1e-9, max_fits=fits, random_state=seed)
-        runs.append(valuator.fit(X, y, judge=(Xv, yv, None)))
+        runs.append(valuator.fit(X, y, validation=(Xv, yv, None)))
     seconds = (time.process_time() - start) / 2
     first, second = (run.valuation_["y"] for run in runs)
     error = runs[0].valuation_.field("standard_error", "y").mean() / first.std()
@@ -102,7 +102,7 @@ def compare(python, orders, n_rows=60):
             random_state=seed,
             n_jobs=1,
         )
-        values = valuator.fit(X, y, judge=(Xv, yv, None)).valuation_["y"]
+        values = valuator.fit(X, y, validation=(Xv, yv, None)).valuation_["y"]
         return values, time.process_time() - start, valuator
 
     values, seconds, valuator = ours(orders, 0)
@@ -128,12 +128,12 @@ def compare(python, orders, n_rows=60):
 
 
 def new_rows(directory, fits):
-    X, y, sex = real_table(directory, "adult", IN_TABLE + JUDGED)
-    judge = X[IN_TABLE:], y[IN_TABLE:], sex[IN_TABLE:]
+    X, y, sex = real_table(directory, "adult", IN_TABLE + VALIDATED)
+    validation = X[IN_TABLE:], y[IN_TABLE:], sex[IN_TABLE:]
 
     def fitted(semivalue, rows, seed):
         valuator = DataShapley(semivalue=semivalue, max_fits=fits, random_state=seed, keep_rows=True)
-        return valuator.fit(X[rows], y[rows], sensitive_features={"sex": sex[rows]}, judge=judge)
+        return valuator.fit(X[rows], y[rows], sensitive_features={"sex": sex[rows]}, validation=validation)
 
     def told(what, first, second):
         ranks = [spearmanr(first[name], second[name])[0] for name in ("y", "sex")]

@@ -7,9 +7,9 @@ The second form asks whether the consequences that `explore` prints are true; it
 `_printed_consequences.py`. The first is about values.
 
 For each table half of so many rows (of the fraud, where positives are rare, 2.5 times as many) is valued and
-trained on, the other half judges: a seeded draw. The model is LightGBM's own `LGBMClassifier()`, without the
-attribute among its features. Parts of the training rows are removed, one at a time, and the model is trained
-again:
+trained on, the other half is for validation: a seeded draw. The model is LightGBM's own `LGBMClassifier()`,
+without the attribute among its features. Parts of the training rows are removed, one at a time, and the model
+is trained again:
 
 - cells: a tenth to six tenths of the rows of one label and group (48 parts),
 - leaves: half of the rows of a few leaves of a tree of the target that hold a tenth of the table (24),
@@ -17,10 +17,10 @@ again:
 - random: 2 to 20 % of the rows (24).
 
 What values foretell is minus their sum over the removed rows. What happened is the change of the metric on
-the judged rows, the mean of `--repeats` retrainings that each do without another random twentieth of the rows
-(a single one is noisy). Printed are the rank correlation and, for effects, the slope of what happened to what
-was foretold. "Judged" values are measured on the judged rows, the others out of bag on the training rows.
-"Leaves anew" is `forecast_removals`: no values of rows, but a forecast for each part.
+the validation rows, the mean of `--repeats` retrainings that each do without another random twentieth of the
+rows (a single one is noisy). Printed are the rank correlation and, for effects, the slope of what happened to
+what was foretold. "Measured" values are measured on the validation rows, the others out of bag on the
+training rows. "Leaves anew" is `forecast_removals`: no values of rows, but a forecast for each part.
 
 Added after the first run, which showed it to matter on ACS and Diabetes: a last table for cells, with ratios
 of the two groups that are extreme for the model of all rows, in that order. Where a ratio is near 1, its
@@ -54,8 +54,8 @@ from fado.tabular import read_problem
 from fado.valuation import _retraining as retraining
 from fado.valuation import forecast_removals
 from fado.valuation._coefficients import directed_ratio, find_extremes
-from fado.valuation._judged import decide, measure_judged, read_judged
 from fado.valuation._removals import draw_parts
+from fado.valuation._validation_rows import decide, measure_validation_rows, read_validation_rows
 from fado.valuation.influence import _slopes
 
 REAL = ["adult", "give_me_some_credit", "acs_income", "diabetes130"]
@@ -75,9 +75,9 @@ class Trial:
         order = np.random.default_rng(0).permutation(len(y))
         train, test = order[: len(y) // 2], order[len(y) // 2 :]
         self.X, self.y, self.z = X.iloc[train].reset_index(drop=True), y[train], z[train]
-        self.judge = X.iloc[test].reset_index(drop=True), y[test], {"z": z[test]}
+        self.validation = X.iloc[test].reset_index(drop=True), y[test], {"z": z[test]}
         problem = read_problem(self.X, self.y, {"z": self.z})
-        self.judged = read_judged(problem, read_problem(*self.judge), "this")
+        self.validated = read_validation_rows(problem, read_problem(*self.validation), "this")
         entropy = OutOfBagEntropy(random_state=0)
         self.entropy = entropy.fit(self.X, self.y, sensitive_features={"z": self.z}).valuation_
         self.parts = [
@@ -106,7 +106,7 @@ class Trial:
         """Give every metric's change by every part, and its value on all rows."""
         nothing = np.zeros(0, dtype=np.int32)
         place = retraining._Place(
-            retraining.engine_class(MODEL, problem.table)(problem.table), problem, MODEL, self.judged, 0
+            retraining.engine_class(MODEL, problem.table)(problem.table), problem, MODEL, self.validated, 0
         )
         place.engine.prepare([place.task(nothing)])
         beside = retraining._twentieths(problem.n_rows, repeats, 0)
@@ -117,14 +117,16 @@ class Trial:
         figures = {}
         for number, ratio in enumerate(RATIO_NAMES):
             performance = PERFORMANCES[number % 2]
-            measured = [measure_judged(self.judged, own, performance, ratio, 0.05) for own in scores]
+            measured = [
+                measure_validation_rows(self.validated, own, performance, ratio, 0.05) for own in scores
+            ]
             figures[ratio] = [own["z"] for own in measured]
             figures[performance] = [own["y"] for own in measured]
-            decisions = [decide(self.judged, own, 0.05) for own in scores]
-            (groups,) = self.judged.attributes
-            extremes = find_extremes(self.judged, groups, ratio, decisions[0])
+            decisions = [decide(self.validated, own, 0.05) for own in scores]
+            (groups,) = self.validated.attributes
+            extremes = find_extremes(self.validated, groups, ratio, decisions[0])
             figures[f"directed {ratio}"] = [
-                directed_ratio(self.judged, groups, ratio, own, extremes) for own in decisions
+                directed_ratio(self.validated, groups, ratio, own, extremes) for own in decisions
             ]
         self.untouched = {metric: own[0] for metric, own in figures.items()}
         return {metric: retraining._changes(own, repeats)[1] for metric, own in figures.items()}
@@ -149,14 +151,16 @@ def fraud(rows):
     return text_as_categories(frame.drop(columns="month")), y, z
 
 
-def influence(trial, form="direct", *, judged=False):
+def influence(trial, form="direct", *, validated=False):
     """Foretell all metrics by effects."""
     values = {}
     for number, ratio in enumerate(RATIO_NAMES):
         performance = PERFORMANCES[number % 2]
         valuator = TreeInfluence(MODEL, performance=performance, fairness=ratio, form=form, random_state=0)
-        judge = trial.judge if judged else None
-        own = valuator.fit(trial.X, trial.y, sensitive_features={"z": trial.z}, judge=judge).valuation_
+        validation = trial.validation if validated else None
+        own = valuator.fit(
+            trial.X, trial.y, sensitive_features={"z": trial.z}, validation=validation
+        ).valuation_
         values |= {ratio: trial.sums(own["z"]), performance: trial.sums(own["y"])}
     return values
 
@@ -171,7 +175,7 @@ def leaves_anew(trial):
             trial.X,
             trial.y,
             sensitive_features={"z": trial.z},
-            judge=trial.judge,
+            validation=trial.validation,
             parts=[rows for _, rows in trial.parts],
             performance=performance,
             fairness=ratio,
@@ -200,9 +204,9 @@ def candidates(trial):
 
     return {
         "influence": influence(trial),
-        "influence, judged": influence(trial, judged=True),
+        "influence, validation rows": influence(trial, validated=True),
         "influence, backward": influence(trial, "backward"),
-        "leaves anew, judged": leaves_anew(trial),
+        "leaves anew, validated": leaves_anew(trial),
         "knn-shapley": neighbours(trial),
         "entropy": of({name: entropy[name] for name in ("y", "z")}),
         "agreement": of({name: entropy.field("agreement", name) for name in ("y", "z")}),

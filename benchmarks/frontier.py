@@ -59,7 +59,7 @@ def table(directory: Path | None, name: str, rows: int):
     return real_table(directory, name, rows)
 
 
-def judged(results: Results) -> dict[str, float]:
+def validated(results: Results) -> dict[str, float]:
     points = results.comparable_points(RATIO, "test")
     chosen = results.comparable_points(RATIO, "validation")
     area = hypervolume(points[~np.isnan(points).any(axis=1)])
@@ -101,11 +101,11 @@ def main() -> None:
                 found[budget] = find_frontier(
                     X, y, sensitive_features=z, ratio=RATIO, max_fits=budget, random_state=seed
                 )
-                told = judged(found[budget].results) | {"seconds": time.monotonic() - start}
+                told = validated(found[budget].results) | {"seconds": time.monotonic() - start}
                 rows.append({"table": name, "search": f"frontier, {budget} fits", **told})
             start = time.monotonic()
             grid = run_grid(found[options.fits], options.fits // SETTINGS, seed)
-            told = judged(grid) | {"seconds": time.monotonic() - start}
+            told = validated(grid) | {"seconds": time.monotonic() - start}
             rows.append({"table": name, "search": f"paper's grid, {options.fits} fits", **told})
             print(pd.DataFrame(rows[-3:]).round(3).to_string(index=False), flush=True)
     frame = pd.DataFrame(rows)

@@ -5,7 +5,7 @@
 How settings came about: a first look at prototypes, on Adult, Give Me Some Credit and generated fraud, chose
 the form (trees of the parent's label alone, the table's order of columns, no Gibbs sweep); "settings"
 then chose, on Adult and Credit, how much is kept of a parent and how many rows a leaf has. ACS Income and
-Diabetes 130 had no part in any choice: they judge.
+Diabetes 130 had no part in any choice: they validation.
 
 Every split holds a quarter of the rows out. Figures are means over splits; those of models are of one
 LightGBM model of 100 trees, the same for all, at a false-positive rate of 5 % on held-out rows.
@@ -70,7 +70,7 @@ def split(X, y, z, seed):
 
 def likeness(parts, seed):
     """Flatten the report on a whole table of made rows."""
-    report = generation_report(*parts[0], judge=parts[1], random_state=seed)
+    report = generation_report(*parts[0], validation=parts[1], random_state=seed)
     real, made = report["trained_on_real"], report["trained_on_made"]
     return {
         "AUC, real": real["auc"],
@@ -86,24 +86,24 @@ def likeness(parts, seed):
 
 
 def training(parts, seed):
-    """Judge the same model after every intervention."""
-    problem, judged = (read_problem(*part) for part in parts)
+    """Measure the same model after every intervention."""
+    problem, validated = (read_problem(*part) for part in parts)
     X, y, z = parts[0]
     valuation = OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features=z).valuation_
-    return pd.DataFrame(compare_interventions(problem, judged, valuation, seed=seed))
+    return pd.DataFrame(compare_interventions(problem, validated, valuation, seed=seed))
 
 
 def parents(parts, seed):
-    """Judge the same model after rows made of parents that were drawn in several ways."""
-    (X, y, z), (X_judged, y_judged, z_judged) = parts
+    """Measure the same model after rows made of parents that were drawn in several ways."""
+    (X, y, z), (X_validated, y_validated, z_validated) = parts
     valuation = OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features=z).valuation_
     lines = {}
     for name, (utility, settings) in PARENTS.items():
         sampler = UtilityAwareOverSampler(utility, random_state=seed, **settings)
         X2, y2 = sampler.fit_resample(X, y, sensitive_features=z, valuation=valuation)
-        judged = Table.from_input(X_judged)
-        scores = train_and_score(Table.from_input(X2), y2 == 1, judged, seed=seed)
-        figures = evaluate(y_judged, scores, sensitive_features=z_judged)
+        validated = Table.from_input(X_validated)
+        scores = train_and_score(Table.from_input(X2), y2 == 1, validated, seed=seed)
+        figures = evaluate(y_validated, scores, sensitive_features=z_validated)
         lines[name] = {metric: figures[metric] for metric in ("tpr", "fpr_ratio")}
     return pd.DataFrame(lines).T
 

@@ -24,7 +24,7 @@ truths are at that one, wherever it came from.
 
 Each is drawn with a given threshold and with one set on the rows.
 
-**How they are judged.** Coverage is counted over the tables in which an interval is given; beside it stand
+**How they are measured.** Coverage is counted over the tables in which an interval is given; beside it stand
 the mean width of those and the share of tables that have one. An interval fails if it covers less than 93 %
 (of 95 %) in any scenario in which at least 2 % of the tables have one. Ends count as held.
 
@@ -54,7 +54,7 @@ from fado.metrics import by_group, measure
 
 BUDGET = 0.05
 LINE = 0.93  # what 95 % intervals must cover
-JUDGED_FROM = 0.02  # of the tables
+VALIDATION_FROM = 0.02  # of the tables
 RATIOS = ("fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio")
 METRICS = (*RATIOS, "tpr", "fpr", "threshold")
 SHOWN = ("fpr_ratio", "tpr_ratio", "tpr")
@@ -237,9 +237,9 @@ class Tally:
         return self.held / self.given if self.given else math.nan
 
     @property
-    def judged(self) -> bool:
-        """Whether there are enough to be judged."""
-        return self.share >= JUDGED_FROM
+    def validated(self) -> bool:
+        """Whether there are enough to be measured."""
+        return self.share >= VALIDATION_FROM
 
     def __str__(self) -> str:
         if not self.given:
@@ -288,14 +288,14 @@ def tally(
 
 
 def summarise(name: str, tallies: list[Tally], confidence: float) -> str:
-    """Return the line that judges the intervals of a metric."""
-    judged = [counted for counted in tallies if counted.judged]
+    """Return the line that measures the intervals of a metric."""
+    validated = [counted for counted in tallies if counted.validated]
     line = LINE - 0.95 + confidence
-    n_failed = sum(counted.coverage < line for counted in judged)
-    width = np.mean([counted.width / counted.given for counted in judged])
+    n_failed = sum(counted.coverage < line for counted in validated)
+    width = np.mean([counted.width / counted.given for counted in validated])
     return (
-        f"{name}: lowest coverage {100 * min(counted.coverage for counted in judged):.1f} %, "
-        f"{n_failed} of {len(judged)} below {100 * line:.0f} %, mean width {width:.3f}, "
+        f"{name}: lowest coverage {100 * min(counted.coverage for counted in validated):.1f} %, "
+        f"{n_failed} of {len(validated)} below {100 * line:.0f} %, mean width {width:.3f}, "
         f"given in {100 * np.mean([counted.share for counted in tallies]):.0f} % of all tables"
     )
 

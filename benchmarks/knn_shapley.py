@@ -1,7 +1,8 @@
 """How fast exact KNN-Shapley values come, and in how much memory, against pyDVL in the same run.
 
-    python benchmarks/knn_shapley.py --data DIR [--rows 40000] [--judged 8000]
-    python benchmarks/knn_shapley.py --data DIR --rival-python PATH [--rival-rows 10000] [--rival-judged 2000]
+    python benchmarks/knn_shapley.py --data DIR [--rows 40000] [--validated 8000]
+    python benchmarks/knn_shapley.py --data DIR --rival-python PATH [--rival-rows 10000] [--rival-validated
+    2000]
 
 The first values the rows of Adult, its columns as they are, for the target and for sex. With an interpreter
 of an environment that has pyDVL, both value the same matrix of numbers for the target: one indicator per
@@ -34,13 +35,13 @@ OURS_ON_TABLE = """
 import sys, time, json, pandas as pd
 from fado import KNNShapley
 given, parts = sys.argv[1], {}
-for part in ("valued", "judged"):
+for part in ("valued", "validated"):
     frame = pd.read_parquet(f"{given}/{part}.parquet")
     parts[part] = frame, frame.pop("target").to_numpy(), {"sex": frame.pop("group").to_numpy()}
 X, y, z = parts["valued"]
 start = time.perf_counter()
 valuator = KNNShapley(NEIGHBORS, n_jobs=WORKERS)
-values = valuator.fit(X, y, sensitive_features=z, judge=parts["judged"]).valuation_
+values = valuator.fit(X, y, sensitive_features=z, validation=parts["validated"]).valuation_
 print(json.dumps({"seconds": time.perf_counter() - start, "sum": values["y"].sum()}))
 """
 
@@ -48,10 +49,10 @@ OURS_ON_MATRIX = """
 import sys, time, json, numpy as np
 from fado import KNNShapley
 given = np.load(f"{sys.argv[1]}/matrix.npz")
-X, y, judged_X, judged_y = (given[name] for name in ("X", "y", "judged_X", "judged_y"))
+X, y, validated_X, validated_y = (given[name] for name in ("X", "y", "validated_X", "validated_y"))
 start = time.perf_counter()
-values = KNNShapley(NEIGHBORS, n_jobs=WORKERS).fit(X, y, judge=(judged_X, judged_y, None)).valuation_["y"]
-print(json.dumps({"seconds": time.perf_counter() - start}))
+values = KNNShapley(NEIGHBORS, n_jobs=WORKERS).fit(X, y, validation=(validated_X, validated_y,
+None)).valuation_["y"] print(json.dumps({"seconds": time.perf_counter() - start}))
 np.save(f"{sys.argv[1]}/ours.npy", values)
 """
 
@@ -61,11 +62,11 @@ from joblib import parallel_config
 from pydvl.valuation import Dataset, KNNShapleyValuation
 from sklearn.neighbors import KNeighborsClassifier
 given = np.load(f"{sys.argv[1]}/matrix.npz")
-X, y, judged_X, judged_y = (given[name] for name in ("X", "y", "judged_X", "judged_y"))
+X, y, validated_X, validated_y = (given[name] for name in ("X", "y", "validated_X", "validated_y"))
 start = time.perf_counter()
 model = KNeighborsClassifier(n_neighbors=NEIGHBORS)
 with parallel_config(n_jobs=WORKERS):
-    found = KNNShapleyValuation(model, Dataset(judged_X, judged_y), progress=False).fit(Dataset(X, y))
+    found = KNNShapleyValuation(model, Dataset(validated_X, validated_y), progress=False).fit(Dataset(X, y))
 print(json.dumps({"seconds": time.perf_counter() - start}))
 values = np.empty(len(y))
 for row in found.result:
@@ -128,10 +129,10 @@ def main():
     )
     data_argument(parser)
     parser.add_argument("--rows", type=int, default=40_000, help="rows of Adult to value")
-    parser.add_argument("--judged", type=int, default=8_000, help="rows of Adult to judge by")
+    parser.add_argument("--validated", type=int, default=8_000, help="validation rows of Adult")
     parser.add_argument("--rival-python", help="an interpreter of an environment that has pyDVL")
     parser.add_argument("--rival-rows", type=int, default=10_000, help="rows that both value")
-    parser.add_argument("--rival-judged", type=int, default=2_000, help="rows that both judge by")
+    parser.add_argument("--rival-validated", type=int, default=2_000, help="validation rows of both")
     options = parser.parse_args()
     if options.data is None:
         parser.error("there is nothing to measure without --data")
@@ -139,28 +140,29 @@ def main():
     generator = np.random.default_rng(0)
     order = generator.permutation(len(X))
     with tempfile.TemporaryDirectory() as directory:
-        parts = {"valued": order[: options.rows], "judged": order[options.rows :][: options.judged]}
+        parts = {"valued": order[: options.rows], "validated": order[options.rows :][: options.validated]}
         for name, rows in parts.items():
             frame = X.iloc[rows].assign(target=y[rows], group=z[rows]).reset_index(drop=True)
             frame.to_parquet(Path(directory) / f"{name}.parquet")
-        print(f"Adult, {len(parts['valued']):,} rows judged by {len(parts['judged']):,}, target and sex:")
+        print(f"Adult, {len(parts['valued']):,} rows, {len(parts['validated']):,} for validation, sex too:")
         result = run(sys.executable, OURS_ON_TABLE, directory)
         told("fado", result)
         print(f"values of the target add up to {result['sum']:.4f}, the accuracy of the votes")
         if not options.rival_python:
             return
-        valued, judged = order[: options.rival_rows], order[options.rival_rows :][: options.rival_judged]
-        matrix = as_matrix(X.iloc[np.concatenate([valued, judged])], len(valued), generator)
+        valued, validated = (
+            order[: options.rival_rows],
+            order[options.rival_rows :][: options.rival_validated],
+        )
+        matrix = as_matrix(X.iloc[np.concatenate([valued, validated])], len(valued), generator)
         np.savez(
             Path(directory) / "matrix.npz",
             X=matrix[: len(valued)],
             y=y[valued],
-            judged_X=matrix[len(valued) :],
-            judged_y=y[judged],
+            validated_X=matrix[len(valued) :],
+            validated_y=y[validated],
         )
-        print(
-            f"\n{len(valued):,} rows judged by {len(judged):,}, {matrix.shape[1]} numbers each, target alone:"
-        )
+        print(f"\n{len(valued):,} rows, {len(validated):,} for validation, {matrix.shape[1]} numbers each:")
         ours = run(sys.executable, OURS_ON_MATRIX, directory)
         told("fado", ours)
         theirs = run(options.rival_python, PYDVL, directory)

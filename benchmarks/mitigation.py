@@ -1,4 +1,4 @@
-"""What the interventions do on real data: chosen on validation rows, judged on test rows.
+"""What the interventions do on real data: chosen on validation rows, measured on test rows.
 
     python benchmarks/mitigation.py --data DIR [--names ...] [--splits 3] [--settings 33] [--models 10]
 
@@ -127,7 +127,7 @@ def interventions(X, y, z, valuation, effects, n_settings, models):
 def trained(X, y, parts, jobs):
     """Train every model after every intervention on shared bins; give the scores of the other rows."""
     table = Table.from_input(X)
-    training, judged = (table.take(rows) for rows in parts)
+    training, validated = (table.take(rows) for rows in parts)
     engine = LightGBMEngine(training, workers=WORKERS, prefilter=False)
     target = Variable("y", "classes", y[parts[0]].astype(np.int32), (0, 1))
 
@@ -135,7 +135,9 @@ def trained(X, y, parts, jobs):
         _, _, rows, weights, parameters = job
         weights = None if weights is None else weights[rows]
         rows = np.asarray(rows, dtype=np.int32)
-        return engine.fit(Task(LGBMClassifier(**parameters), target, rows, 0, judged, weights), stop).scores
+        return engine.fit(
+            Task(LGBMClassifier(**parameters), target, rows, 0, validated, weights), stop
+        ).scores
 
     return ThreadExecutor(WORKERS).run(fit, jobs, engine)
 
@@ -153,7 +155,7 @@ def rate_ratio(y, z, rows, weights):
 
 
 def landscape(X, y, z, seed, arguments):
-    """Judge every model of every intervention on validation and test rows."""
+    """Measure every model of every intervention on validation and test rows."""
     order = np.random.default_rng(seed).permutation(len(y))
     train, validation, test = np.split(order, [int(0.5 * len(y)), int(0.75 * len(y))])
     train = np.sort(train)

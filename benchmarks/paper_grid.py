@@ -4,8 +4,8 @@
 
 Three utilities, eleven alphas, both scalings, both algorithms, 25 LightGBM models of up to 300 trees after
 each of 201 interventions: about 4,500 fits per data set, an hour or so on two cores. A run that was stopped
-goes on where it was. Models are chosen on the validation part and judged on the test part; printed are tables
-in Markdown, one for each of the paper's statements.
+goes on where it was. Models are chosen on the validation part and measured on the test part; printed are
+tables in Markdown, one for each of the paper's statements.
 """
 
 from __future__ import annotations

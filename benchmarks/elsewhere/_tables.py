@@ -25,20 +25,20 @@ class Rows:
 
 
 def read(description):
-    """Read the command line: the rows to value and those to judge them by, scaled alike."""
+    """Read the command line: the rows to value and the validation rows, scaled alike."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("rows", type=Path, help="the rows to value, CSV, all columns numbers")
-    parser.add_argument("judge", type=Path, help="the rows to measure effects on, CSV")
+    parser.add_argument("validation", type=Path, help="the rows to measure effects on, CSV")
     parser.add_argument("out", type=Path, help="where the values go, CSV")
     parser.add_argument("--target", default="default", help="a column of 0 and 1")
     parser.add_argument("--attribute", default="old", help="a column of 0 and 1, which no model sees")
     parser.add_argument("--id", default="id")
     arguments = parser.parse_args()
-    frames = [pd.read_csv(path) for path in (arguments.rows, arguments.judge)]
+    frames = [pd.read_csv(path) for path in (arguments.rows, arguments.validation)]
     beside = [arguments.target, arguments.attribute, arguments.id]
     features = frames[0].drop(columns=beside)
     mean, spread = features.mean(), features.std().replace(0, 1)
-    rows, judge = (
+    rows, validation = (
         Rows(
             ((frame[features.columns] - mean) / spread).to_numpy(np.float64),
             frame[arguments.target].to_numpy(np.int64),
@@ -47,7 +47,7 @@ def read(description):
         )
         for frame in frames
     )
-    return rows, judge, arguments
+    return rows, validation, arguments
 
 
 def write(arguments, rows, v_y, v_z):

@@ -32,8 +32,8 @@ is chosen by any result: AIM has its published settings, influence its defaults.
   true-positive rate, at 5 % false positives of the test rows.
 - Of the training rows 2, 5 and 10 % are removed: those of highest bias score; the highest in AIM's cell;
   those that `TreeInfluence` values lowest for the ratio, once out of bag (it sees the training rows alone, as
-  AIM does), once with the validation rows as its judge; random rows; random rows of AIM's cell. A cell with
-  fewer rows than are to be removed is left out.
+  AIM does), once with the validation rows as its validation; random rows; random rows of AIM's cell. A cell
+  with fewer rows than are to be removed is left out.
 - On the credit table single extreme entries stretch the range of most columns, so that a row has up to half
   of all rows to compare with. So AIM runs a second time with numbers replaced by their ranks, on both tables.
 - Told are changes on test rows against the model of all training rows, mean and standard error over the
@@ -145,9 +145,9 @@ def value(train, validation, ratio, seed):
     X, y, z = train
     valuator = TreeInfluence(MODEL, fairness=ratio, random_state=seed, n_jobs=1)
     found = {}
-    for name, judge in (("influence", None), ("influence, validation rows", validation)):
-        judge = judge and (*judge[:2], {"z": judge[2]})
-        found[name] = valuator.fit(X, y, sensitive_features={"z": z}, judge=judge).valuation_["z"]
+    apart = (*validation[:2], {"z": validation[2]}) if validation else None
+    for name, own in (("influence", None), ("influence, validation rows", apart)):
+        found[name] = valuator.fit(X, y, sensitive_features={"z": z}, validation=own).valuation_["z"]
     return found
 
 
@@ -209,7 +209,7 @@ def try_seed(directory, name, seed):
             MODEL,
             *train[:2],
             sensitive_features=dict.fromkeys(values, train[2]),
-            judge=(*test[:2], dict.fromkeys(values, test[2])),
+            validation=(*test[:2], dict.fromkeys(values, test[2])),
             fairness=ratio,
             parts=list(parts.values()),
             n_repeats=2,

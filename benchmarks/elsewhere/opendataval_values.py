@@ -1,7 +1,7 @@
 """Values by OpenDataVal: DVRL, rewarded by accuracy for the target and by a fairness score for the attribute.
 
     python -m venv opendataval && opendataval/bin/pip install opendataval "transformers<4.40"
-    opendataval/bin/python opendataval_values.py rows.csv judge.csv values.csv --attribute old
+    opendataval/bin/python opendataval_values.py rows.csv validation.csv values.csv --attribute old
 
 Written for OpenDataVal 1.3, which pins a torch that newer releases of transformers do not take. DVRL's values
 are probabilities of being picked, no effects: only their order and their distances count.
@@ -22,15 +22,15 @@ EPOCHS = 200
 
 
 def main():
-    rows, judge, arguments = read(__doc__)
+    rows, validation, arguments = read(__doc__)
     torch.manual_seed(0)
     fetcher = DataFetcher.from_data_splits(
-        *_tensors(rows), *_tensors(judge), *_tensors(judge), one_hot=True, random_state=0
+        *_tensors(rows), *_tensors(validation), *_tensors(validation), one_hot=True, random_state=0
     )
     model = ClassifierSkLearnWrapper(LogisticRegression, num_classes=2)
 
-    def fairness(y, scores):  # of the judged rows, whose order does not change
-        return -fpr_gap(y.argmax(dim=1).numpy(), scores.argmax(dim=1).numpy(), judge.group)
+    def fairness(y, scores):  # of the validation rows, whose order does not change
+        return -fpr_gap(y.argmax(dim=1).numpy(), scores.argmax(dim=1).numpy(), validation.group)
 
     values = [
         DVRL(rl_epochs=EPOCHS, rl_batch_size=256, random_state=0).train(fetcher, model, metric).data_values

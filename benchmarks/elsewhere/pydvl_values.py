@@ -1,7 +1,7 @@
 """Values by pyDVL: exact KNN-Shapley for the target, Data Banzhaf of a fairness score for the attribute.
 
     python -m venv pydvl && pydvl/bin/pip install pydvl pandas
-    pydvl/bin/python pydvl_values.py rows.csv judge.csv values.csv --target default --attribute old
+    pydvl/bin/python pydvl_values.py rows.csv validation.csv values.csv --target default --attribute old
 
 Written for pyDVL 0.10. Any of its methods will do for either column: what decides is the scorer.
 """
@@ -25,14 +25,14 @@ N_SUBSETS = 200  # and as many fits
 
 
 def main():
-    rows, judge, arguments = read(__doc__)
-    train, test = Dataset(rows.X, rows.y), Dataset(judge.X, judge.y)
+    rows, validation, arguments = read(__doc__)
+    train, test = Dataset(rows.X, rows.y), Dataset(validation.X, validation.y)
 
     knn = KNNShapleyValuation(KNeighborsClassifier(n_neighbors=5), test, progress=False)
     v_y = knn.fit(train).result
 
-    def fairness(model, X, y):  # of the judged rows, whose order does not change
-        return -fpr_gap(y, model.predict(X), judge.group)
+    def fairness(model, X, y):  # of the validation rows, whose order does not change
+        return -fpr_gap(y, model.predict(X), validation.group)
 
     # a model that cannot be fitted treats all alike
     scorer = SupervisedScorer(fairness, test, default=0.0, range=(-1.0, 0.0))

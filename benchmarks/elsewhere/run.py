@@ -58,7 +58,7 @@ def try_library(name, python, folder, n_rows):
     made, values, train = (folder / f"{name}{ending}" for ending in (".csv", "_v.parquet", "_train.parquet"))
     version = run([python, "-c", f"from importlib.metadata import version; print(version('{name}'))"])
     script = HERE / f"{name}_values.py"
-    run([python, script, folder / "rows.csv", folder / "judge.csv", made])
+    run([python, script, folder / "rows.csv", folder / "validation.csv", made])
     about = [data, "--target", "default", "--protected", "old"]
     run([*FADO, "value", *about, "--from", made, "--from-id", "id", "--out", values])
     run([*FADO, "sample", *about, "--values", values, "--alpha", 0.5, "--out", train])
@@ -82,10 +82,10 @@ def main():
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        rows, judge = (make_loans(arguments.rows, seed) for seed in (0, 1))
+        rows, validation = (make_loans(arguments.rows, seed) for seed in (0, 1))
         rows.to_parquet(folder / "rows.parquet")
         rows.sample(frac=1, random_state=0).to_csv(folder / "rows.csv", index=False)  # matched by their ids
-        judge.to_csv(folder / "judge.csv", index=False)
+        validation.to_csv(folder / "validation.csv", index=False)
         for name in LIBRARIES:
             python = getattr(arguments, name)
             if python is None:

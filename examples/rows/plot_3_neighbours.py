@@ -22,7 +22,7 @@ wrong = rng.random(600) < 0.1
 y = truth ^ wrong
 
 # %%
-# Every row is judged by neighbours that are not of its own fold.
+# Every row is measured by neighbours that are not of its own fold.
 valuation = (
     KNNShapley(n_neighbors=5, random_state=0).fit(X, y, sensitive_features={"group": group}).valuation_
 )

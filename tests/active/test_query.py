@@ -444,8 +444,8 @@ def test_a_pool_without_a_column_is_refused(fitted):
 @pytest.mark.filterwarnings("ignore:.*too close to tell which is the lower one")
 def test_expected_effects_of_trees():
     valuator = TreeInfluence(random_state=0, keep_models=True)
-    judge = FRAME[300:600], Y[300:600], {"sex": GROUP[300:600]}
-    valuator.fit(FRAME[:300], Y[:300], sensitive_features={"sex": GROUP[:300]}, judge=judge)
+    validation = FRAME[300:600], Y[300:600], {"sex": GROUP[300:600]}
+    valuator.fit(FRAME[:300], Y[:300], sensitive_features={"sex": GROUP[:300]}, validation=validation)
     query = UtilityQuery(valuator, LinearUtility(0.0), group_shares={"f": 0.5})
     rows = query.query(FRAME[600:], n=20, sensitive_features={"sex": GROUP[600:]})
     expected = LinearUtility(0.0)(valuator.value(FRAME[600:]))

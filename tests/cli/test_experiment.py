@@ -93,7 +93,7 @@ def test_errors_are_sentences(config, tmp_path):
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory):
-    """The results of a run that judges two attributes, one with a small group, for themselves."""
+    """The results of a run that evaluated two attributes, one with a small group, for themselves."""
     folder = tmp_path_factory.mktemp("several")
     rng = np.random.default_rng(0)
     sex, origin = rng.choice(["f", "m"], size=3000), rng.choice(["a", "b"], size=3000)

@@ -132,7 +132,7 @@ def test_the_report_compares_rows_and_models(files):
     result = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert result.exit_code == 0, result.stderr
     report = json.loads((files / "report.json").read_text())
-    assert report["rows"] + report["judged"] == n
+    assert report["rows"] + report["validation"] == n
     compared = {line["intervention"]: line for line in report["interventions"]}
     assert list(compared) == [
         *("none", "RPS", "UAPS", "RW", "made (repeat)", "made (trees)", "SMOTENC", "aimed scores"),

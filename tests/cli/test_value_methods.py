@@ -54,7 +54,7 @@ def seen():
             self.random_state = random_state
             self.n_jobs = n_jobs
 
-        def _value(self, problem, judge, seed):
+        def _value(self, problem, validation, seed):
             notes["settings"] = self.get_params()
             notes["problem"] = problem
             effects = np.where(problem.labels.is_positive, 0.001, -0.0005)
@@ -68,7 +68,7 @@ def seen():
         def __init__(self, random_state=None):
             self.random_state = random_state
 
-        def _value(self, problem, judge, seed):
+        def _value(self, problem, validation, seed):
             notes["problem"] = problem
             values = {own.name: np.linspace(-1, 1, problem.n_rows) for own in problem.variables}
             values["y"][:3] = np.nan

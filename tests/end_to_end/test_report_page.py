@@ -250,11 +250,11 @@ def test_no_sideways_scrolling_on_a_phone(browser, address, scheme):
 
 def written(frame, folder, *, groups="crossed", protected=("customer_age>=50",), validation=True):
     """Write the report of a frame that nobody trained."""
-    judged = {"validation": 0.25, "test": 0.25} if validation else {"test": 0.5}
+    validated = {"validation": 0.25, "test": 0.25} if validation else {"test": 0.5}
     config = config_from(
         {
             "data": {"generator": "account_fraud", "target": "fraud_bool", "protected": list(protected)},
-            "split": {"method": "random", "train": 0.5, **judged},
+            "split": {"method": "random", "train": 0.5, **validated},
             "interventions": {},
             "models": {"space": {"n_estimators": 5}},
             "evaluation": {"groups": groups},
@@ -271,7 +271,7 @@ def test_without_a_validation_part_the_page_says_that_figures_flatter(results, b
     browser.open(f"{address}#ratio=fpr_ratio&line=0.5")
     check_against_the_results(browser, found, "fpr_ratio", 0.5)
     assert "chosen on the test part itself: its test figures flatter it" in browser.evaluate(CARD)
-    assert "chosen on the rows that judge them" in browser.evaluate("document.body.innerText")
+    assert "chosen on the rows that measure them" in browser.evaluate("document.body.innerText")
     assert browser.evaluate("document.querySelectorAll('#card thead th').length") == 2
     assert browser.troubles() == []
 

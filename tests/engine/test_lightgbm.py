@@ -171,20 +171,22 @@ def test_by_content_neither_places_nor_names_of_columns_matter():
 def test_one_binned_table_serves_all_models_that_agree_on_the_bins():
     y = labels_of(COARSE)
     engine = LightGBMEngine(Table.from_input(COARSE), prefilter=False)
-    judged = Table.from_input(COARSE[OUT])
+    validated = Table.from_input(COARSE[OUT])
     estimators = [
         LGBMClassifier(n_estimators=5, min_child_samples=least, colsample_bytree=share)
         for least in (5, 20)
         for share in (0.5, 1.0)
     ]
-    engine.prepare([Task(estimator, learn(y), IN, 0, judged) for estimator in estimators])
+    engine.prepare([Task(estimator, learn(y), IN, 0, validated) for estimator in estimators])
     assert len(engine._binned) == 1
-    assert len(engine._others[judged]) == 1
+    assert len(engine._others[validated]) == 1
     for estimator in estimators:
         expected = engine.fit(Task(estimator, learn(y), IN, 0, OUT)).scores
-        np.testing.assert_array_equal(engine.fit(Task(estimator, learn(y), IN, 0, judged)).scores, expected)
+        np.testing.assert_array_equal(
+            engine.fit(Task(estimator, learn(y), IN, 0, validated)).scores, expected
+        )
     assert len(engine._binned) == 1
-    del judged
+    del validated
     assert len(engine._others) == 0
 
 

@@ -176,7 +176,7 @@ def test_weights_count_in_fits_rates_and_metrics(customers):
         sensitive_features=data.groups.codes[test],
         sample_weight=data.problem.sample_weight[test],
     )
-    metrics = bench._judge(bench.scores(Recipe("none"), parameters), "0" * 32)
+    metrics = bench._validation(bench.scores(Recipe("none"), parameters), "0" * 32)
     assert {name: metrics[f"test_{name}"] for name in expected} == pytest.approx(expected, nan_ok=True)
 
 

@@ -323,8 +323,8 @@ def test_a_fit_that_cannot_be_stopped_is_late_afterwards(table):
     few(table, deadline=1e-6, **LOGISTIC)
     config = Experiment(table).config
     bench = Bench.of(read_data(config), {}, config, 1)
-    judged = bench.run(Job("0" * 32, Recipe("none"), {}))
-    assert judged.error.startswith("TimeoutError: The fit took longer than `models.deadline`")
+    validated = bench.run(Job("0" * 32, Recipe("none"), {}))
+    assert validated.error.startswith("TimeoutError: The fit took longer than `models.deadline`")
 
 
 def test_an_estimator_without_weights_fails_in_a_sentence(table, tmp_path):

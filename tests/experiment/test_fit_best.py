@@ -90,7 +90,7 @@ def test_an_estimator_that_was_handed_over_is_handed_over_again(tmp_path):
     assert best.facts_.estimator == "GaussianNB"
 
 
-def test_attributes_that_are_judged_apart_have_no_one_line(tmp_path):
+def test_attributes_that_are_validated_apart_have_no_one_line(tmp_path):
     table = value_table(tmp_path)
     table["interventions"] = {"rps": False}
     rng = np.random.default_rng(0)

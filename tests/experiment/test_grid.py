@@ -14,7 +14,7 @@ from fado.experiment.config import (
     draw_models,
     preset_text,
 )
-from fado.experiment.run import Bench, Judging, Part
+from fado.experiment.run import Bench, Measuring, Part
 from fado.experiment.search import GridProposer, Outcome, Recipe, shared_recipe
 from fado.tabular import Groups, Table
 from fado.valuation import Valuation
@@ -51,7 +51,7 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
             name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
             for name in ("oob", "inbag")
         },
-        judging=Judging(positive, None, (), 0, EvaluationConfig(0.05, "test", 0), 0),
+        measuring=Measuring(positive, None, (), 0, EvaluationConfig(0.05, "test", 0), 0),
         seed=0,
         min_group_size=30,
         deadline=None,

@@ -63,9 +63,9 @@ class Odd(BaseIntervention):
 
 @register_valuator("odd")
 class OddValues(OutOfBagEntropy):
-    def _value(self, problem, judge, seed):
+    def _value(self, problem, validation, seed):
         go_wrong("values")
-        return super()._value(problem, judge, seed)
+        return super()._value(problem, validation, seed)
 
 read_data, scores = runner.read_data, Bench.scores
 
@@ -299,7 +299,7 @@ def test_only_time_that_the_watch_saw_makes_work_late(tmp_path, monkeypatch):
     note(tmp_path, "a-" + KEY)
     assert look(3600, 25) == ()  # the machine slept again and again
     note(tmp_path, "b-" + OTHER)
-    tell_phase(tmp_path / ("b-" + OTHER), "judging")
+    tell_phase(tmp_path / ("b-" + OTHER), "measuring")
     assert look(1, 6) == ()
     assert look(1, 1) == ("a-" + KEY,)
     os.utime(tmp_path / ("a-" + KEY), ns=(1, 1))  # it has come along, whatever the clock says

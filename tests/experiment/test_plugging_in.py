@@ -111,7 +111,7 @@ def test_a_store_shows_the_values_of_a_valuator_that_is_not_here(registries, tab
         def __init__(self, random_state=None):
             self.random_state = random_state
 
-        def _value(self, problem, judge, seed):
+        def _value(self, problem, validation, seed):
             cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
             rarity = 1 - np.bincount(cells)[cells] / problem.n_rows
             return Valuation.from_values({own.name: rarity for own in problem.variables})

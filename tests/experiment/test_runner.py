@@ -57,7 +57,7 @@ def test_the_frame_lists_every_setting_and_shares_fits(undisturbed):
 
 
 def by_hand(table, parameters, intervention):
-    """Train and judge one model with the libraries' own classes."""
+    """Train and measure one model with the libraries' own classes."""
     data = read_data(Experiment(table).config)
     frame = data.problem.table.to_pandas()
     train, test = data.parts["train"], data.parts["test"]

@@ -111,14 +111,14 @@ def test_effects_that_find_candidates_are_measured_on_search_rows_alone(case, mo
     asked = []
     real = consequences.TreeInfluence.fit_problem
 
-    def watched(self, problem, judge=None):
-        asked.append((problem.n_rows, judge.n_rows))
-        return real(self, problem, judge)
+    def watched(self, problem, validation=None):
+        asked.append((problem.n_rows, validation.n_rows))
+        return real(self, problem, validation)
 
     monkeypatch.setattr(consequences.TreeInfluence, "fit_problem", watched)
     told = part_of(explored(case, retrain=12))["measured"]
-    assert sum(judged for _, judged in asked) == told["search_rows"]
-    assert all(train + judged == N for train, judged in asked)
+    assert sum(validated for _, validated in asked) == told["search_rows"]
+    assert all(train + validated == N for train, validated in asked)
 
 
 def test_features_of_any_library_and_either_positive_label_are_measured_alike(case, seen):

@@ -23,12 +23,12 @@ def make(seed, n=N):
 
 @pytest.fixture(scope="module")
 def report():
-    return generation_report(*make(0), judge=make(1, 1_000), random_state=0, n_jobs=1)
+    return generation_report(*make(0), validation=make(1, 1_000), random_state=0, n_jobs=1)
 
 
 def test_made_rows_are_much_like_real_ones(report):
     real, made = report["trained_on_real"], report["trained_on_made"]
-    assert (report["rows"], report["judged"]) == (N, 1_000)
+    assert (report["rows"], report["validation"]) == (N, 1_000)
     assert real["auc"] > 0.85
     assert abs(real["auc"] - made["auc"]) < 0.04
     assert 0 <= made["tpr"] <= 1
@@ -41,7 +41,7 @@ def test_made_rows_are_much_like_real_ones(report):
 
 
 def test_any_number_of_workers_gives_the_same_figures(report):
-    assert generation_report(*make(0), judge=make(1, 1_000), random_state=0, n_jobs=2) == report
+    assert generation_report(*make(0), validation=make(1, 1_000), random_state=0, n_jobs=2) == report
 
 
 def test_copies_are_found_out(monkeypatch, report):
@@ -49,7 +49,7 @@ def test_copies_are_found_out(monkeypatch, report):
         return np.repeat(parents[:, None], problem.table.n_columns, axis=1)
 
     monkeypatch.setattr(module, "draw_donors", parents)
-    copied = generation_report(*make(0), judge=make(1, 1_000), random_state=0, n_jobs=1)
+    copied = generation_report(*make(0), validation=make(1, 1_000), random_state=0, n_jobs=1)
     assert copied["copies"] == {"made": 1.0, "held_out": 0.0}
     assert copied["distances"]["made"]["median"] == 0
     assert copied["distances"]["held_out"] == report["distances"]["held_out"]
@@ -61,7 +61,7 @@ def test_strangers_are_told_apart(monkeypatch):
         return np.column_stack([generator.permutation(parents) for _ in range(problem.table.n_columns)])
 
     monkeypatch.setattr(module, "draw_donors", mixed)
-    report = generation_report(*make(0), judge=make(1, 1_000), random_state=0, n_jobs=1)
+    report = generation_report(*make(0), validation=make(1, 1_000), random_state=0, n_jobs=1)
     assert report["told_apart"] > 0.75
     assert report["trained_on_made"]["auc"] < 0.75
 
@@ -95,16 +95,16 @@ def test_distances_equal_those_of_all_pairs():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"judge": make(1)[:2]}, r"`judge` must be a tuple of three"),
+        ({"validation": make(1)[:2]}, r"`validation` must be a tuple of three"),
         (
-            {"judge": (make(1)[0], [1] * N, make(1)[2])},
-            r"The target of `judge` has only one label \(1\)",
+            {"validation": (make(1)[0], [1] * N, make(1)[2])},
+            r"The target of `validation` has only one label \(1\)",
         ),
-        ({"judge": (make(1)[0], np.arange(N) % 3, make(1)[2])}, "has 3 labels: say with `pos_label`"),
-        ({"judge": (make(1)[0][["a"]], *make(1)[1:])}, "'b'"),
+        ({"validation": (make(1)[0], np.arange(N) % 3, make(1)[2])}, "has 3 labels: say with `pos_label`"),
+        ({"validation": (make(1)[0][["a"]], *make(1)[1:])}, "'b'"),
         (
-            {"judge": (make(1)[0], make(1)[1] + 1, make(1)[2])},
-            "The target of `judge` has the label 2, which `y` has not",
+            {"validation": (make(1)[0], make(1)[1] + 1, make(1)[2])},
+            "The target of `validation` has the label 2, which `y` has not",
         ),
     ],
     ids=str,
@@ -115,11 +115,11 @@ def test_bad_input(arguments, message):
 
 
 @pytest.mark.parametrize("n", [6, 12])
-def test_too_few_judged_rows_are_not_told_apart(n):
+def test_too_few_validation_rows_are_not_told_apart(n):
     X, y, z = make(1, 400)
     some = np.r_[np.flatnonzero(y == 0)[: n // 2], np.flatnonzero(y == 1)[: n // 2]]
-    report = generation_report(*make(0, 300), judge=(X.iloc[some], y[some], z[some]), random_state=0)
+    report = generation_report(*make(0, 300), validation=(X.iloc[some], y[some], z[some]), random_state=0)
     assert np.isnan(report["told_apart"]) or 0 <= report["told_apart"] <= 1
     alone = np.full(n, "nobody else")
-    report = generation_report(*make(0, 300), judge=(X.iloc[some], y[some], alone), random_state=0)
+    report = generation_report(*make(0, 300), validation=(X.iloc[some], y[some], alone), random_state=0)
     assert np.isnan(report["told_apart"])

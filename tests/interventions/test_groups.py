@@ -82,7 +82,7 @@ class Seen(BaseIntervention):
 class Valued(BaseValuator):
     """Keeps the groups that valuators are given as values."""
 
-    def _value(self, problem, judge, seed):
+    def _value(self, problem, validation, seed):
         return Valuation.from_values({"y": problem.groups.codes.astype(float)})
 
 

@@ -35,7 +35,7 @@ class Stopped(BaseValuator):
 
     end = None
 
-    def _value(self, problem, judge, seed):
+    def _value(self, problem, validation, seed):
         if self.end is not None:
             raise self.end("stop")
         values = np.linspace(0, 1, problem.n_rows)

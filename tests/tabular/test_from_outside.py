@@ -33,11 +33,11 @@ def sample(X=COUNTS, y=Y, z=Z):
     return sampler.sample_indices_
 
 
-def judged(y=Y, scores=SCORES, z=Z):
+def validated(y=Y, scores=SCORES, z=Z):
     return dict(evaluate(y, scores, sensitive_features=z, max_fpr=0.2))
 
 
-PLAIN = value(), sample(), judged()
+PLAIN = value(), sample(), validated()
 
 
 def check(X=COUNTS, y=Y, z=Z, scores=SCORES):
@@ -47,7 +47,7 @@ def check(X=COUNTS, y=Y, z=Z, scores=SCORES):
         warnings.filterwarnings("ignore", "the matrix subclass")
         np.testing.assert_array_equal(value(X, y, z), PLAIN[0])
         np.testing.assert_array_equal(sample(X, y, z), PLAIN[1])
-        assert judged(y, scores, z) == PLAIN[2]
+        assert validated(y, scores, z) == PLAIN[2]
 
 
 def matrix(values):
@@ -122,7 +122,7 @@ def test_bands_of_numbers_are_targets_and_attributes():
     np.testing.assert_array_equal(value(y=with_bands), PLAIN[0])
     np.testing.assert_array_equal(value(z=pd.Series(pd.cut(Z, [-1, 0, 1]), name="z")), PLAIN[0])
     np.testing.assert_array_equal(sample(y=with_bands, z=pd.Series(pd.cut(Z, [-1, 0, 1]))), PLAIN[1])
-    assert judged(z=pd.Series(pd.cut(Z, [-1, 0, 1]))) == PLAIN[2]
+    assert validated(z=pd.Series(pd.cut(Z, [-1, 0, 1]))) == PLAIN[2]
 
 
 NUMBERED = pd.DataFrame(COUNTS).assign(**{"z": Z}).set_axis([10, 11, 12, 13, 3], axis=1)

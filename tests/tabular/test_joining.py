@@ -74,10 +74,10 @@ def test_a_column_without_entries_is_of_whatever_kind_the_other_is():
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        ([1, 2], ["a", "b"], "'u' holds numbers, and that of `judge` text: convert it"),
-        (["a", "b"], [1, 2], "'u' holds text, and that of `judge` numbers: convert it"),
-        (pd.Categorical([1, 2]), ["1", "b"], "holds categories of numbers, and that of `judge` text"),
-        (pd.Categorical([1, 2]), [1, 2], "holds categories of numbers, and that of `judge` numbers"),
+        ([1, 2], ["a", "b"], "'u' holds numbers, and that of `validation` text: convert it"),
+        (["a", "b"], [1, 2], "'u' holds text, and that of `validation` numbers: convert it"),
+        (pd.Categorical([1, 2]), ["1", "b"], "holds categories of numbers, and that of `validation` text"),
+        (pd.Categorical([1, 2]), [1, 2], "holds categories of numbers, and that of `validation` numbers"),
     ],
 )
 def test_columns_of_different_kinds_are_refused(first, second, told):
@@ -110,9 +110,9 @@ def test_columns_without_names_are_found_by_position():
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        (frame(age=[1, 2]), frame(agee=[1, 2]), "`judge` has no column 'age'; did you mean 'agee'"),
-        (np.ones((2, 2)), np.ones((2, 3)), "`judge` has 3 columns, and the rows to learn from have 2"),
-        (frame(u=[1, 2]), np.ones((2, 2)), "`judge` has 2 columns, and the rows to learn from have 1"),
+        (frame(age=[1, 2]), frame(agee=[1, 2]), "`validation` has no column 'age'; did you mean 'agee'"),
+        (np.ones((2, 2)), np.ones((2, 3)), "`validation` has 3 columns, and the rows to learn from have 2"),
+        (frame(u=[1, 2]), np.ones((2, 2)), "`validation` has 2 columns, and the rows to learn from have 1"),
         (
             pd.DataFrame([[1, 2]] * 2, columns=["u", "u"]),
             frame(u=[1, 2]),
@@ -156,7 +156,7 @@ def test_attributes_are_found_by_name_or_by_position():
     assert unnamed.protected[0].labels.tolist() == [0, 1, 1, 0]
     with pytest.raises(ValueError, match="no protected attribute 'sex'"):
         join_problems(read_problem(X, y, {"sex": ["f", "m"]}), read_problem(X, y, {"gender": ["f", "m"]}))
-    with pytest.raises(ValueError, match=r"`judge` has 1 protected attributes, .* have 2"):
+    with pytest.raises(ValueError, match=r"`validation` has 1 protected attributes, .* have 2"):
         join_problems(first, read_problem(X, y, {"sex": ["f", "m"]}))
 
 

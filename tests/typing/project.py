@@ -93,7 +93,7 @@ def values() -> None:
     assert_type(load_models("models").value(X), Valuation)
     effects = fitted.valuation_
     assert_type(
-        retraining_check(effects, LGBMClassifier(), X, y, sensitive_features=old, judge=(X, y, old)),
+        retraining_check(effects, LGBMClassifier(), X, y, sensitive_features=old, validation=(X, y, old)),
         pd.DataFrame,
     )
 
@@ -118,7 +118,7 @@ def interventions(valuation: Valuation) -> None:
     for change in (sample_files, reweigh_files):
         assert_type(change("months", target="y", protected="age>=50", out="train"), FilesChange)
     UtilityQuery(OutOfBagEntropy(keep_models=True)).query(X, n=5).tolist()
-    assert_type(generation_report(X, y, old, judge=(X, y, old)), dict[str, Any])
+    assert_type(generation_report(X, y, old, validation=(X, y, old)), dict[str, Any])
 
 
 def models() -> None:
@@ -147,10 +147,10 @@ def models() -> None:
     assert_type(load_model("model").predict_proba(X), Numbers)
 
 
-def judge(scores: Numbers) -> None:
+def measure(scores: Numbers) -> None:
     """Measure a model."""
-    judged = evaluate(y, scores, sensitive_features=old, max_fpr=0.05, n_boot=100)
-    assert_type(judged, dict[str, float])
+    validated = evaluate(y, scores, sensitive_features=old, max_fpr=0.05, n_boot=100)
+    assert_type(validated, dict[str, float])
     evaluate(y, scores, sensitive_feature=old)  # type: ignore[call-arg]  # it must be said: names are checked
     threshold = threshold_at_fpr(y, scores, max_fpr=0.05)
     assert_type(threshold, float)
@@ -189,7 +189,7 @@ class Constant(BaseValuator):
     def __init__(self, random_state: int | None = None) -> None:
         self.random_state = random_state
 
-    def _value(self, problem: Any, judge: Any, seed: int) -> Valuation:
+    def _value(self, problem: Any, validation: Any, seed: int) -> Valuation:
         return Valuation.from_values({"y": np.zeros(problem.n_rows)})
 
 

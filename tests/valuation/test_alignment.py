@@ -107,8 +107,8 @@ def test_models_of_another_attribute_are_none_of_z(valuator):
     fitted.value(X, y, z.to_numpy())
 
 
-def test_judged_rows_of_another_attribute_are_none_of_z():
+def test_validation_rows_of_another_attribute_are_none_of_z():
     with pytest.raises(
-        ValueError, match="judged rows have the protected attributes gender, and the valued rows z"
+        ValueError, match="validation rows have the protected attributes gender, and the valued rows z"
     ):
-        TreeInfluence().fit(X, y, sensitive_features=z, judge=(X, y, z.rename("gender")))
+        TreeInfluence().fit(X, y, sensitive_features=z, validation=(X, y, z.rename("gender")))

@@ -40,8 +40,8 @@ class SignedValues(BaseValuator):
     def __init__(self, random_state=None):
         self.random_state = random_state
 
-    def _value(self, problem, judge, seed):
-        self.judged_ = None if judge is None else judge.n_rows
+    def _value(self, problem, validation, seed):
+        self.validated_ = None if validation is None else validation.n_rows
         generator = np.random.default_rng(seed)
         names = [variable.name for variable in problem.variables]
         return Valuation.from_values({name: generator.normal(size=problem.n_rows) for name in names})
@@ -104,21 +104,25 @@ def test_the_index_of_a_pandas_table_is_kept():
     assert list(valuation.take([5, 2]).values.index) == list(X.index[[5, 2]])
 
 
-def test_judged_rows_are_read_and_handed_on():
-    judge = (X[:50], Y[:50], SEX[:50])
-    valuator = SignedValues(random_state=1).fit(X, Y, sensitive_features=SEX, judge=judge)
-    assert valuator.judged_ == 50
-    with pytest.raises(ValueError, match=r"`judge` must be a tuple of three, \(X, y, sensitive_features\)"):
-        valuator.fit(X, Y, judge=(X, Y))
+def test_validation_rows_are_read_and_handed_on():
+    validation = (X[:50], Y[:50], SEX[:50])
+    valuator = SignedValues(random_state=1).fit(X, Y, sensitive_features=SEX, validation=validation)
+    assert valuator.validated_ == 50
+    with pytest.raises(
+        ValueError, match=r"`validation` must be a tuple of three, \(X, y, sensitive_features\)"
+    ):
+        valuator.fit(X, Y, validation=(X, Y))
     plain = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features=SEX)
-    judged = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, Y, sensitive_features=SEX, judge=judge)
-    pd.testing.assert_frame_equal(plain.valuation_.values, judged.valuation_.values)
+    validated = OutOfBagEntropy(n_bags=5, random_state=0).fit(
+        X, Y, sensitive_features=SEX, validation=validation
+    )
+    pd.testing.assert_frame_equal(plain.valuation_.values, validated.valuation_.values)
 
 
 def test_everything_that_fit_takes_is_requested():
     with config_context(enable_metadata_routing=True):
         requests = OutOfBagEntropy().get_metadata_routing().fit.requests
-    assert requests == dict.fromkeys(["sensitive_features", "sample_weight", "groups", "judge"], True)
+    assert requests == dict.fromkeys(["sensitive_features", "sample_weight", "groups", "validation"], True)
 
 
 def test_a_search_reaches_the_utility_of_a_reweigher():
@@ -277,7 +281,7 @@ def test_a_first_fit_that_fails_leaves_nothing_fitted(kind):
 class Fragile(SignedValues):
     """Changes itself before it fails."""
 
-    def _value(self, problem, judge, seed):
+    def _value(self, problem, validation, seed):
         self.half_ = True
         raise KeyboardInterrupt
 
@@ -289,7 +293,7 @@ def test_what_a_valuator_of_ones_own_had_begun_is_undone():
     assert vars(valuator) == {"random_state": None}
 
 
-@pytest.mark.filterwarnings("ignore:.*too close to tell")  # few judged rows
+@pytest.mark.filterwarnings("ignore:.*too close to tell")  # few validation rows
 @pytest.mark.parametrize(
     "valuator",
     [

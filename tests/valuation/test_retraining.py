@@ -21,14 +21,14 @@ def made(n_rows, seed):
 
 
 X, Y, Z = made(800, 0)
-JUDGE = made(800, 1)
+VALIDATION = made(800, 1)
 MODEL = LogisticRegression()
 NOISE = Valuation.from_values({"y": np.arange(800.0) / 1e4, "sex": np.arange(800.0)[::-1] / 1e4})
 PARTS = [np.arange(start, start + 60) for start in range(0, 600, 60)]
 
 
 def effects(**settings):
-    given = {"sensitive_features": Z, "judge": JUDGE, "parts": PARTS, "random_state": 0} | settings
+    given = {"sensitive_features": Z, "validation": VALIDATION, "parts": PARTS, "random_state": 0} | settings
     return removal_effects(given.pop("valuation", NOISE), given.pop("estimator", MODEL), X, Y, **given)
 
 
@@ -49,8 +49,8 @@ def test_what_is_foretold_and_what_happened():
     kept = np.r_[0:120, 180:800]
 
     def ratio(rows):
-        scores = MODEL.fit(X.iloc[rows], Y.iloc[rows]).predict_proba(JUDGE[0])[:, 1]
-        return evaluate(JUDGE[1], scores, sensitive_features=JUDGE[2])["fpr_ratio"]
+        scores = MODEL.fit(X.iloc[rows], Y.iloc[rows]).predict_proba(VALIDATION[0])[:, 1]
+        return evaluate(VALIDATION[1], scores, sensitive_features=VALIDATION[2])["fpr_ratio"]
 
     assert first["metric"] == pytest.approx(ratio(kept))
     assert first["actual"] == pytest.approx(ratio(kept) - ratio(np.arange(800)))
@@ -58,7 +58,7 @@ def test_what_is_foretold_and_what_happened():
 
 def test_groups_that_change_places():
     """Without the positives of "b", a model that sees the group predicts "b" less often positive than "a"."""
-    X_, theirs = (own.assign(b=group == "b") for own, group in ((X, Z), (JUDGE[0], JUDGE[2])))
+    X_, theirs = (own.assign(b=group == "b") for own, group in ((X, Z), (VALIDATION[0], VALIDATION[2])))
     part = ((Y == 1) & (Z == "b") & (np.arange(800) % 20 > 0)).to_numpy()
     found = removal_effects(
         NOISE,
@@ -66,7 +66,7 @@ def test_groups_that_change_places():
         X_,
         Y,
         sensitive_features=Z,
-        judge=(theirs, *JUDGE[1:]),
+        validation=(theirs, *VALIDATION[1:]),
         parts=[part],
         fairness="selection_rate_ratio",
         max_fpr=0.2,
@@ -121,7 +121,7 @@ def test_the_truth_itself_is_faithful():
         for name in values:
             values[name][rows] = -actual.loc[part, name] / len(rows)
     check = retraining_check(
-        Valuation.from_values(values), MODEL, X, Y, sensitive_features=Z, judge=JUDGE, parts=PARTS
+        Valuation.from_values(values), MODEL, X, Y, sensitive_features=Z, validation=VALIDATION, parts=PARTS
     )
     np.testing.assert_allclose(check[["correlation", "slope"]], 1.0)
 
@@ -157,14 +157,16 @@ def test_parts_are_drawn_by_kind():
 
 
 def test_unnamed_attributes_fit_a_valuation_of_one():
-    found = removal_effects(NOISE, MODEL, X, Y, sensitive_features=Z.to_numpy(), judge=JUDGE, parts=PARTS)
+    found = removal_effects(
+        NOISE, MODEL, X, Y, sensitive_features=Z.to_numpy(), validation=VALIDATION, parts=PARTS
+    )
     assert set(found["column"]) == {"y", "sex"}
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "sentence"),
     [
-        ({"judge": None}, ValueError, "`judge` is needed"),
+        ({"validation": None}, ValueError, "`validation` is needed"),
         ({"valuation": NOISE[:10]}, ValueError, "is of 10 rows and X has 800"),
         (
             {"valuation": Valuation.from_values({"y": np.zeros(800), "age": np.zeros(800)})},
@@ -198,7 +200,7 @@ def test_bad_input(settings, error, sentence):
 def test_values_that_are_all_alike_say_nothing():
     flat = Valuation.from_values({"y": np.zeros(800), "sex": np.zeros(800)})
     with pytest.warns(UserWarning, match="too few or too alike"):
-        check = retraining_check(flat, MODEL, X, Y, sensitive_features=Z, judge=JUDGE, parts=PARTS)
+        check = retraining_check(flat, MODEL, X, Y, sensitive_features=Z, validation=VALIDATION, parts=PARTS)
     assert check["correlation"].isna().all()
 
 

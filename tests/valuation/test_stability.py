@@ -25,7 +25,7 @@ class Moved(BaseValuator):
     def __init__(self, random_state=None):
         self.random_state = random_state
 
-    def _value(self, problem, judge, seed):
+    def _value(self, problem, validation, seed):
         values = np.arange(float(problem.n_rows))
         if seed == 1:
             values[[-1, -2]] = values[[-2, -1]]
@@ -257,10 +257,10 @@ def test_what_a_valuator_does_not_have_is_left_out_with_a_note(valued):
 @pytest.mark.filterwarnings("ignore:`fpr_ratio` of 'sex'")
 def test_other_valuators(valued, valuator, settings):
     X, y, z, _ = valued
-    judge = X[300:], y[300:], {"sex": z["sex"][300:]}
+    validation = X[300:], y[300:], {"sex": z["sex"][300:]}
     X, y, z = X[:300], y[:300], {"sex": z["sex"][:300]}
-    valuation = valuator.fit(X, y, sensitive_features=z, judge=judge).valuation_
-    frame = valuation.stability(X, y, sensitive_features=z, judge=judge, n_seeds=1)
+    valuation = valuator.fit(X, y, sensitive_features=z, validation=validation).valuation_
+    frame = valuation.stability(X, y, sensitive_features=z, validation=validation, n_seeds=1)
     assert set(frame["column"]) == {"y", "sex"}
     assert frame.attrs["changes"]["settings"] == settings
     assert set(frame["variation"]) == {"seeds", "settings", "encodings"}
@@ -268,7 +268,7 @@ def test_other_valuators(valued, valuator, settings):
     assert (frame["rank_agreement"].abs() <= 1 + 1e-9).all()
     assert frame["top_overlap"].between(0, 1).all()
     if not isinstance(valuator, InBagEntropy):
-        with pytest.raises(ValueError, match="effects on judged rows: pass these rows as `judge`"):
+        with pytest.raises(ValueError, match="effects on validation rows: pass these rows as `validation`"):
             valuation.stability(X, y, sensitive_features=z)
 
 

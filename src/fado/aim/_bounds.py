@@ -2,7 +2,7 @@
 
 Decisions are counted on rows that their models have not seen, and the models are then fitted again on all
 rows. What that changes is allowed for: events count for fewer than there are. The allowance was chosen by
-draws from three large tables and judged on others (`benchmarks/aim.py`).
+draws from three large tables and measured on others (`benchmarks/aim.py`).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Attribute:
     codes : ndarray of int
         Each training row's group.
     validation : ndarray of int
-        Each validation row's group; those of the training rows where these are validated out of fold.
+        Each validation row's group; those of the training rows where these are measured out of fold.
     compared : ndarray of bool
         Which groups are large enough to be compared.
     """
@@ -93,7 +93,7 @@ def find_attributes(
     problem : Problem
         The training rows.
     validation : Problem or None
-        The validation rows; None where training rows are validated out of fold.
+        The validation rows; None where training rows are measured out of fold.
     how : {"crossed", "each"}
         Which groups.
     min_group_size : int

@@ -95,7 +95,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         and the lines must hold for each.
     cv : int, splitter or iterable of (train, validation), default=5
         The folds: their number, a splitter of scikit-learn, or pairs of positions of rows or masks. No row
-        may be validated twice. A student and weights are measured on the last fold, and learn from its
+        may be measured twice. A student and weights are measured on the last fold, and learn from its
         training rows.
     student : regressor, optional
         What learns the scores. None is LightGBM, with the estimator's own settings and three times its trees
@@ -149,7 +149,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    With ``by="scores"`` and no `validation`, every training row is validated by models that have not seen
+    With ``by="scores"`` and no `validation`, every training row is measured by models that have not seen
     it, and then the models are fitted once more on all rows. Bounds allow for what that changes, and
     `threshold_` moves to where the new scores are expected to spend as much. In all other cases the model
     that was measured is the model that is handed over. `validation` rows alone decide thresholds and bounds,

@@ -42,12 +42,12 @@ class Step:
     log_factors : tuple of float
         One per compared group.
     log_rates : tuple of float
-        The logarithms of their rates on the judged rows; of false-negative rates, with the sign changed, so
-        that higher scores always mean a higher number.
+        The logarithms of their rates on the validation rows; of false-negative rates, with the sign changed,
+        so that higher scores always mean a higher number.
     errors : tuple of float
         The standard errors of `log_rates`.
     tpr : float
-        The true-positive rate on the judged rows.
+        The true-positive rate on the validation rows.
     ratio, low : float
         The ratio and its lower bound; NaN where undefined.
     """

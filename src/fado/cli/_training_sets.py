@@ -1,4 +1,4 @@
-"""One model after one intervention after the other, judged on the same rows."""
+"""One model after one intervention after the other, measured on the same rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fado.aim import AimedEstimator
-from fado.generation import UtilityAwareOverSampler, judging_estimator, train_and_score
+from fado.generation import UtilityAwareOverSampler, checking_estimator, train_and_score
 from fado.interventions import RandomPrevalenceSampler, Reweigher, UtilityAwarePrevalenceSampler
 from fado.metrics import evaluate
 from fado.tabular import MISSING, Problem, Table, group_rows, take_rows
@@ -27,7 +27,7 @@ NEIGHBOURS = 5  # between which SMOTENC makes rows
 
 def compare_interventions(
     training: Problem,
-    judged: Problem,
+    validated: Problem,
     valuation: Any,
     *,
     utility: Any = None,
@@ -41,7 +41,7 @@ def compare_interventions(
 
     Parameters
     ----------
-    training, judged : Problem
+    training, validated : Problem
         The rows to learn from, and those to measure on; with a positive label.
     valuation : Valuation
         The values of the rows to learn from.
@@ -61,14 +61,14 @@ def compare_interventions(
     list of dict
         ``intervention``, how many ``rows`` the model learnt from, and `METRICS`.
     """
-    z = {variable.name: variable.labels for variable in judged.protected}
-    truth = judged.labels.is_positive
+    z = {variable.name: variable.labels for variable in validated.protected}
+    truth = validated.labels.is_positive
     settings = {"strength": strength, "min_group_size": min_group_size, "random_state": seed}
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said when the rows were made; here, once per method
         for name, rows, scores in _all_scores(
-            training, judged, valuation, utility, settings, n_jobs, max_fpr
+            training, validated, valuation, utility, settings, n_jobs, max_fpr
         ):
             figures = evaluate(
                 truth, scores, sensitive_features=z, max_fpr=max_fpr, min_group_size=min_group_size
@@ -81,21 +81,21 @@ def compare_interventions(
 
 def _all_scores(
     training: Problem,
-    judged: Problem,
+    validated: Problem,
     valuation: Any,
     utility: Any,
     settings: dict[str, Any],
     n_jobs: int | None,
     max_fpr: float,
 ) -> Iterator[tuple[str, int, FloatArray]]:
-    """Give every intervention's name, number of rows, and scores of the judged rows."""
+    """Give every intervention's name, number of rows, and scores of the validation rows."""
     X, y, seed = training.table.source, training.labels.is_positive, settings["random_state"]
     given = {"X": X, "y": y, "sensitive_features": {own.name: _labels(own) for own in training.protected}}
     valued = given | {"valuation": valuation}
 
     def trained(source: Any, positive: Bools, weights: FloatArray | None = None) -> tuple[int, FloatArray]:
         table = Table.from_input(source)
-        scores = train_and_score(table, positive, judged.table, weights=weights, seed=seed)
+        scores = train_and_score(table, positive, validated.table, weights=weights, seed=seed)
         return int(table.n_rows), scores
 
     yield "none", *trained(X, y)
@@ -109,16 +109,16 @@ def _all_scores(
         sampler = UtilityAwareOverSampler(utility, method=method, n_jobs=n_jobs, **settings)
         yield f"made ({method})", *trained(*sampler.fit_resample(**valued))
     if len(sampler.parents_):
-        tables, positive = _smoted(training, judged, sampler.parents_, seed)
+        tables, positive = _smoted(training, validated, sampler.parents_, seed)
         yield "SMOTENC", len(positive), train_and_score(tables[0], positive, tables[1], seed=seed)
     aimed = AimedEstimator(
-        judging_estimator(),
+        checking_estimator(),
         max_fpr=max_fpr,
         min_group_size=settings["min_group_size"],
         random_state=seed,
         n_jobs=n_jobs,
     )
-    yield "aimed scores", len(y), aimed.fit(**given).predict_proba(judged.table.source)[:, 1]
+    yield "aimed scores", len(y), aimed.fit(**given).predict_proba(validated.table.source)[:, 1]
 
 
 def _labels(variable: Any) -> npt.NDArray[Any]:
@@ -127,7 +127,7 @@ def _labels(variable: Any) -> npt.NDArray[Any]:
 
 
 def _smoted(
-    training: Problem, judged: Problem, parents: npt.NDArray[np.integer], seed: int
+    training: Problem, validated: Problem, parents: npt.NDArray[np.integer], seed: int
 ) -> tuple[tuple[Table, Table], Bools]:
     """Make as many rows of the same cells by SMOTENC, of a table whose missing entries are filled."""
     from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
@@ -135,7 +135,7 @@ def _smoted(
     cells = training.groups.codes * 2 + training.labels.is_positive
     wanted = np.bincount(np.r_[cells, cells[parents]])
     smallest = np.bincount(cells)[np.unique(cells[parents])].min()
-    frames = _filled(training.table, judged.table)
+    frames = _filled(training.table, validated.table)
     levelled = [j for j, column in enumerate(training.table.columns) if column.levels is not None]
     shared = {
         "sampling_strategy": {int(cell): int(wanted[cell]) for cell in np.unique(cells[parents])},

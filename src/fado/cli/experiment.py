@@ -24,7 +24,7 @@ SHOWN_GROUPS = 5
 FITS_FAILED = 1
 
 experiment = typer.Typer(
-    help="Compare interventions: train the same models after each, and judge all of them alike.",
+    help="Compare interventions: train the same models after each, and measure all of them alike.",
     no_args_is_help=True,
 )
 

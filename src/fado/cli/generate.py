@@ -55,7 +55,7 @@ Rows = npt.NDArray[np.integer[Any]]
 
 ALPHA = 0.5
 MARK = "synthetic"
-HELD_OUT = 0.25  # of the rows, to judge by in a report
+HELD_OUT = 0.25  # of the rows, as validation rows of a report
 
 
 @in_sentences
@@ -254,13 +254,13 @@ def _report(
         for rows in parts
     ]
     figures = generation_report(
-        *given[0], judge=given[1], pos_label=inputs.positive, random_state=seed, n_jobs=jobs
+        *given[0], validation=given[1], pos_label=inputs.positive, random_state=seed, n_jobs=jobs
     )
-    training, judged = (read_problem(*own, pos_label=inputs.positive) for own in given)
+    training, validated = (read_problem(*own, pos_label=inputs.positive) for own in given)
     valuation = clone(valuator).fit(*given[0][:2], sensitive_features=given[0][2]).valuation_
     compared = compare_interventions(
         training,
-        judged,
+        validated,
         valuation,
         utility=utility,
         strength=strength,
@@ -279,7 +279,7 @@ def _print_report(
     near, copies = figures["distances"], figures["copies"]
     held_out = near["held_out"]
     print_table(
-        f"A table of made rows, beside {figures['judged']:,} rows held out",
+        f"A table of made rows, beside {figures['validation']:,} rows held out",
         ["", "made", "real"],
         [
             ["AUC of a model trained on these", made["auc"], real["auc"]],

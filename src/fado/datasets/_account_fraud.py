@@ -83,11 +83,11 @@ def make_account_fraud(
     scheme is blatant; it makes up less of the older group's fraud than of the younger's, in all variants.
 
     Difficulty was calibrated to the suite's published baselines: LightGBM models with random settings,
-    trained on months 0 to 5 and judged on months 6 and 7 at a false-positive rate of 5 percent. Their median
-    true-positive rate is about 0.5 on the base data and 0.7 on variant III; their median predictive equality
-    (the groups' lower false-positive rate over the higher) about 0.4 on the base data, 0.8 on I and 0.15 on
-    II. ``benchmarks/account_fraud.py`` prints the figures next to the published ones. Marginal distributions
-    were set by eye to look like the suite's; nothing else was fitted to anything.
+    trained on months 0 to 5 and measured on months 6 and 7 at a false-positive rate of 5 percent. Their
+    median true-positive rate is about 0.5 on the base data and 0.7 on variant III; their median predictive
+    equality (the groups' lower false-positive rate over the higher) about 0.4 on the base data, 0.8 on I and
+    0.15 on II. ``benchmarks/account_fraud.py`` prints the figures next to the published ones. Marginal
+    distributions were set by eye to look like the suite's; nothing else was fitted to anything.
 
     Examples
     --------

@@ -15,7 +15,7 @@ __all__ = ["Experiment"]
 
 
 class Experiment:
-    """Compare interventions: apply each, train the same models after it, and judge them.
+    """Compare interventions: apply each, train the same models after it, and measure them.
 
     Parameters
     ----------

@@ -234,12 +234,12 @@ class Consequences:
         sums = {name: np.zeros(problem.n_rows) for name in names}
         counts = np.zeros(problem.n_rows)
         for part in np.unique(dealt):
-            judged = search[dealt == part]
-            train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), judged)
+            validated = search[dealt == part]
+            train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), validated)
             valuator = TreeInfluence(
                 self._ranking(), random_state=self._material.seed, n_jobs=self._workers, **self._influence
             )
-            values = valuator.fit_problem(problem.take(train), problem.take(judged)).valuation_
+            values = valuator.fit_problem(problem.take(train), problem.take(validated)).valuation_
             counts[train] += 1
             for name in names:
                 sums[name][train] += values[name]

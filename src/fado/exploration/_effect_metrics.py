@@ -73,7 +73,7 @@ def metrics_of(valuation: Valuation, attribute: str, consequences: Consequences 
 def level_now(material: Material, attribute: Attribute) -> dict[str, float] | None:
     """Give ratio and performance of the models that made the values, on rows they had not seen.
 
-    None where that is not known: for values of other methods, and for those that other rows judged.
+    None where that is not known: for values of other methods, and for those that are measured on other rows.
     """
     provenance, agreement = material.valuation.provenance, material.agreement("y")
     fairness, budget = provenance.settings.get("fairness"), _budget(material.valuation)

@@ -1,10 +1,10 @@
 """Search for slices: conjunctions of readable conditions whose rows stand out.
 
-A beam search over conjunctions of at most three conditions. A slice is judged by its distance from the mean
-of all rows, in standard deviations of the mean of as many rows drawn at random (a permutation test's z). Its
-p-value is multiplied by the number of conjunctions of its length that could have been asked for, times the
-number of lengths, so that the search itself cannot make chance look like a finding. A further condition must
-earn its place: the slice must stand out more than its parts, and from the rest of what it was cut from.
+A beam search over conjunctions of at most three conditions. A slice is measured by its distance from the
+mean of all rows, in standard deviations of the mean of as many rows drawn at random (a permutation test's z).
+Its p-value is multiplied by the number of conjunctions of its length that could have been asked for, times
+the number of lengths, so that the search itself cannot make chance look like a finding. A further condition
+must earn its place: the slice must stand out more than its parts, and from the rest of what it was cut from.
 """
 
 from __future__ import annotations

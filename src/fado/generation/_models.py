@@ -1,4 +1,4 @@
-"""The models that judge rows: small, the same for all that is compared."""
+"""The models that rows are checked with: small, the same for all that is compared."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 from fado.engine import LightGBMEngine, Task
 from fado.tabular import Table, Variable
 
-__all__ = ["judging_estimator", "train_and_score"]
+__all__ = ["checking_estimator", "train_and_score"]
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 
-def judging_estimator() -> Any:
+def checking_estimator() -> Any:
     """Give the unfitted LightGBM classifier that `generation_report` and `train_and_score` use."""
     from lightgbm import LGBMClassifier
 
@@ -29,12 +29,12 @@ def judging_estimator() -> Any:
 def train_and_score(
     table: Table,
     positive: Bools,
-    judged: Table,
+    validated: Table,
     *,
     weights: FloatArray | None = None,
     seed: int = 0,
 ) -> FloatArray:
-    """Train the judging estimator on some rows, and score other rows.
+    """Train the checking estimator on some rows, and score other rows.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def train_and_score(
         The rows to learn from, as ``fado.tabular.Table``.
     positive : ndarray of bool
         Which of them are positive.
-    judged : Table
+    validated : Table
         The rows to score; columns are found by name.
     weights : ndarray, optional
         How much each row to learn from counts.
@@ -51,10 +51,10 @@ def train_and_score(
 
     Returns
     -------
-    ndarray of shape (n_judged,)
-        The probability of each judged row of being positive.
+    ndarray of shape (n_validated,)
+        The probability of each validation row of being positive.
     """
     variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
     rows = np.arange(table.n_rows, dtype=np.int32)
-    task = Task(judging_estimator(), variable, rows, seed, judged, weights)
+    task = Task(checking_estimator(), variable, rows, seed, validated, weights)
     return LightGBMEngine(table).fit(task).scores

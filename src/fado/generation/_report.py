@@ -15,11 +15,11 @@ from fado.execution import ThreadExecutor, n_workers
 from fado.generation._cells import Cells
 from fado.generation._distances import as_positions, nearest_distances
 from fado.generation._making import draw_donors, row_keys
-from fado.generation._models import judging_estimator, train_and_score
+from fado.generation._models import checking_estimator, train_and_score
 from fado.generation._parents import draw_parents
 from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
-from fado.valuation import read_judge, seed_from
+from fado.valuation import read_validation, seed_from
 
 __all__ = ["generation_report"]
 
@@ -34,7 +34,7 @@ def generation_report(
     y: Any,
     sensitive_features: Any = None,
     *,
-    judge: Any,
+    validation: Any,
     pos_label: Any = None,
     max_fpr: float = 0.05,
     random_state: Any = None,
@@ -47,7 +47,7 @@ def generation_report(
     X, y, sensitive_features
         The rows that others are made from, as for `UtilityAwareOverSampler`. All rows of a label and group
         are equally likely to be parents.
-    judge : tuple of (X, y, sensitive_features)
+    validation : tuple of (X, y, sensitive_features)
         Real rows that were held out, to compare with.
     pos_label : label, optional
         The positive label; None means the larger of two.
@@ -61,11 +61,11 @@ def generation_report(
     Returns
     -------
     dict
-        ``rows`` and ``judged``: how many rows `X` and `judge` have. ``trained_on_real`` and
-        ``trained_on_made``: the ``auc`` and ``tpr`` on the judged rows of a model that learnt from `X`, or
-        from the made rows. ``told_apart``: the AUC of a model that tells made rows from judged rows of the
-        same label and group, on rows that it has not seen; 0.5 is a guess, and NaN means that there are too
-        few rows. ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of how far
+        ``rows`` and ``validation``: how many rows `X` and `validation` have. ``trained_on_real`` and
+        ``trained_on_made``: the ``auc`` and ``tpr`` on the validation rows of a model that learnt from `X`,
+        or from the made rows. ``told_apart``: the AUC of a model that tells made rows from validation rows of
+        the same label and group, on rows that it has not seen; 0.5 is a guess, and NaN means that there are
+        too few rows. ``distances``: the ``median`` and the ``lowest_twentieth`` (5 % quantile) of how far
         ``made`` and ``held_out`` rows are from the nearest row of `X`, and the ``ratio`` of both, from at
         most 2,000 rows of either. ``copies``: the shares of ``made`` and ``held_out`` rows that equal a row
         of `X` in every column.
@@ -84,26 +84,26 @@ def generation_report(
     >>> frame = make_account_fraud(4_000, random_state=0)
     >>> y, X = frame.pop("fraud_bool"), frame[["income", "customer_age", "payment_type", "bank_months_count"]]
     >>> z = frame["customer_age"] >= 50
-    >>> report = generation_report(X[:3000], y[:3000], z[:3000], judge=(X[3000:], y[3000:], z[3000:]),
+    >>> report = generation_report(X[:3000], y[:3000], z[:3000], validation=(X[3000:], y[3000:], z[3000:]),
     ...                            random_state=0)
-    >>> report["rows"], report["judged"], 0.4 < report["told_apart"] < 0.65
+    >>> report["rows"], report["validation"], 0.4 < report["told_apart"] < 0.65
     (3000, 1000, True)
     """
     problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
-    judged = replace(read_judge(judge), pos_label=pos_label)
-    for own, what in ((problem, "`y`"), (judged, "The target of `judge`")):
+    validated = replace(read_validation(validation), pos_label=pos_label)
+    for own, what in ((problem, "`y`"), (validated, "The target of `validation`")):
         _check_two_labels(own, what)
-    _check_same_labels(problem, judged)
+    _check_same_labels(problem, validated)
     seed = seed_from(random_state)
     made = _made_again(problem, seed, n_jobs)
-    real, again = (_figures(own, judged, max_fpr, seed) for own in (problem, made))
+    real, again = (_figures(own, validated, max_fpr, seed) for own in (problem, made))
     return {
         "rows": problem.n_rows,
-        "judged": judged.n_rows,
+        "validation": validated.n_rows,
         "trained_on_real": real,
         "trained_on_made": again,
-        "told_apart": _told_apart(made, judged, seed, n_workers(n_jobs)),
-        **_nearness(problem, made, judged, seed),
+        "told_apart": _told_apart(made, validated, seed, n_workers(n_jobs)),
+        **_nearness(problem, made, validated, seed),
     }
 
 
@@ -115,12 +115,12 @@ def _check_two_labels(problem: Problem, what: str) -> None:
         raise ValueError(f"{what} has {len(labels.classes)} labels: say with `pos_label` which is positive.")
 
 
-def _check_same_labels(problem: Problem, judged: Problem) -> None:
-    """Refuse judged labels that nothing is learnt of, among them a positive one that is another."""
-    strange = [label for label in judged.labels.classes if label not in problem.labels.classes]
+def _check_same_labels(problem: Problem, validated: Problem) -> None:
+    """Refuse validation labels that nothing is learnt of, among them a positive one that is another."""
+    strange = [label for label in validated.labels.classes if label not in problem.labels.classes]
     if strange:
         raise ValueError(
-            f"The target of `judge` has the label {strange[0]!r}, which `y` has not: give both the same "
+            f"The target of `validation` has the label {strange[0]!r}, which `y` has not: give both the same "
             "labels."
         )
 
@@ -135,22 +135,22 @@ def _made_again(problem: Problem, seed: int, n_jobs: int | None) -> Problem:
     return replace(problem.take(parents), table=Table.of_columns(columns, named=problem.table.is_named))
 
 
-def _figures(problem: Problem, judged: Problem, max_fpr: float, seed: int) -> dict[str, float]:
-    """Learn from some rows, and measure on the judged ones."""
+def _figures(problem: Problem, validated: Problem, max_fpr: float, seed: int) -> dict[str, float]:
+    """Learn from some rows, and measure on the validation rows."""
     from sklearn.metrics import roc_auc_score
 
-    scores = train_and_score(problem.table, problem.labels.is_positive, judged.table, seed=seed)
-    truth = judged.labels.is_positive
+    scores = train_and_score(problem.table, problem.labels.is_positive, validated.table, seed=seed)
+    truth = validated.labels.is_positive
     tpr = tpr_at_fpr(truth, scores, max_fpr=max_fpr)
     return {"auc": float(roc_auc_score(truth, scores)), "tpr": float(tpr)}
 
 
-def _told_apart(made: Problem, judged: Problem, seed: int, workers: int) -> float:
-    """Let a model tell made rows from judged ones, as many of each in every cell."""
+def _told_apart(made: Problem, validated: Problem, seed: int, workers: int) -> float:
+    """Let a model tell made rows from validation rows, as many of each in every cell."""
     from sklearn.metrics import roc_auc_score
 
-    joined = join_problems(judged, made)
-    is_made = np.arange(joined.n_rows) >= judged.n_rows
+    joined = join_problems(validated, made)
+    is_made = np.arange(joined.n_rows) >= validated.n_rows
     cells = joined.groups.codes * len(joined.labels.classes) + joined.labels.codes
     generator = np.random.default_rng([seed, 5])
     chosen = [np.zeros(0, dtype=np.intp)]
@@ -172,7 +172,7 @@ def _told_apart(made: Problem, judged: Problem, seed: int, workers: int) -> floa
 
     def told(fold: int, engine: LightGBMEngine, stop: threading.Event) -> float:
         inside, outside = (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
-        task = Task(judging_estimator(), origin, inside.astype(np.int32), seed, outside.astype(np.int32))
+        task = Task(checking_estimator(), origin, inside.astype(np.int32), seed, outside.astype(np.int32))
         return float(roc_auc_score(origin.labels[outside], engine.fit(task, stop).scores))
 
     return float(np.mean(list(ThreadExecutor(workers).run(told, both, engine)))) if both else float("nan")
@@ -183,9 +183,9 @@ def _codes_column(name: str, codes: npt.NDArray[Any]) -> Column:
     return Column(name, pa.chunked_array([pa.array(codes, pa.int32())]), levels)
 
 
-def _nearness(problem: Problem, made: Problem, judged: Problem, seed: int) -> dict[str, Any]:
-    """Measure how near made and judged rows are to those of the table, and how many are copies."""
-    columns = join_problems(join_problems(problem, made), judged).table.columns
+def _nearness(problem: Problem, made: Problem, validated: Problem, seed: int) -> dict[str, Any]:
+    """Measure how near made and validation rows are to those of the table, and how many are copies."""
+    columns = join_problems(join_problems(problem, made), validated).table.columns
     n_known = problem.n_rows
     parts = {
         "made": np.arange(n_known, n_known + made.n_rows),

@@ -1,4 +1,4 @@
-"""Judge a model by its errors: at a budget, between groups, and against other models."""
+"""Measure a model by its errors: at a budget, between groups, and against other models."""
 
 from fado.metrics._budget import Budget
 from fado.metrics._by_group import by_group

@@ -183,7 +183,7 @@ def measure(
 ) -> tuple[dict[str, float], list[str]]:
     """Do the work of :func:`evaluate` on NumPy arrays, without checks and warnings.
 
-    Use it to judge many models on the same rows, which you read and check once. The only check is that the
+    Use it to measure many models on the same rows, which you read and check once. The only check is that the
     weights of each label are not all 0.
 
     Parameters

@@ -44,7 +44,7 @@ def encode_target(y_true: Any, pos_label: Any = None) -> Target:
 
     codes, labels = _encode_labels(y_true, "y_true")
     if len(labels) == 0:
-        raise ValueError("`y_true` must have at least one row, got none; pass the labels to judge against.")
+        raise ValueError("`y_true` must have at least one row, got none; pass the labels to measure against.")
     if len(labels) != 2:
         found = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
         raise ValueError(

@@ -307,7 +307,7 @@ class ChosenModel:
             If there are no protected attributes, or `y` lacks one of the two labels or has another.
         """
         check_count("n_boot", n_boot, 0, _MOST_DRAWS)
-        problem, positive, scores = self._judged(X, y, sensitive_features)
+        problem, positive, scores = self._validated(X, y, sensitive_features)
         return check_line(
             problem,
             positive,
@@ -333,7 +333,7 @@ class ChosenModel:
             else 0; then every attribute as text. `fado.metrics.predictions_frame` gives the same for the
             scores of any model.
         """
-        problem, positive, scores = self._judged(X, y, sensitive_features)
+        problem, positive, scores = self._validated(X, y, sensitive_features)
         attributes = {own.name: group_rows([own]).by_row for own in problem.protected}
         return predictions_frame(positive, scores, sensitive_features=attributes, threshold=self.threshold_)
 
@@ -368,7 +368,7 @@ class ChosenModel:
 
         write_model(self, directory)
 
-    def _judged(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
+    def _validated(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
         """Read rows that the model is held against: which are positive, and their scores."""
         problem = read_problem(X, y, sensitive_features)
         if not problem.protected:

@@ -16,7 +16,7 @@ from fado.tabular._variables import variable_from
 __all__ = ["join_problems"]
 
 
-def join_problems(first: Problem, second: Problem, called: str = "`judge`") -> Problem:
+def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
     """Give the rows of both, the first ones first, in the columns of the first.
 
     Columns and attributes are found by name, or by position where they have none. Blocks are told apart.

@@ -41,7 +41,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
     sample = rows[:: max(1, len(rows) // SAMPLE)]
-    judge = _Judge(variable, table, rows)
+    validation = _Measure(variable, table, rows)
     candidates: Iterable[int] = range(table.n_columns)
     if table.is_sparse:
         candidates = _sparse_candidates(table.source, variable, sample)
@@ -53,12 +53,12 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         labels, starts = _sorted(column, variable, sample)
         if _ruled_out(labels, starts, ordered=column.levels is None):
             continue
-        if judge.determines(column, few_values=len(starts) <= FEW_VALUES):
+        if validation.determines(column, few_values=len(starts) <= FEW_VALUES):
             found.append(j)
     return found
 
 
-class _Judge:
+class _Measure:
     """Tells which columns determine a variable, by all rows or, where rows are copies, by the distinct ones.
 
     A column of few values repeats them in any table, and so does the only column of a table. Any other is

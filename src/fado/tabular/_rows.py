@@ -97,7 +97,7 @@ def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> 
         If it is neither.
     ValueError
         If a fold is empty, learns from a row that it also validates, or from a row of the same block, or if a
-        row is validated twice.
+        row is measured twice.
     """
     if isinstance(cv, type):
         raise TypeError(f"`cv` must be a splitter, got the class {cv.__name__}: write `{cv.__name__}()`.")
@@ -131,7 +131,7 @@ def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> 
         if len(before):
             raise ValueError(
                 f"Fold {number} of `cv` validates row {before[0]}, which fold {validated_by[before[0]]} has "
-                "validated: every row may be validated once."
+                "validated: every row may be measured once."
             )
         validated_by[validation] = number
         folds.append((train, validation))

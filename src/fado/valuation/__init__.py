@@ -1,7 +1,7 @@
 """Values for rows: what each is worth for the target and for protected attributes."""
 
 from fado.valuation._alignment import check_alignment
-from fado.valuation._base import BaseValuator, read_judge, seed_from
+from fado.valuation._base import BaseValuator, read_validation, seed_from
 from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
 from fado.valuation._registry import make_valuator, register_valuator, valuator_class, valuator_names
 from fado.valuation._result import Valuation
@@ -51,9 +51,9 @@ __all__ = [
     "load_models",
     "make_valuator",
     "plan_files",
-    "read_judge",
     "read_lazily",
     "read_stability",
+    "read_validation",
     "readable_estimator",
     "register_valuator",
     "removal_effects",

@@ -14,15 +14,15 @@ from fado.tabular import Problem, note_features, read_problem
 from fado.valuation._alignment import target_pattern
 from fado.valuation._result import Valuation
 
-__all__ = ["BaseValuator", "read_judge", "seed_from", "texts_of"]
+__all__ = ["BaseValuator", "read_validation", "seed_from", "texts_of"]
 
 
 class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     """Base class of the valuators; a subclass defines the method ``_value``.
 
     `fit` reads its arguments into a `Problem`, turns the parameter `random_state` into a seed, and calls
-    ``_value(problem, judge, seed)``, which returns a `Valuation`. Weights in that problem have a mean of 1.
-    Where a valuator is expected, any other object with `fit` and `valuation_` works as well.
+    ``_value(problem, validation, seed)``, which returns a `Valuation`. Weights in that problem have a mean of
+    1. Where a valuator is expected, any other object with `fit` and `valuation_` works as well.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     >>> class RandomValues(BaseValuator):
     ...     def __init__(self, random_state=None):
     ...         self.random_state = random_state
-    ...     def _value(self, problem, judge, seed):
+    ...     def _value(self, problem, validation, seed):
     ...         generator = np.random.default_rng(seed)
     ...         return Valuation.from_values(
     ...             {variable.name: generator.normal(size=problem.n_rows) for variable in problem.variables}
@@ -57,7 +57,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         "sensitive_features": True,
         "sample_weight": True,
         "groups": True,
-        "judge": True,
+        "validation": True,
     }
     valuation_: Valuation
     seed_: int
@@ -70,7 +70,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         sensitive_features: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-        judge: Any = None,
+        validation: Any = None,
     ) -> Self:
         """Value every row.
 
@@ -88,7 +88,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         groups : array-like of shape (n_rows,), optional
             Which rows belong together, such as those of one person or one month. A bag holds or leaves out
             all of them together.
-        judge : tuple of (X, y, sensitive_features), optional
+        validation : tuple of (X, y, sensitive_features), optional
             Held-out rows to measure effects on. Valuators that measure no effects, such as the entropies,
             accept and ignore it, so that valuators can be exchanged.
 
@@ -100,9 +100,9 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         problem = read_problem(
             X, y, sensitive_features, sample_weight=sample_weight, groups=groups, least_rows=2
         )
-        return self.fit_problem(problem, None if judge is None else read_judge(judge))
+        return self.fit_problem(problem, None if validation is None else read_validation(validation))
 
-    def fit_problem(self, problem: Problem, judge: Problem | None = None) -> Self:
+    def fit_problem(self, problem: Problem, validation: Problem | None = None) -> Self:
         """Value every row of a `Problem`: a table that has been read already.
 
         A fit that fails or is interrupted leaves this valuator as it was.
@@ -111,8 +111,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         ----------
         problem : Problem
             The rows to value, as `fado.tabular.read_problem` gives them.
-        judge : Problem, optional
-            Held-out rows to measure effects on, as `read_judge` gives them.
+        validation : Problem, optional
+            Held-out rows to measure effects on, as `read_validation` gives them.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         fitted = copy.copy(self)
         note_features(fitted, problem.table)
         fitted.seed_ = seed_from(getattr(self, "random_state", None))
-        valuation = fitted._value(problem, judge, fitted.seed_)
+        valuation = fitted._value(problem, validation, fitted.seed_)
         pattern = target_pattern(problem.target.labels) if problem.target.kind == "classes" else None
         valuation = valuation.with_provenance(names_given=problem.names_given)
         fitted.valuation_ = valuation.with_rows(problem.table.index, pattern)
@@ -131,7 +131,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         return self
 
     @abstractmethod
-    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
+    def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         """Value every row."""
 
     def _default_models(self, n_columns: int) -> list[Any]:
@@ -184,12 +184,12 @@ def seed_from(random_state: Any) -> int:
     return int(generator.randint(2**31 - 1))
 
 
-def read_judge(judge: Any) -> Problem:
+def read_validation(validation: Any) -> Problem:
     """Read the held-out rows that effects are measured on.
 
     Parameters
     ----------
-    judge : tuple of (X, y, sensitive_features)
+    validation : tuple of (X, y, sensitive_features)
         The rows, as a valuator's `fit` takes them.
 
     Raises
@@ -197,7 +197,7 @@ def read_judge(judge: Any) -> Problem:
     ValueError
         If it is not a tuple of three, or the rows are not valid.
     """
-    if not isinstance(judge, tuple | list) or len(judge) != 3:
-        raise ValueError("`judge` must be a tuple of three, (X, y, sensitive_features).")
-    X, y, sensitive_features = judge
+    if not isinstance(validation, tuple | list) or len(validation) != 3:
+        raise ValueError("`validation` must be a tuple of three, (X, y, sensitive_features).")
+    X, y, sensitive_features = validation
     return read_problem(X, y, sensitive_features)

@@ -1,6 +1,6 @@
-"""What a metric owes to each judged row.
+"""What a metric owes to each validation row.
 
-Rates are means of decisions over rows, so a metric is, to first order, a sum over the judged rows of a
+Rates are means of decisions over rows, so a metric is, to first order, a sum over the validation rows of a
 coefficient times whether the row is predicted positive. Influence, KNN-Shapley and Data Shapley values all
 take these coefficients from here.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names, warn_user
-from fado.valuation._judged import JudgedGroups, JudgedRows
+from fado.valuation._validation_rows import ValidationGroups, ValidationRows
 
 __all__ = [
     "Extremes",
@@ -35,12 +35,12 @@ _EVENTS = {
 }
 
 
-def performance_coefficients(rows: JudgedRows, performance: str) -> FloatArray:
-    """Give what each judged row adds to a performance if it is predicted positive.
+def performance_coefficients(rows: ValidationRows, performance: str) -> FloatArray:
+    """Give what each validation row adds to a performance if it is predicted positive.
 
     Parameters
     ----------
-    rows : JudgedRows
+    rows : ValidationRows
         The rows.
     performance : {"tpr_at_fpr", "accuracy"}
         Rates, that is; a log-loss is no sum of decisions.
@@ -52,18 +52,18 @@ def performance_coefficients(rows: JudgedRows, performance: str) -> FloatArray:
 
 
 def ratio_coefficients(
-    rows: JudgedRows, attribute: JudgedGroups, fairness: str, predicted: npt.NDArray[Any]
+    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
 ) -> FloatArray:
-    """Give what each judged row adds to a ratio if it is predicted positive, to first order.
+    """Give what each validation row adds to a ratio if it is predicted positive, to first order.
 
     A ratio changes with the rates of the groups with the lowest and the highest rate; the others have no
     part in it.
 
     Parameters
     ----------
-    rows : JudgedRows
+    rows : ValidationRows
         The rows.
-    attribute : JudgedGroups
+    attribute : ValidationGroups
         Their groups.
     fairness : str
         The ratio.
@@ -79,9 +79,9 @@ def ratio_coefficients(
     --------
     >>> import numpy as np
     >>> from fado.tabular import Table
-    >>> groups = JudgedGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), np.array([True, True]))
+    >>> groups = ValidationGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), np.array([True, True]))
     >>> positive = np.array([False, False, False, False, True])
-    >>> rows = JudgedRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
+    >>> rows = ValidationRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
     >>> ratio_coefficients(rows, groups, "fpr_ratio", np.array([0.2, 0.2, 0.5, 0.3, 1.0])).round(3)
     array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
     """
@@ -105,7 +105,7 @@ class Extremes(NamedTuple):
 
 
 def find_extremes(
-    rows: JudgedRows, attribute: JudgedGroups, fairness: str, predicted: npt.NDArray[Any]
+    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
 ) -> Extremes:
     """Find the groups that decide a ratio, or say that it is undefined; parameters as above."""
     rates, sizes = _rates(rows, attribute, fairness, predicted)
@@ -115,7 +115,7 @@ def find_extremes(
         what = {"fpr_ratio": "negatives", "selection_rate_ratio": "rows"}.get(fairness, "positives")
         raise ValueError(
             f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} of "
-            "any weight among the judged rows; leave the group out or judge by more rows."
+            "any weight among the validation rows; leave the group out or use more validation rows."
         )
     lowest = candidates[np.argmin(rates[candidates])]
     others = candidates[candidates != lowest]
@@ -124,7 +124,7 @@ def find_extremes(
         how_many = "fewer" if fairness == "fnr_ratio" else "more"
         raise ValueError(
             f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among the "
-            f"judged rows; judge by more rows or allow {how_many} false positives."
+            f"validation rows; use more validation rows or allow {how_many} false positives."
         )
     return Extremes(
         int(lowest),
@@ -136,7 +136,7 @@ def find_extremes(
     )
 
 
-def warn_of_equal_rates(attribute: JudgedGroups, fairness: str, extremes: Extremes) -> None:
+def warn_of_equal_rates(attribute: ValidationGroups, fairness: str, extremes: Extremes) -> None:
     """Warn if it is not certain which group has the lower rate: the signs of effects hang on it."""
     low, high = extremes.low, extremes.high
     spread = np.sqrt(low * (1 - low) / extremes.low_size + high * (1 - high) / extremes.high_size)
@@ -150,8 +150,8 @@ def warn_of_equal_rates(attribute: JudgedGroups, fairness: str, extremes: Extrem
 
 
 def directed_ratio(
-    rows: JudgedRows,
-    attribute: JudgedGroups,
+    rows: ValidationRows,
+    attribute: ValidationGroups,
     fairness: str,
     predicted: npt.NDArray[Any],
     extremes: Extremes,
@@ -163,7 +163,7 @@ def directed_ratio(
 
 
 def _rates(
-    rows: JudgedRows, attribute: JudgedGroups, fairness: str, predicted: npt.NDArray[Any]
+    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
 ) -> tuple[FloatArray, FloatArray]:
     """Give every group's rate, 0 without members, and how much its members weigh."""
     members, sign = _members(rows, fairness)
@@ -174,7 +174,7 @@ def _rates(
     return np.divide(sums, sizes, out=np.zeros(n_groups), where=sizes > 0), np.asarray(sizes, np.float64)
 
 
-def _members(rows: JudgedRows, fairness: str) -> tuple[Bools, float]:
+def _members(rows: ValidationRows, fairness: str) -> tuple[Bools, float]:
     """Give the rows that a ratio's rates are about, and whether predicted positives raise or lower them."""
     if fairness == "selection_rate_ratio":
         return np.ones(rows.n_rows, dtype=np.bool_), 1.0

@@ -109,7 +109,7 @@ def check_fields(
     """
     for field, arrays in fields.items():
         for variable, numbers in arrays.items():
-            wrong, rule = _judge(field, numbers, scales[variable])
+            wrong, rule = _validation(field, numbers, scales[variable])
             if field == "values" and "counts" in fields and not wrong.any():
                 wrong = np.isnan(numbers) & (fields["counts"][variable] > 0)
                 rule = "a row that fits have scored has a value"
@@ -155,7 +155,7 @@ def check_probabilities(name: str, probabilities: Numbers) -> None:
             )
 
 
-def _judge(field: str, numbers: Numbers, scale: Scale) -> tuple[npt.NDArray[np.bool_], str]:
+def _validation(field: str, numbers: Numbers, scale: Scale) -> tuple[npt.NDArray[np.bool_], str]:
     """Tell which numbers break the rule of their field, and the rule."""
     if field == "counts":
         whole = (numbers >= 0) & (numbers <= _MOST_FITS) & (numbers == np.floor(numbers))

@@ -40,7 +40,7 @@ def read_valuator(
     given: Any,
     valuation: Valuation,
     problem: Problem,
-    judge: Problem | None,
+    validation: Problem | None,
     beside: Mapping[str, Any],
     n_jobs: int | None,
     notes: list[str],
@@ -53,7 +53,7 @@ def read_valuator(
         None stands for what the values' provenance tells of.
     valuation : Valuation
         The values.
-    problem, judge : Problem
+    problem, validation : Problem
         The rows, and those that effects are measured on.
     beside : mapping
         What the user gave for `fit` beside X and y; only our own valuators surely take it.
@@ -62,7 +62,7 @@ def read_valuator(
     notes : list of str
         Gets a note if it is not known what made the values.
     """
-    valuator = _noted_valuator(valuation, problem, judge, notes) if given is None else given
+    valuator = _noted_valuator(valuation, problem, validation, notes) if given is None else given
     check_instance("valuator", valuator)
     if not hasattr(valuator, "fit"):
         raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
@@ -79,7 +79,9 @@ def read_valuator(
     return _changed(valuator, **quiet, **({} if n_jobs is None else {"n_jobs": n_jobs}))
 
 
-def _noted_valuator(valuation: Valuation, problem: Problem, judge: Problem | None, notes: list[str]) -> Any:
+def _noted_valuator(
+    valuation: Valuation, problem: Problem, validation: Problem | None, notes: list[str]
+) -> Any:
     """Make the valuator that provenance tells of; for entropies of unknown origin, the usual one."""
     told = valuation.provenance
     name = _ALGORITHMS.get(told.algorithm, told.algorithm)
@@ -99,8 +101,8 @@ def _noted_valuator(valuation: Valuation, problem: Problem, judge: Problem | Non
     kinds = {own.name: told.kind_of(own.name) for own in problem.variables if told.kind_of(own.name)}
     hidden = {own.name: (told.excluded_columns or {}).get(own.name, ()) for own in problem.protected}
     valuator = make_valuator(name, **{**told.settings, "kinds": kinds, "z_exclude": hidden})
-    if judge is None and "n_bags" in _settings_of(valuator) and "n_bags" not in told.settings:
-        raise ValueError("These values are effects on judged rows: pass these rows as `judge`.")
+    if validation is None and "n_bags" in _settings_of(valuator) and "n_bags" not in told.settings:
+        raise ValueError("These values are effects on validation rows: pass these rows as `validation`.")
     if told.estimators is not None and isinstance(valuator, BaseValuator):
         models = texts_of(valuator._default_models(problem.table.n_columns))
         if told.estimators != models:
@@ -132,9 +134,9 @@ def value_again(way: Way, y: Any, sensitive_features: Any) -> dict[str, FloatArr
     y, sensitive_features
         As the user gave them, for valuators of others.
     """
-    _, valuator, problem, judge = way
+    _, valuator, problem, validation = way
     if isinstance(valuator, BaseValuator):
-        made = valuator.fit_problem(problem, judge).valuation_
+        made = valuator.fit_problem(problem, validation).valuation_
     else:
         table = problem.table
         features = table.to_pandas() if table.source is None else table.source
@@ -142,26 +144,26 @@ def value_again(way: Way, y: Any, sensitive_features: Any) -> dict[str, FloatArr
     return {own.name: made[name] for own, name in zip(problem.variables, made.variables, strict=False)}
 
 
-def _other_seeds(valuator: Any, problem: Problem, judge: Problem | None, n_seeds: int) -> Iterator[Way]:
+def _other_seeds(valuator: Any, problem: Problem, validation: Problem | None, n_seeds: int) -> Iterator[Way]:
     if "random_state" in _settings_of(valuator):
         for seed in range(valuator.random_state + 1, valuator.random_state + 1 + n_seeds):
-            yield f"random_state={seed}", _changed(valuator, random_state=seed), problem, judge
+            yield f"random_state={seed}", _changed(valuator, random_state=seed), problem, validation
 
 
-def _other_bags(valuator: Any, problem: Problem, judge: Problem | None, _: int) -> Iterator[Way]:
-    """Half and twice as many bags, as far as they work; effects on judged rows have none."""
+def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
+    """Half and twice as many bags, as far as they work; effects on validation rows have none."""
     settings = _settings_of(valuator)
     share = settings.get("unseen_fraction")
-    if "n_bags" not in settings or (share is None and judge is not None):
+    if "n_bags" not in settings or (share is None and validation is not None):
         return
     n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
     least, most = (2, n_units) if share is None else (math.ceil(1 / share - 1e-9), MOST_BAGS)
     for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]):
         if least <= n_bags <= most:
-            yield f"n_bags={n_bags}", _changed(valuator, n_bags=n_bags), problem, judge
+            yield f"n_bags={n_bags}", _changed(valuator, n_bags=n_bags), problem, validation
 
 
-def _other_sizes(valuator: Any, problem: Problem, judge: Problem | None, _: int) -> Iterator[Way]:
+def _other_sizes(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
     """Half and twice what makes models small or large; the default models are paced as ever."""
     settings = _settings_of(valuator)
     place = next((name for name in ("estimators", "estimator") if name in settings), None)
@@ -181,7 +183,7 @@ def _other_sizes(valuator: Any, problem: Problem, judge: Problem | None, _: int)
             other = _changed(valuator, **{place: resized if place == "estimators" else resized[0]})
         if given is None and isinstance(other, EntropyValuator):
             other._paced = True
-        yield text, other, problem, judge
+        yield text, other, problem, validation
 
 
 def _sizes(model: Any, factor: float) -> dict[str, Any]:
@@ -199,7 +201,7 @@ def _sizes(model: Any, factor: float) -> dict[str, Any]:
     return {}
 
 
-def _other_encodings(valuator: Any, problem: Problem, judge: Problem | None, _: int) -> Iterator[Way]:
+def _other_encodings(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
     """Text as codes, and numbers in bins; what models of an attribute must not see stays hidden."""
     settings, table = _settings_of(valuator), problem.table
     if "z_exclude" in settings:
@@ -216,13 +218,17 @@ def _other_encodings(valuator: Any, problem: Problem, judge: Problem | None, _: 
     ):
         encoded = [encode(own, own) for own in table.columns]
         if any(new is not own for new, own in zip(encoded, table.columns, strict=True)):
-            other = None if judge is None else replace(judge, table=_like(judge.table, table, encode))
+            other = (
+                None
+                if validation is None
+                else replace(validation, table=_like(validation.table, table, encode))
+            )
             changed = replace(problem, table=Table.of_columns(encoded, named=table.is_named))
             yield text, _changed(valuator), changed, other
 
 
 def _like(table: Table, learnt: Table, encode: Callable[[Column, Column], Column]) -> Table:
-    """Encode judged rows as those that models learn from; columns are found by their names."""
+    """Encode validation rows as those that models learn from; columns are found by their names."""
     by_name = {own.name: own for own in learnt.columns}
     columns = [encode(own, by_name.get(own.name, own)) for own in table.columns]
     return Table.of_columns(columns, named=table.is_named)

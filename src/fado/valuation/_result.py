@@ -288,7 +288,7 @@ class Valuation:
         n_seeds: int = 3,
         sample_weight: Any = None,
         groups: Any = None,
-        judge: Any = None,
+        validation: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> pd.DataFrame:
@@ -318,7 +318,7 @@ class Valuation:
             Which variations; those that a valuator does not have are left out.
         n_seeds : int, default=3
             How many other seeds.
-        sample_weight, groups, judge
+        sample_weight, groups, validation
             As `fit` of the valuator was given them.
         n_jobs : int, optional
             How many fits run side by side; None leaves it to the valuator.
@@ -347,7 +347,7 @@ class Valuation:
         """
         from fado.valuation._stability import measure_stability
 
-        given = {"sample_weight": sample_weight, "groups": groups, "judge": judge}
+        given = {"sample_weight": sample_weight, "groups": groups, "validation": validation}
         return measure_stability(
             self, X, y, sensitive_features, valuator, over, n_seeds, given, n_jobs, show=progress
         )

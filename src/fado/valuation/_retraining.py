@@ -16,11 +16,17 @@ from fado._validation import check_classifier, check_count
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem
-from fado.valuation._base import read_judge, seed_from
+from fado.valuation._base import read_validation, seed_from
 from fado.valuation._coefficients import Extremes, directed_ratio, find_extremes
-from fado.valuation._judged import JudgedRows, check_metrics, decide, measure_judged, read_judged
 from fado.valuation._removals import draw_parts, read_parts
 from fado.valuation._result import Valuation
+from fado.valuation._validation_rows import (
+    ValidationRows,
+    check_metrics,
+    decide,
+    measure_validation_rows,
+    read_validation_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +46,7 @@ def retraining_check(
     y: Any,
     *,
     sensitive_features: Any = None,
-    judge: Any,
+    validation: Any,
     performance: str = "tpr_at_fpr",
     fairness: str = "fpr_ratio",
     max_fpr: float = 0.05,
@@ -62,7 +68,7 @@ def retraining_check(
         The model to train again.
     X, y, sensitive_features
         The rows that were valued, as a valuator takes them.
-    judge : tuple of (X, y, sensitive_features)
+    validation : tuple of (X, y, sensitive_features)
         Rows to measure the models on, which none of them learns from.
     performance, fairness, max_fpr
         The metrics, as in :class:`~fado.TreeInfluence`.
@@ -107,13 +113,14 @@ def retraining_check(
     >>> X = rng.normal(size=(6000, 3))
     >>> z = np.where(X[:, 2] + rng.normal(size=6000) > 0, "b", "a")
     >>> y = X[:, 0] + X[:, 2] + rng.normal(size=6000) > 1
-    >>> judge = X[3000:], y[3000:], z[3000:]
+    >>> validation = X[3000:], y[3000:], z[3000:]
     >>> X, y, z = X[:3000], y[:3000], z[:3000]
     >>> model = LGBMClassifier(n_estimators=30)
-    >>> values = TreeInfluence(model).fit(X, y, sensitive_features=z, judge=judge).valuation_
+    >>> values = TreeInfluence(model).fit(X, y, sensitive_features=z, validation=validation).valuation_
     >>> cells = [(y == label) & (z == group) & (rng.random(3000) < share)
     ...          for label in (0, 1) for group in "ab" for share in (0.2, 0.4, 0.6)]
-    >>> check = retraining_check(values, model, X, y, sensitive_features=z, judge=judge, parts=cells)
+    >>> check = retraining_check(values, model, X, y, sensitive_features=z, validation=validation,
+    parts=cells)
     >>> bool(check.loc["z", "correlation"] > 0.6)
     True
     """
@@ -123,7 +130,7 @@ def retraining_check(
         X,
         y,
         sensitive_features=sensitive_features,
-        judge=judge,
+        validation=validation,
         performance=performance,
         fairness=fairness,
         max_fpr=max_fpr,
@@ -145,7 +152,7 @@ def removal_effects(
     y: Any,
     *,
     sensitive_features: Any = None,
-    judge: Any,
+    validation: Any,
     performance: str = "tpr_at_fpr",
     fairness: str = "fpr_ratio",
     max_fpr: float = 0.05,
@@ -177,13 +184,13 @@ def removal_effects(
     check_count("n_repeats", n_repeats, 1, _MOST_FITS)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
     problem = problem.with_mean_weight_one()
-    if judge is None:
-        raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that no model learns from.")
-    judged = read_judged(problem, read_judge(judge), "retraining_check")
-    columns = _matching_columns(valuation, problem, judged)
+    if validation is None:
+        raise ValueError("`validation` is needed: rows (X, y, sensitive_features) that no model learns from.")
+    validated = read_validation_rows(problem, read_validation(validation), "retraining_check")
+    columns = _matching_columns(valuation, problem, validated)
     seed = seed_from(random_state)
     removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)
-    retrained = _Retrained(problem, judged, estimator, performance, fairness, float(max_fpr), seed)
+    retrained = _Retrained(problem, validated, estimator, performance, fairness, float(max_fpr), seed)
     nothing = np.zeros(0, dtype=np.int32)
     beside = [nothing] if n_repeats == 1 else _twentieths(problem.n_rows, n_repeats, seed)
     wanted = [np.union1d(own, rows) for own in beside for rows in (nothing, *(rows for _, rows in removed))]
@@ -249,7 +256,7 @@ def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float6
     if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
         warn_user(
             f"{n_parts} removals that changed a defined metric are too few or too alike to compare: use more "
-            "parts, or more rows to judge by."
+            "parts, or more validation rows."
         )
         told = dict.fromkeys(("correlation", "slope", "low", "high"), nothing)
     else:
@@ -276,14 +283,14 @@ def rank_correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.floa
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
 
 
-def _matching_columns(valuation: Valuation, problem: Problem, judged: JudgedRows) -> dict[str, str]:
+def _matching_columns(valuation: Valuation, problem: Problem, validated: ValidationRows) -> dict[str, str]:
     """Find the column of values for the target and for every attribute."""
     if len(valuation) != problem.n_rows:
         raise ValueError(
             f"`valuation` is of {len(valuation)} rows and X has {problem.n_rows}: pass the rows that were "
             "valued."
         )
-    names = [own.name for own in judged.attributes]
+    names = [own.name for own in validated.attributes]
     if not problem.names_given and len(names) == len(valuation.protected) == 1:
         return {"y": "y", names[0]: valuation.protected[0]}
     missing = [name for name in names if name not in valuation.protected]
@@ -308,7 +315,7 @@ class _Place:
     engine: Engine
     problem: Problem
     estimator: Any
-    judged: JudgedRows
+    validated: ValidationRows
     seed: int
 
     def task(self, removed: Rows) -> Task:
@@ -317,7 +324,7 @@ class _Place:
         inside[removed] = False
         rows = np.flatnonzero(inside).astype(np.int32)
         weights = None if self.problem.sample_weight is None else self.problem.sample_weight[rows]
-        return Task(self.estimator, self.problem.target, rows, self.seed, self.judged.table, weights)
+        return Task(self.estimator, self.problem.target, rows, self.seed, self.validated.table, weights)
 
 
 class _Retrained:
@@ -326,7 +333,7 @@ class _Retrained:
     def __init__(
         self,
         problem: Problem,
-        judged: JudgedRows,
+        validated: ValidationRows,
         estimator: Any,
         performance: str,
         fairness: str,
@@ -336,7 +343,7 @@ class _Retrained:
         check_classifier("estimator", estimator)
         self._metrics = performance, fairness, max_fpr
         self._engine_class = engine_class(estimator, problem.table)
-        self._place = _Place(self._engine_class(problem.table), problem, estimator, judged, seed)
+        self._place = _Place(self._engine_class(problem.table), problem, estimator, validated, seed)
 
     def measure(self, parts: Sequence[Rows], n_jobs: int | None, *, show: bool) -> list[dict[str, float]]:
         """Measure the model of all rows without each part; the first part is none."""
@@ -354,18 +361,18 @@ class _Retrained:
 
     def _extremes(self, scores: npt.NDArray[np.float64]) -> list[Extremes]:
         _, fairness, max_fpr = self._metrics
-        judged = self._place.judged
-        decisions = decide(judged, scores, max_fpr)
-        return [find_extremes(judged, own, fairness, decisions) for own in judged.attributes]
+        validated = self._place.validated
+        decisions = decide(validated, scores, max_fpr)
+        return [find_extremes(validated, own, fairness, decisions) for own in validated.attributes]
 
     def _measure(self, scores: npt.NDArray[np.float64], extremes: Sequence[Extremes]) -> dict[str, float]:
         performance, fairness, max_fpr = self._metrics
-        judged = self._place.judged
-        measured = measure_judged(judged, scores, performance, fairness, max_fpr)
-        decisions = decide(judged, scores, max_fpr)
+        validated = self._place.validated
+        measured = measure_validation_rows(validated, scores, performance, fairness, max_fpr)
+        decisions = decide(validated, scores, max_fpr)
         measured["directed y"] = measured["y"]
-        for own, both in zip(judged.attributes, extremes, strict=True):
-            measured[f"directed {own.name}"] = directed_ratio(judged, own, fairness, decisions, both)
+        for own, both in zip(validated.attributes, extremes, strict=True):
+            measured[f"directed {own.name}"] = directed_ratio(validated, own, fairness, decisions, both)
         return measured
 
 

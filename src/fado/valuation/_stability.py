@@ -23,7 +23,7 @@ from fado._progress import tracked
 from fado._validation import check_count
 from fado.tabular import Variable, attribute_columns, group_rows, read_problem, variable_from
 from fado.valuation._alignment import check_alignment
-from fado.valuation._base import read_judge
+from fado.valuation._base import read_validation
 from fado.valuation._made_again import VARIATIONS, WITHOUT, read_valuator, value_again
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import rank_correlation
@@ -77,13 +77,13 @@ def measure_stability(
     if not problem.names_given and len(problem.protected) == len(valuation.protected) == 1:
         problem = problem.with_attribute_named(valuation.protected[0])
     check_alignment(valuation, problem)
-    judge = None if given["judge"] is None else read_judge(given["judge"])
+    validation = None if given["validation"] is None else read_validation(given["validation"])
     notes: list[str] = []
     made: dict[str, list[dict[str, FloatArray]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they were given when the values were made
-        valuator = read_valuator(valuator, valuation, problem, judge, given, n_jobs, notes)
-        ways = {name: list(VARIATIONS[name](valuator, problem, judge, n_seeds)) for name in wanted}
+        valuator = read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
+        ways = {name: list(VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
         every = [(name, way) for name, own in ways.items() for way in own]
         for name, way in tracked(every, len(every), what="values made again", show=show):
             made.setdefault(name, []).append(value_again(way, y, sensitive_features))

@@ -58,7 +58,7 @@ def test_it_is_trained_again_to_the_same_model(frontier):
     assert measured["threshold"] == best.threshold_
 
 
-def test_test_rows_are_judged_at_the_threshold_of_validation_rows(frontier):
+def test_test_rows_are_validated_at_the_threshold_of_validation_rows(frontier):
     best = frontier.best(LINE)
     X, y, sex = part_of(frontier, "test")
     selected = best.predict(X) == 1

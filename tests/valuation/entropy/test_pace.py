@@ -72,7 +72,7 @@ def test_a_tree_sees_all_of_few_columns_and_a_share_of_many():
     assert 0.55 < shares[-1] < 0.56
 
 
-def test_numbers_are_judged_by_squared_error_of_known_ones():
+def test_numbers_are_validated_by_squared_error_of_known_ones():
     z = Variable("z", "continuous", np.array([1.0, np.nan, 3.0, 9.0]))
     curve = LossCurve(z, np.array([0, 1, 2]))
     assert not curve(np.array([1.0, 7.0, 2.0]))

@@ -36,7 +36,7 @@ class Recomputed:
 
     def __init__(self, weighted, **settings):
         rng = np.random.default_rng(0)
-        X, judged = table(N, rng), table(M, rng)
+        X, validated = table(N, rng), table(M, rng)
         logits = X["number"] + 0.5 * X["missing"].fillna(1) + (X["few"] == "a") + X["many"].isin(list("abc"))
         self.y = (logits + rng.normal(size=N) > 1).to_numpy()
         self.weights = rng.uniform(0.5, 2, size=N).astype(np.float32).astype(float) if weighted else None
@@ -50,14 +50,14 @@ class Recomputed:
         )
         problem = read_problem(X, self.y)
         engine = LightGBMEngine(problem.table)
-        other = read_problem(judged, np.zeros(M, int)).table
+        other = read_problem(validated, np.zeros(M, int)).table
         rows = np.arange(N, dtype=np.int32)
         model = engine.fit(Task(estimator, problem.target, rows, 0, other, self.weights))
         self.scores = model.scores
         forest = model.forest
         reader, theirs = engine.read_leaves([forest]), engine.read_leaves([forest], other)
         self.leaves = [reader.read(tree) for tree in forest.trees]
-        self.judged = [theirs.read(tree) for tree in forest.trees]
+        self.validated = [theirs.read(tree) for tree in forest.trees]
         self.penalties = [forest.leaf_penalties(tree) for tree in forest.trees]
         self.kinds = {
             (tree.is_categorical(node), bool(penalty))
@@ -74,7 +74,7 @@ class Recomputed:
             tree.values - (self.initial if t == 0 else 0.0) for t, tree in enumerate(forest.trees)
         ]
         self.trees = [
-            GrownTree(value, penalty, lambda t=t: self.leaves[t], lambda t=t: self.judged[t])
+            GrownTree(value, penalty, lambda t=t: self.leaves[t], lambda t=t: self.validated[t])
             for t, (value, penalty) in enumerate(zip(self.values, self.penalties, strict=True))
         ]
 
@@ -95,17 +95,17 @@ class Recomputed:
         self.start = start
         return values, seen
 
-    def judged_scores(self, values, start):
-        return start + sum(value[leaves] for value, leaves in zip(values, self.judged, strict=True))
+    def validated_scores(self, values, start):
+        return start + sum(value[leaves] for value, leaves in zip(values, self.validated, strict=True))
 
     def difference(self, row, *, fixed):
-        """How all judged scores change per unit of a row's weight."""
+        """How all validation rows' scores change per unit of a row's weight."""
         sides = []
         for sign in (1, -1):
             weights = np.ones(N) if self.weights is None else self.weights.copy()
             weights[row] += sign * STEP
             values, _ = self.grow(weights, self.before if fixed else None)
-            sides.append(self.judged_scores(values, self.initial if fixed else self.start))
+            sides.append(self.validated_scores(values, self.initial if fixed else self.start))
         return (sides[0] - sides[1]) / (2 * STEP)
 
 
@@ -129,7 +129,7 @@ def model(request):
 def test_the_trees_are_read_right(model):
     for mine, theirs in zip(model.values, model.model_values, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=2e-6)
-    scores = 1 / (1 + np.exp(-model.judged_scores(model.values, model.initial)))
+    scores = 1 / (1 + np.exp(-model.validated_scores(model.values, model.initial)))
     np.testing.assert_allclose(scores, model.scores, atol=2e-6)
     assert any(categorical for categorical, _ in model.kinds)
 
@@ -152,7 +152,7 @@ def test_effects_are_finite_differences(model, form):
 
 def test_leaves_that_the_rows_do_not_explain_are_refused(model):
     wrong = [
-        GrownTree(1.5 * tree.values, tree.penalties, tree.read_training, tree.read_judged)
+        GrownTree(1.5 * tree.values, tree.penalties, tree.read_training, tree.read_validation_rows)
         for tree in model.trees
     ]
     with pytest.raises(ValueError, match="do not follow from the rows"):

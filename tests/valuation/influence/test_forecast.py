@@ -15,7 +15,7 @@ def made(n_rows, seed):
 
 
 X, Y, Z = made(3000, 0)
-JUDGE = made(3000, 1)
+VALIDATION = made(3000, 1)
 MODEL = LGBMClassifier(n_estimators=30, num_leaves=8)
 RNG = np.random.default_rng(2)
 CELLS = [
@@ -27,7 +27,7 @@ CELLS = [
 
 
 def forecast(**settings):
-    given = {"sensitive_features": Z, "judge": JUDGE, "parts": CELLS} | settings
+    given = {"sensitive_features": Z, "validation": VALIDATION, "parts": CELLS} | settings
     return forecast_removals(given.pop("estimator", MODEL), X, Y, **given)
 
 
@@ -40,7 +40,7 @@ def test_it_foretells_performance_and_ratio(performance):
         X,
         Y,
         sensitive_features=Z,
-        judge=JUDGE,
+        validation=VALIDATION,
         parts=CELLS,
         performance=performance,
         random_state=0,
@@ -61,7 +61,7 @@ def test_without_rows_leaves_are_computed_anew():
     from fado.valuation.influence._forecast import _computed_anew
 
     (mine,) = _computed_anew(model.trees, model.rows, [np.array([3, 7, 99], dtype=np.int32)], 200, 1)
-    expected = 1 / (1 + np.exp(-model.judged_scores(values, model.start)))
+    expected = 1 / (1 + np.exp(-model.validated_scores(values, model.start)))
     np.testing.assert_allclose(mine, expected, rtol=1e-12)
 
 
@@ -69,9 +69,9 @@ def test_any_number_of_workers():
     assert forecast(n_jobs=1).equals(forecast(n_jobs=2))
 
 
-def test_a_judge_is_needed():
-    with pytest.raises(ValueError, match="`judge` is needed"):
-        forecast(judge=None)
+def test_a_validation_is_needed():
+    with pytest.raises(ValueError, match="`validation` is needed"):
+        forecast(validation=None)
 
 
 def test_no_parts_make_an_empty_frame_with_its_columns():

@@ -26,7 +26,7 @@ def made(n_rows, seed=0):
 
 
 X, Y, Z = made(1500)
-JUDGE = made(1500, seed=1)
+VALIDATION = made(1500, seed=1)
 
 
 def fitted(estimator=None, fit=None, **settings):
@@ -36,8 +36,8 @@ def fitted(estimator=None, fit=None, **settings):
 
 
 @pytest.fixture(scope="module")
-def judged():
-    return fitted(fit={"judge": JUDGE})
+def validated():
+    return fitted(fit={"validation": VALIDATION})
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def folded():
 def test_a_copy_of_a_training_row_has_its_value(form, settings):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     valuator = fitted(
-        LGBMClassifier(**SMALL, **settings), {"judge": JUDGE, "sample_weight": weights}, form=form
+        LGBMClassifier(**SMALL, **settings), {"validation": VALIDATION, "sample_weight": weights}, form=form
     )
     again = valuator.value(X, Y)
     for name in ("y", "group"):
@@ -75,22 +75,22 @@ def test_of_folds_the_mean_of_what_each_would_give(folded):
     np.testing.assert_allclose(np.mean(sums, axis=0), valuation["group"], rtol=1e-9, atol=1e-12)
 
 
-def test_without_labels_the_effect_is_the_mean_over_both(judged):
+def test_without_labels_the_effect_is_the_mean_over_both(validated):
     rows, _, _ = made(300, seed=2)
-    both = [judged.value(rows, np.full(len(rows), label)) for label in ("no", "yes")]
+    both = [validated.value(rows, np.full(len(rows), label)) for label in ("no", "yes")]
     p = both[1].agreement["y"].to_numpy()
     np.testing.assert_allclose(p, 1 - both[0].agreement["y"], rtol=1e-12)
-    expected = judged.value(rows)
+    expected = validated.value(rows)
     for name in ("y", "group"):
         np.testing.assert_allclose(expected[name], (1 - p) * both[0][name] + p * both[1][name], atol=1e-12)
     assert expected.agreement.isna().all().all()
 
 
-def test_probabilities_are_those_of_the_model(judged):
+def test_probabilities_are_those_of_the_model(validated):
     model = LGBMClassifier(**SMALL, random_state=0, verbosity=-1).fit(X, Y)
     rows, labels, _ = made(300, seed=2)
     p = model.predict_proba(rows)[:, 1]
-    told = judged.value(rows, labels).agreement["y"]
+    told = validated.value(rows, labels).agreement["y"]
     np.testing.assert_allclose(told, np.where(labels == "yes", p, 1 - p), atol=1e-6)
 
 
@@ -99,24 +99,24 @@ def test_class_weights_are_taken_out_of_probabilities():
     rows, _, _ = made(300, seed=3)
     raised = weighted.fit(X, Y).predict_proba(rows)[:, 1]
     odds = raised / (1 - raised) / 5
-    told = fitted(weighted, {"judge": JUDGE}).value(rows, np.full(len(rows), "yes")).agreement["y"]
+    told = fitted(weighted, {"validation": VALIDATION}).value(rows, np.full(len(rows), "yes")).agreement["y"]
     np.testing.assert_allclose(told, odds / (1 + odds), atol=1e-6)
 
 
-def test_effects_foretell_what_adding_rows_does(judged):
+def test_effects_foretell_what_adding_rows_does(validated):
     """Rows that raise the ratio most, added with their labels, raise it; those that lower it, lower it."""
     rows, labels, _ = made(3000, seed=4)
-    order = np.argsort(judged.value(rows, labels)["group"])
+    order = np.argsort(validated.value(rows, labels)["group"])
     ratios = []
     for added in (order[-300:], order[:300]):
         model = LGBMClassifier(**SMALL, random_state=0, verbosity=-1)
         model.fit(pd.concat([X, rows.iloc[added]]), np.r_[Y, labels[added]])
-        scores = model.predict_proba(JUDGE[0])[:, 1]
-        ratios.append(evaluate(JUDGE[1], scores, sensitive_features=JUDGE[2])["fpr_ratio"])
+        scores = model.predict_proba(VALIDATION[0])[:, 1]
+        ratios.append(evaluate(VALIDATION[1], scores, sensitive_features=VALIDATION[2])["fpr_ratio"])
     assert ratios[0] > ratios[1] + 0.1
 
 
-def test_the_table_says_what_it_is(folded, judged):
+def test_the_table_says_what_it_is(folded, validated):
     rows, labels, _ = made(50, seed=2)
     valuation = folded.value(rows, labels)
     assert valuation.values.index.equals(rows.index)
@@ -124,18 +124,18 @@ def test_the_table_says_what_it_is(folded, judged):
     assert (valuation.counts["group"] == 5).all()
     assert valuation.standard_error.gt(0).all().all()
     assert valuation.metadata["seed"] == 0
-    assert judged.value(rows).standard_error.isna().all().all()
-    assert (judged.value(rows).counts["y"] == 1).all()
+    assert validated.value(rows).standard_error.isna().all().all()
+    assert (validated.value(rows).counts["y"] == 1).all()
 
 
-def test_columns_in_any_order_and_strange_levels(judged):
+def test_columns_in_any_order_and_strange_levels(validated):
     rows, labels, groups = made(200, seed=2)
-    plain = judged.value(rows, labels)
+    plain = validated.value(rows, labels)
     turned = rows[["kind", "w", "v", "u"]].assign(other=1.0)
-    pd.testing.assert_frame_equal(judged.value(turned, labels, groups).values, plain.values)
+    pd.testing.assert_frame_equal(validated.value(turned, labels, groups).values, plain.values)
     strange, missing = rows.astype({"kind": object}), rows.astype({"kind": object})
     strange["kind"], missing["kind"] = "never seen", None
-    pd.testing.assert_frame_equal(judged.value(strange).values, judged.value(missing).values)
+    pd.testing.assert_frame_equal(validated.value(strange).values, validated.value(missing).values)
 
 
 def test_workers_and_blocks_change_nothing(monkeypatch):
@@ -169,14 +169,14 @@ def test_no_row_is_kept(folded):
     assert max(map(len, held)) <= SMALL["num_leaves"]
 
 
-def test_what_cannot_be_valued_gets_a_sentence(judged):
+def test_what_cannot_be_valued_gets_a_sentence(validated):
     rows, labels, _ = made(20, seed=2)
     with pytest.raises(ValueError, match="no column 'u'"):
-        judged.value(rows.drop(columns="u"))
+        validated.value(rows.drop(columns="u"))
     with pytest.raises(ValueError, match="label 'maybe', which the models have not learnt"):
-        judged.value(rows, np.where(labels == "no", "no", "maybe"))
+        validated.value(rows, np.where(labels == "no", "no", "maybe"))
     with pytest.raises(ValueError, match="0 row"):
-        judged.value(rows.iloc[:0])
+        validated.value(rows.iloc[:0])
     with pytest.raises(ValueError, match="`keep_models=True`"):
         TreeInfluence(LGBMClassifier(**SMALL)).fit(X, Y, sensitive_features=Z).value(rows)
     with pytest.raises(NotFittedError):

@@ -22,12 +22,12 @@ def made(n_rows, seed=0):
 
 
 X, Y, Z = made(3000)
-JUDGE = made(2500, seed=1)
+VALIDATION = made(2500, seed=1)
 
 
 def values(estimator=None, **settings):
     estimator = LGBMClassifier(**SMALL) if estimator is None else estimator
-    fit = {name: settings.pop(name) for name in ("judge", "sample_weight", "groups") if name in settings}
+    fit = {name: settings.pop(name) for name in ("validation", "sample_weight", "groups") if name in settings}
     return (
         TreeInfluence(estimator, random_state=0, **settings).fit(X, Y, sensitive_features=Z, **fit).valuation_
     )
@@ -65,17 +65,17 @@ def test_a_row_twice_has_the_effect_of_a_row_that_weighs_two():
     weights = np.where(np.arange(len(X)) < 500, 2.0, 1.0)
     model = LGBMClassifier(**SMALL, min_child_samples=1)
     twice = TreeInfluence(model, random_state=0)
-    twice.fit(coarse.iloc[doubled], Y[doubled], sensitive_features=Z.iloc[doubled], judge=JUDGE)
+    twice.fit(coarse.iloc[doubled], Y[doubled], sensitive_features=Z.iloc[doubled], validation=VALIDATION)
     heavy = TreeInfluence(model, random_state=0)
-    heavy.fit(coarse, Y, sensitive_features=Z, sample_weight=weights, judge=JUDGE)
+    heavy.fit(coarse, Y, sensitive_features=Z, sample_weight=weights, validation=VALIDATION)
     expected = heavy.valuation_["group"] / weights.mean()  # its unit is the mean weight
     np.testing.assert_allclose(twice.valuation_["group"][: len(X)], expected, rtol=1e-4, atol=1e-8)
 
 
 def test_class_weights_count_as_sample_weights():
     factors = np.where(Y == 1, 3.0, 1.0)
-    by_class = values(LGBMClassifier(**SMALL, class_weight={0: 1.0, 1: 3.0}), judge=JUDGE)
-    by_row = values(sample_weight=factors, judge=JUDGE)
+    by_class = values(LGBMClassifier(**SMALL, class_weight={0: 1.0, 1: 3.0}), validation=VALIDATION)
+    by_row = values(sample_weight=factors, validation=VALIDATION)
     np.testing.assert_allclose(by_class["group"], by_row["group"] * factors / factors.mean(), rtol=1e-5)
 
 
@@ -89,14 +89,14 @@ def test_values_foretell_what_retraining_does(fairness):
         for group in "ab"
         for share in (0.2, 0.3, 0.4, 0.5)
     ]
-    valuation = values(model, fairness=fairness, judge=JUDGE)
+    valuation = values(model, fairness=fairness, validation=VALIDATION)
     check = retraining_check(
         valuation,
         model,
         X,
         Y,
         sensitive_features=Z,
-        judge=JUDGE,
+        validation=VALIDATION,
         fairness=fairness,
         parts=cells,
         random_state=0,
@@ -106,29 +106,38 @@ def test_values_foretell_what_retraining_does(fairness):
     assert check.loc["group", "low"] < check.loc["group", "correlation"] < check.loc["group", "high"]
 
 
-def test_out_of_bag_and_judged_values_agree():
+def test_out_of_bag_and_validated_values_agree():
     cells = pd.DataFrame(
-        {"y": Y, "z": Z.to_numpy(), "bags": values()["group"], "judged": values(judge=JUDGE)["group"]}
+        {
+            "y": Y,
+            "z": Z.to_numpy(),
+            "bags": values()["group"],
+            "validated": values(validation=VALIDATION)["group"],
+        }
     )
-    sums = cells.groupby(["y", "z"])[["bags", "judged"]].sum()
-    assert (np.sign(sums["bags"]) == np.sign(sums["judged"])).all()
-    assert np.corrcoef(sums["bags"], sums["judged"])[0, 1] > 0.9
+    sums = cells.groupby(["y", "z"])[["bags", "validated"]].sum()
+    assert (np.sign(sums["bags"]) == np.sign(sums["validated"])).all()
+    assert np.corrcoef(sums["bags"], sums["validated"])[0, 1] > 0.9
 
 
 def test_several_attributes_of_several_groups():
     rng = np.random.default_rng(5)
     three = pd.Series(rng.choice(list("xyz"), len(X)), name="three", index=X.index)
     both = pd.DataFrame({"group": Z, "three": three})
-    theirs = pd.DataFrame({"three": rng.choice(list("xyz"), len(JUDGE[1])), "group": JUDGE[2].to_numpy()})
+    theirs = pd.DataFrame(
+        {"three": rng.choice(list("xyz"), len(VALIDATION[1])), "group": VALIDATION[2].to_numpy()}
+    )
     valuator = TreeInfluence(LGBMClassifier(**SMALL), random_state=0)
     with pytest.warns(UserWarning, match="'three' is .* too close to tell which is the lower one"):
-        valuation = valuator.fit(X, Y, sensitive_features=both, judge=(*JUDGE[:2], theirs)).valuation_
+        valuation = valuator.fit(
+            X, Y, sensitive_features=both, validation=(*VALIDATION[:2], theirs)
+        ).valuation_
     assert valuation.protected == ["group", "three"]
     assert np.ptp(valuation["three"]) > 0
-    np.testing.assert_array_equal(valuation["group"], values(judge=JUDGE)["group"])
+    np.testing.assert_array_equal(valuation["group"], values(validation=VALIDATION)["group"])
 
 
-def test_rows_of_a_block_are_judged_by_others(monkeypatch):
+def test_rows_of_a_block_are_validated_by_others(monkeypatch):
     from fado.valuation.influence import _tree_influence
 
     seen = []
@@ -142,7 +151,7 @@ def test_rows_of_a_block_are_judged_by_others(monkeypatch):
     blocks = np.arange(len(X)) // 10
     values(groups=blocks)
     for fold in seen:
-        assert not set(blocks[fold.rows]) & set(blocks[fold.judged])
+        assert not set(blocks[fold.rows]) & set(blocks[fold.validated])
 
 
 def test_effects_serve_a_sampler():
@@ -191,37 +200,42 @@ def test_models_that_hide_their_rows_are_refused(settings, sentence):
         values(LGBMClassifier(**settings))
 
 
-def judged_with(**changes):
-    given = dict(zip("Xyz", JUDGE, strict=True)) | changes
+def validated_with(**changes):
+    given = dict(zip("Xyz", VALIDATION, strict=True)) | changes
     return given["X"], given["y"], given["z"]
 
 
 @pytest.mark.parametrize(
-    ("judge", "sentence"),
+    ("validation", "sentence"),
     [
-        (judged_with(X=JUDGE[0].drop(columns="u")), "has no column 'u'"),
-        (judged_with(X=JUDGE[0].assign(u="text")), "Column 'u' holds text"),
-        (judged_with(y=np.zeros(2500, int)), "hold one label only"),
-        (judged_with(y=np.where(JUDGE[1] == 1, 2, 0)), "have the label 2"),
-        (judged_with(z=pd.Series(["a"] * 2500, name="group")), "has only one group among the judged rows"),
-        (judged_with(z=JUDGE[2].rename("other")), "have the protected attributes other"),
-        (judged_with(z=None), "have 0 protected attributes and the valued rows 1"),
+        (validated_with(X=VALIDATION[0].drop(columns="u")), "has no column 'u'"),
+        (validated_with(X=VALIDATION[0].assign(u="text")), "Column 'u' holds text"),
+        (validated_with(y=np.zeros(2500, int)), "hold one label only"),
+        (validated_with(y=np.where(VALIDATION[1] == 1, 2, 0)), "have the label 2"),
+        (
+            validated_with(z=pd.Series(["a"] * 2500, name="group")),
+            "has only one group among the validation rows",
+        ),
+        (validated_with(z=VALIDATION[2].rename("other")), "have the protected attributes other"),
+        (validated_with(z=None), "have 0 protected attributes and the valued rows 1"),
         ((X, Y), "must be a tuple of three"),
     ],
 )
-def test_rows_that_cannot_judge(judge, sentence):
+def test_rows_that_cannot_validation(validation, sentence):
     with pytest.raises(ValueError, match=sentence):
-        values(judge=judge)
+        values(validation=validation)
 
 
-def test_categories_that_were_not_there_judge_as_missing():
-    strange = JUDGE[0].assign(kind="new")
-    assert np.isfinite(values(judge=judged_with(X=strange))["group"]).all()
+def test_categories_that_were_not_there_validation_as_missing():
+    strange = VALIDATION[0].assign(kind="new")
+    assert np.isfinite(values(validation=validated_with(X=strange))["group"]).all()
 
 
 def test_a_group_without_negatives_has_no_rate():
     z = Z.where(~((Z == "a") & (Y == 0)), "b")
-    with pytest.raises(ValueError, match="group 'a' has no negatives of any weight among the judged rows"):
+    with pytest.raises(
+        ValueError, match="group 'a' has no negatives of any weight among the validation rows"
+    ):
         TreeInfluence(LGBMClassifier(**SMALL)).fit(X, Y, sensitive_features=z)
 
 

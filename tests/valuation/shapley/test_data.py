@@ -33,25 +33,25 @@ def table(n_rows, seed=0, flipped=0.0):
     return X, np.where(wrong, 1 - y, y), sex, wrong
 
 
-def judge_of(n_rows=300, seed=1):
+def validation_of(n_rows=300, seed=1):
     return table(n_rows, seed)[:3]
 
 
-def games_for(X, y, sex=None, judge=None, estimator=QUICK, goals=None, **given):
+def games_for(X, y, sex=None, validation=None, estimator=QUICK, goals=None, **given):
     goals = Goals("accuracy", "fpr_ratio", 0.2) if goals is None else goals
     problem = read_problem(X, y, sex, **given)
-    judged = None if judge is None else read_problem(*judge)
-    return training_games(problem, judged, estimator, goals, 0, 1, by_content=False, who="Test")
+    validated = None if validation is None else read_problem(*validation)
+    return training_games(problem, validated, estimator, goals, 0, 1, by_content=False, who="Test")
 
 
-def valuation_of(X, y, sex=None, judge=None, **settings):
+def valuation_of(X, y, sex=None, validation=None, **settings):
     settings = {"estimator": QUICK, "max_fpr": 0.2, "random_state": 0, "n_jobs": 1} | settings
-    return DataShapley(**settings).fit(X, y, sensitive_features=sex, judge=judge).valuation_
+    return DataShapley(**settings).fit(X, y, sensitive_features=sex, validation=validation).valuation_
 
 
 def test_wrong_labels_are_worth_less():
     X, y, _, wrong = table(60, flipped=0.15)
-    valuation = valuation_of(X, y, judge=(*judge_of()[:2], None), max_fits=1500)
+    valuation = valuation_of(X, y, validation=(*validation_of()[:2], None), max_fits=1500)
     assert valuation["y"][wrong].mean() < 0 < valuation["y"][~wrong].mean()
     assert valuation["y"][wrong].mean() < np.quantile(valuation["y"][~wrong], 0.2)
 
@@ -100,29 +100,29 @@ def columns_of(valuation):
 )
 def test_values_of_six_rows_equal_the_mean_over_all_sets(semivalue, m):
     X, y, sex = SIX
-    judge = judge_of(100)
-    (game,) = games_for(X, y, sex, judge, LogisticRegression())
+    validation = validation_of(100)
+    (game,) = games_for(X, y, sex, validation, LogisticRegression())
     remembered = remembering(game)
     exact = [mean_added(remembered, player, set(range(6)) - {player}, m) for player in range(6)]
     moments = estimate(remembered, Walks(6, length=m), 6, 2000, seed=0)
     assert (np.abs(moments.mean - exact) <= 4 * moments.standard_error).all()
     assert moments.standard_error.max() < 0.05
     settings = {"estimator": LogisticRegression(), "semivalue": semivalue, "max_fits": 90}
-    valuation = valuation_of(X, y, sex, judge, **settings)
+    valuation = valuation_of(X, y, sex, validation, **settings)
     expected = estimate(remembered, Walks(6, length=m), 6, 10, seed=0).mean
     np.testing.assert_allclose(columns_of(valuation), expected, atol=1e-12)
 
 
 def test_one_row_alone_adds_nothing():
     X, y, sex, _ = table(20)
-    valuation = valuation_of(X, y, sex, judge_of(100), semivalue=("distributional", 1), max_fits=201)
+    valuation = valuation_of(X, y, sex, validation_of(100), semivalue=("distributional", 1), max_fits=201)
     np.testing.assert_array_equal(columns_of(valuation), 0)  # no model learns from one label
 
 
 def test_walks_of_all_rows_give_shapley_values_to_the_bit():
     X, y, sex, _ = table(110)  # more than are walked one by one
     shapley, distributional = (
-        valuation_of(X, y, sex, judge_of(), semivalue=semivalue, max_fits=1000)
+        valuation_of(X, y, sex, validation_of(), semivalue=semivalue, max_fits=1000)
         for semivalue in ("shapley", ("distributional", 110))
     )
     for field in ("values", "standard_error", "counts"):
@@ -132,13 +132,13 @@ def test_walks_of_all_rows_give_shapley_values_to_the_bit():
 
 def test_values_of_rows_left_out_equal_the_mean_over_all_sets():
     X, y, sex = SIX
-    judge = judge_of(100)
+    validation = validation_of(100)
     X_new, y_new = np.array([[0.5, 0.5], [-0.8, 0.2], [0.5, 0.5]]), np.array([1, 1, 0])
-    games = games_for(X, y, sex, judge, LogisticRegression())
+    games = games_for(X, y, sex, validation, LogisticRegression())
     (game,) = with_newcomers(games, Table.from_input(X_new), y_new.astype(np.int32))
     remembered = remembering(game)
     exact = np.array([mean_added(remembered, newcomer, range(6), 3) for newcomer in (6, 7, 8)])
-    by_hand = mean_added(accuracy_of(X, y, X_new[0], y_new[0], judge), 6, range(6), 3)
+    by_hand = mean_added(accuracy_of(X, y, X_new[0], y_new[0], validation), 6, range(6), 3)
     assert exact[0, 0] == pytest.approx(by_hand)
     moments = estimate(remembered, Newcomers(6, 3, 3, 100), 9, 3000, seed=0)
     assert (np.abs(moments.mean[6:] - exact) <= 4 * moments.standard_error[6:]).all()
@@ -151,7 +151,7 @@ def test_values_of_rows_left_out_equal_the_mean_over_all_sets():
         random_state=0,
         n_jobs=1,
         keep_rows=True,
-    ).fit(X, y, sensitive_features=sex, judge=judge)
+    ).fit(X, y, sensitive_features=sex, validation=validation)
     n_draws = round(valuator.valuation_.counts["y"].mean())
     found = valuator.value(X_new, y_new)
     expected = estimate(remembered, Newcomers(6, 3, 3, n_draws), 9, n_draws, seed=0)
@@ -161,10 +161,10 @@ def test_values_of_rows_left_out_equal_the_mean_over_all_sets():
     assert (found.counts["y"] == n_draws).all()
 
 
-def accuracy_of(X, y, x_new, label, judge):
+def accuracy_of(X, y, x_new, label, validation):
     """The accuracy of scikit-learn's own fit on some rows, of which the last is new."""
     X, y = np.vstack([X, x_new]), np.append(y, label)
-    Xv, yv, _ = judge
+    Xv, yv, _ = validation
 
     def accuracy(members):
         if len(set(y[members])) < 2:
@@ -174,7 +174,7 @@ def accuracy_of(X, y, x_new, label, judge):
     return remembering(accuracy)
 
 
-def valuator_of(X, y, sex=None, judge=None, **settings):
+def valuator_of(X, y, sex=None, validation=None, **settings):
     settings = {
         "estimator": QUICK,
         "semivalue": ("distributional", 8),
@@ -182,7 +182,7 @@ def valuator_of(X, y, sex=None, judge=None, **settings):
         "n_jobs": 1,
     } | settings
     valuator = DataShapley(max_fpr=0.2, random_state=0, keep_rows=True, **settings)
-    return valuator.fit(X, y, sensitive_features=sex, judge=judge)
+    return valuator.fit(X, y, sensitive_features=sex, validation=validation)
 
 
 def mixed(n_rows, seed):
@@ -213,7 +213,7 @@ def test_a_new_rows_value_depends_on_no_other_new_row(estimator):
             np.testing.assert_array_equal(getattr(alone, field), getattr(together, field)[row : row + 1])
 
 
-def test_without_a_judge_new_rows_join_sets_of_every_fold():
+def test_without_a_validation_new_rows_join_sets_of_every_fold():
     X, y, sex, _ = table(40)
     X_new, y_new, _, _ = table(3, seed=4)
     valuator = valuator_of(X, y, sex, max_fits=900)
@@ -237,14 +237,14 @@ def test_without_a_judge_new_rows_join_sets_of_every_fold():
 def test_a_new_row_weighs_as_much_as_the_mean_row():
     X, y, _, _ = table(10)
     X_new, y_new, _, _ = table(3, seed=4)
-    judge = (*judge_of(100)[:2], None)
+    validation = (*validation_of(100)[:2], None)
     weights = np.where(np.arange(10) < 5, 1.0, 4.0)
     settings = {"estimator": LogisticRegression(), "semivalue": ("distributional", 3), "max_fits": 121}
     valuator = DataShapley(**settings, random_state=0, n_jobs=1, keep_rows=True)
-    found = valuator.fit(X, y, sample_weight=weights, judge=judge).value(X_new, y_new)["y"]
+    found = valuator.fit(X, y, sample_weight=weights, validation=validation).value(X_new, y_new)["y"]
     rows, labels = np.vstack([X, X_new]), np.append(y, y_new)
     weights = np.append(weights / 2.5, np.ones(3))
-    (Xv, yv, _), added = judge, []
+    (Xv, yv, _), added = validation, []
 
     def accuracy(members):
         if len(set(labels[members])) < 2:
@@ -272,15 +272,15 @@ def test_new_rows_say_where_their_values_come_from():
 
 def test_new_rows_are_refused_in_a_sentence():
     X, y, sex = mixed(30, 0)
-    judge = mixed(100, 1)
+    validation = mixed(100, 1)
     with pytest.raises(NotFittedError):
         DataShapley(semivalue=("distributional", 8), keep_rows=True).value(X, y)
-    shapley = valuator_of(X, y, sex, judge, semivalue="shapley")
+    shapley = valuator_of(X, y, sex, validation, semivalue="shapley")
     with pytest.raises(
         ValueError, match=r"since 'shapley' is defined .* `semivalue=\(\"distributional\", m\)`"
     ):
         shapley.value(X, y)
-    valuator = valuator_of(X, y, sex, judge)
+    valuator = valuator_of(X, y, sex, validation)
     with pytest.raises(ValueError, match="`y` must hold the labels of the new rows: without a label"):
         valuator.value(X)
     with pytest.raises(ValueError, match="`y` holds the label 'maybe'"):
@@ -294,13 +294,13 @@ def test_new_rows_are_refused_in_a_sentence():
     with pytest.raises(ValueError, match="nothing to value"):
         valuator.value(X[:0], [])
     with pytest.raises(ValueError, match="names 'race', a protected attribute that the models have not"):
-        valuator_of(X, y, {"sex": sex}, judge).value(X, y, {"race": sex})
-    unkept = valuator.set_params(keep_rows=False).fit(X, y, sensitive_features=sex, judge=judge)
+        valuator_of(X, y, {"sex": sex}, validation).value(X, y, {"race": sex})
+    unkept = valuator.set_params(keep_rows=False).fit(X, y, sensitive_features=sex, validation=validation)
     with pytest.raises(ValueError, match="has kept no rows to value new ones by: set `keep_rows=True`"):
         unkept.value(X, y)
     new = shapley.valuation_.with_provenance(algorithm="data-shapley, new rows")
     with pytest.raises(ValueError, match="that DataShapley made, got one by 'data-shapley, new rows'"):
-        valuator.fit(X, y, judge=judge, continue_from=new)
+        valuator.fit(X, y, validation=validation, continue_from=new)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_new_rows_are_refused_in_a_sentence():
 )
 def test_sets_without_two_labels_are_worth_a_constant_prediction(performance, expected):
     X, y, sex, _ = table(30)
-    Xv, _, _ = judge_of(40)
+    Xv, _, _ = validation_of(40)
     yv, sexv = np.repeat([0, 0, 0, 1], 10), np.tile(["f", "m"], 20)
     (game,) = games_for(X, y, sex, (Xv, yv, sexv), goals=Goals(performance, "fpr_ratio", 0.3))
     np.testing.assert_allclose(game(np.arange(0)), [expected, 0.0])
@@ -318,7 +318,7 @@ def test_sets_without_two_labels_are_worth_a_constant_prediction(performance, ex
 
 def test_the_worth_of_all_rows_is_that_of_the_estimators_own_fit():
     X, y, sex, _ = table(80)
-    Xv, yv, sexv = judge_of()
+    Xv, yv, sexv = validation_of()
     (game,) = games_for(X, y, sex, (Xv, yv, sexv), LogisticRegression())
     accuracy = LogisticRegression().fit(X, y).score(Xv, yv)
     assert game.full[0] == pytest.approx(accuracy)
@@ -334,14 +334,14 @@ def test_equal_rows_have_equal_values(semivalue):
     X, y, _, _ = table(20)
     X[7], y[7] = X[3], y[3]
     settings = {"semivalue": semivalue, "performance": "log_loss", "max_fits": 1500}
-    valuation = valuation_of(X, y, judge=(*judge_of()[:2], None), **settings)
+    valuation = valuation_of(X, y, validation=(*validation_of()[:2], None), **settings)
     values, errors = valuation["y"], valuation.field("standard_error", "y")
     assert abs(values[3] - values[7]) < 4 * np.hypot(errors[3], errors[7])
 
 
 def test_leave_one_out_values_are_exact():
     X, y, _, _ = table(8)
-    Xv, yv, _ = judge_of(100)
+    Xv, yv, _ = validation_of(100)
     valuation = valuation_of(X, y, None, (Xv, yv, None), estimator=LogisticRegression(), semivalue="loo")
     whole = LogisticRegression().fit(X, y).score(Xv, yv)
     rows = np.arange(8)
@@ -358,14 +358,14 @@ def test_leave_one_out_values_are_exact():
 )
 def test_going_on_equals_one_longer_run(semivalue, fits, tmp_path):
     X, y, sex, _ = table(20)
-    judge = judge_of(100)
+    validation = validation_of(100)
     same = {"semivalue": semivalue, "performance": "log_loss", "tolerance": 1e-9}
-    whole = valuation_of(X, y, sex, judge, max_fits=2 * fits - 1, **same)
-    half = valuation_of(X, y, sex, judge, max_fits=fits, **same)
+    whole = valuation_of(X, y, sex, validation, max_fits=2 * fits - 1, **same)
+    half = valuation_of(X, y, sex, validation, max_fits=fits, **same)
     half.save(tmp_path / "half.parquet")
     for earlier in (half, Valuation.load(tmp_path / "half.parquet")):
         valuator = DataShapley(QUICK, max_fpr=0.2, max_fits=fits, n_jobs=1, **same)
-        valuator.fit(X, y, sensitive_features=sex, judge=judge, continue_from=earlier)
+        valuator.fit(X, y, sensitive_features=sex, validation=validation, continue_from=earlier)
         assert valuator.seed_ == 0
         assert valuator.n_fits_ == fits
         gone_on = valuator.valuation_
@@ -379,14 +379,14 @@ def test_going_on_equals_one_longer_run(semivalue, fits, tmp_path):
 
 def test_going_on_is_refused_from_other_values():
     X, y, sex, _ = table(20)
-    judge = judge_of(100)
-    earlier = valuation_of(X, y, sex, judge, semivalue="banzhaf", max_fits=101)
+    validation = validation_of(100)
+    earlier = valuation_of(X, y, sex, validation, semivalue="banzhaf", max_fits=101)
 
-    def go_on(X=X, y=y, continue_from=earlier, judge=judge, **settings):
+    def go_on(X=X, y=y, continue_from=earlier, validation=validation, **settings):
         settings = {"semivalue": "banzhaf", "max_fits": 101, "random_state": 0} | settings
         valuator = DataShapley(settings.pop("estimator", QUICK), max_fpr=0.2, n_jobs=1, **settings)
-        assert not hasattr(valuator.fit(X, y, sensitive_features=sex, judge=judge), "_earlier")
-        valuator.fit(X, y, sensitive_features=sex, judge=judge, continue_from=continue_from)
+        assert not hasattr(valuator.fit(X, y, sensitive_features=sex, validation=validation), "_earlier")
+        valuator.fit(X, y, sensitive_features=sex, validation=validation, continue_from=continue_from)
 
     other = OutOfBagEntropy(n_bags=5, n_jobs=1, random_state=0).fit(X, y).valuation_
     with pytest.raises(ValueError, match="that DataShapley made, got one by 'out-of-bag'"):
@@ -403,9 +403,9 @@ def test_going_on_is_refused_from_other_values():
         go_on(estimator=LGBMClassifier(**QUICK.get_params() | {"n_estimators": 6}))
     with pytest.raises(ValueError, match="its number of rows was 19, and now it is 20"):
         go_on(continue_from=earlier[np.arange(19)])
-    with pytest.raises(ValueError, match="made of other rows, or judged by others"):
-        go_on(judge=judge_of(90, seed=5))
-    with pytest.raises(ValueError, match="made of other rows, or judged by others"):
+    with pytest.raises(ValueError, match="made of other rows, or validated by others"):
+        go_on(validation=validation_of(90, seed=5))
+    with pytest.raises(ValueError, match="made of other rows, or validated by others"):
         go_on(continue_from=earlier[np.arange(20)[::-1]])
     with pytest.raises(ValueError, match="leave-one-out values are exact"):
         go_on(semivalue="loo")
@@ -418,13 +418,13 @@ def test_going_on_is_refused_from_other_values():
 def test_no_number_of_workers_changes_a_bit(estimator, semivalue, max_fits):
     X, y, _, _ = table(20)
     settings = {"estimator": estimator, "semivalue": semivalue, "max_fits": max_fits}
-    judge = (*judge_of()[:2], None)
-    one, two = (valuation_of(X, y, None, judge, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    validation = (*validation_of()[:2], None)
+    one, two = (valuation_of(X, y, None, validation, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     for field in ("values", "standard_error", "counts"):
         np.testing.assert_array_equal(one.field(field, "y"), two.field(field, "y"))
 
 
-def test_without_a_judge_every_row_is_valued_in_four_folds_of_five():
+def test_without_a_validation_every_row_is_valued_in_four_folds_of_five():
     X, y, sex, _ = table(60)
     valuation = valuation_of(X, y, {"sex": sex}, max_fits=500, fairness="selection_rate_ratio")
     assert (valuation.field("counts", "y") == 8).all()
@@ -455,9 +455,9 @@ def test_fewer_folds_where_a_label_is_rare():
 def test_rows_of_no_weight_have_no_value():
     X, y, _, _ = table(20)
     weight = np.where(np.arange(20) < 3, 0.0, 1.0)
-    judge = (*judge_of()[:2], None)
+    validation = (*validation_of()[:2], None)
     valuator = DataShapley(QUICK, max_fits=200, random_state=0, n_jobs=1)
-    values = valuator.fit(X, y, sample_weight=weight, judge=judge).valuation_["y"]
+    values = valuator.fit(X, y, sample_weight=weight, validation=validation).valuation_["y"]
     assert (values[:3] == 0).all()
     assert (values[3:] != 0).any()
 
@@ -466,7 +466,9 @@ def test_values_say_where_they_come_from_and_keep_the_index():
     X, y, sex, _ = table(20)
     frame = pd.DataFrame(X, index=np.arange(100, 120))
     valuator = DataShapley(semivalue=("beta", 4, 1), max_fits=400, max_fpr=0.2, random_state=3, n_jobs=1)
-    valuation = valuator.fit(frame, y, sensitive_features={"sex": sex}, judge=judge_of(100)).valuation_
+    valuation = valuator.fit(
+        frame, y, sensitive_features={"sex": sex}, validation=validation_of(100)
+    ).valuation_
     assert valuation.values.index.tolist() == frame.index.tolist()
     assert valuation.provenance.algorithm == "data-shapley"
     assert valuation.provenance.seed == 3
@@ -479,7 +481,7 @@ def test_values_say_where_they_come_from_and_keep_the_index():
 def test_an_attributes_values_sum_to_what_all_rows_change():
     X, y, sex, _ = table(30)
     for fairness in ("fpr_ratio", "fnr_ratio"):
-        valuation = valuation_of(X, y, sex, judge_of(), fairness=fairness, max_fits=300)
+        valuation = valuation_of(X, y, sex, validation_of(), fairness=fairness, max_fits=300)
         (full,) = valuation.provenance.settings["full_worths"]
         assert valuation["z"].sum() == pytest.approx(full[1], abs=1e-9)
         assert (abs(full[1]) < 1e-9) == (fairness == "fpr_ratio")
@@ -488,7 +490,7 @@ def test_an_attributes_values_sum_to_what_all_rows_change():
 def test_a_run_ends_when_values_are_precise():
     X, y, _, _ = table(12)
     valuator = DataShapley(QUICK, tolerance=0.5, max_fits=5000, random_state=0, n_jobs=1)
-    valuator.fit(X, y, judge=(*judge_of()[:2], None))
+    valuator.fit(X, y, validation=(*validation_of()[:2], None))
     assert valuator.precision_ <= 0.5
     assert valuator.n_fits_ < 5000
 
@@ -497,7 +499,7 @@ def test_a_run_goes_on_while_no_row_has_contributed():
     X, y, _, _ = table(12)
     never = DummyClassifier(strategy="constant", constant=0)
     valuator = DataShapley(never, tolerance=0.5, max_fits=500, random_state=0, n_jobs=1)
-    valuator.fit(X, y, judge=(*judge_of()[:2], None))
+    valuator.fit(X, y, validation=(*validation_of()[:2], None))
     assert (valuator.valuation_["y"] == 0).all()
     assert valuator.precision_ == np.inf
     assert 500 - 10 * 11 < valuator.n_fits_ <= 500  # but for less than a batch, all fits were spent
@@ -539,7 +541,7 @@ def test_a_run_goes_on_while_no_row_has_contributed():
 def test_bad_settings_are_refused(settings, error, message):
     X, y, sex, _ = table(20)
     with pytest.raises(error, match=message):
-        valuation_of(X, y, sex, judge_of(100), **settings)
+        valuation_of(X, y, sex, validation_of(100), **settings)
 
 
 def test_bad_rows_are_refused():
@@ -552,7 +554,7 @@ def test_bad_rows_are_refused():
         valuation_of(X, np.ones(20))
     with pytest.raises(ValueError, match="'sex' has only one group"):
         valuation_of(X, y, {"sex": ["f"] * 20})
-    with pytest.raises(ValueError, match="each must have rows of both labels: pass `judge`"):
+    with pytest.raises(ValueError, match="each must have rows of both labels: pass `validation`"):
         valuation_of(X, np.arange(20) == 0)
     with pytest.raises(ValueError, match="hold one label only"):
         valuation_of(X, y, None, (X, np.ones(20), None))
@@ -569,10 +571,10 @@ def test_an_estimator_that_cannot_learn_from_few_rows_is_named():
 
     X, y, _, _ = table(20)
     with pytest.raises(RuntimeError, match=r"Choosy failed on a set of \d rows: too few rows. .* few rows"):
-        valuation_of(X, y, None, (*judge_of()[:2], None), estimator=Choosy())
+        valuation_of(X, y, None, (*validation_of()[:2], None), estimator=Choosy())
 
 
-def test_without_a_judge_sets_have_no_more_rows_than_are_outside_a_fold():
+def test_without_a_validation_sets_have_no_more_rows_than_are_outside_a_fold():
     X, y, _, _ = table(60)
     with pytest.raises(ValueError, match=r"`semivalue\[1\]` must be at most 48, .* outside a fold\), got 50"):
         valuation_of(X, y, semivalue=("distributional", 50))
@@ -587,7 +589,7 @@ def test_a_failed_fit_leaves_everything_as_it_was():
 
 
 ONE_ROW_COUNTS = (
-    "the rarer label has one row whose weight is not 0, which no fold can judge by and learn from"
+    "the rarer label has one row whose weight is not 0, which no fold can validation by and learn from"
 )
 
 ONE_ROW_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]

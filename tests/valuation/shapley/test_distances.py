@@ -8,8 +8,8 @@ from fado.tabular import Table
 from fado.valuation.shapley._distances import read_points, squared_distances
 
 
-def distances(valued, judged=None):
-    tables = Table.from_input(valued), None if judged is None else Table.from_input(judged)
+def distances(valued, validated=None):
+    tables = Table.from_input(valued), None if validated is None else Table.from_input(validated)
     points, others = read_points(*tables)
     return squared_distances(others, points)
 
@@ -56,21 +56,21 @@ def test_a_column_that_is_constant_but_for_missing_entries_tells_who_is_missing(
     np.testing.assert_array_equal(distances(valued, [[np.nan], [3.0]]), [[1, 0, 1], [0, 1, 0]])
 
 
-def test_entries_missing_among_judged_rows_alone():
+def test_entries_missing_among_validation_rows_alone():
     valued = np.array([[0.0, 5.0], [2.0, 9.0]])
     np.testing.assert_array_equal(distances(valued, [[np.nan, 5.0], [0.0, 9.0]]), [[1.0, 5.0], [4.0, 4.0]])
 
 
 def test_columns_are_matched_by_name_and_levels_by_text():
     valued = pd.DataFrame({"a": [0.0, 2.0], "b": ["x", "y"]})
-    judged = pa.table({"b": ["y", "z", None], "more": [1, 2, 3], "a": [0.0, 0.0, 2.0]})
-    np.testing.assert_array_equal(distances(valued, judged), [[1, 4], [1, 5], [5, 1]])
+    validated = pa.table({"b": ["y", "z", None], "more": [1, 2, 3], "a": [0.0, 0.0, 2.0]})
+    np.testing.assert_array_equal(distances(valued, validated), [[1, 4], [1, 5], [5, 1]])
 
 
 def test_categories_compare_by_what_they_are_and_not_by_code():
     valued = pd.DataFrame({"c": pd.Categorical([3, 1, 2])})
-    judged = pd.DataFrame({"c": pd.Categorical([2, 9], categories=[9, 2])})
-    np.testing.assert_array_equal(distances(valued, judged), [[1, 1, 0], [1, 1, 1]])
+    validated = pd.DataFrame({"c": pd.Categorical([2, 9], categories=[9, 2])})
+    np.testing.assert_array_equal(distances(valued, validated), [[1, 1, 0], [1, 1, 1]])
 
 
 def test_many_categories_are_counted_in_full():
@@ -91,8 +91,10 @@ def test_equally_far_whole_numbers_are_so_to_the_last_bit():
 
 @pytest.mark.parametrize("size", [1e-300, 1e-12, 1.0, 1e15, 1e300])
 def test_the_unit_of_a_column_changes_nothing(size):
-    valued, judged = np.random.default_rng(0).normal(size=(2, 20, 3))
-    np.testing.assert_allclose(distances(valued * size, judged * size), distances(valued, judged), rtol=1e-10)
+    valued, validated = np.random.default_rng(0).normal(size=(2, 20, 3))
+    np.testing.assert_allclose(
+        distances(valued * size, validated * size), distances(valued, validated), rtol=1e-10
+    )
 
 
 def test_numbers_far_beyond_the_valued_ones_stay_comparable():
@@ -111,13 +113,13 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
 
 
 @pytest.mark.parametrize(
-    ("valued", "judged", "message"),
+    ("valued", "validated", "message"),
     [
         ([[1.0], [np.inf]], None, r"Column 'x0' contains infinity.* mend or drop"),
         ([[1.0], [2.0]], [[-np.inf]], r"Column 'x0' contains infinity.* mend or drop"),
         (sparse.csr_array([[1.0], [np.nan]]), None, r"sparse table .* pass a dense table"),
         (sparse.csr_array([[1.0], [2.0]]), np.ones((1, 1)), r"sparse and the other is not: give both alike"),
-        ([[1.0], [2.0]], [[1.0, 2.0]], r"1 columns and the judged rows 2: give both the same"),
+        ([[1.0], [2.0]], [[1.0, 2.0]], r"1 columns, validation rows 2: give both the same"),
         (
             pd.DataFrame({"age": [1, 2]}),
             pd.DataFrame({"Age": [1]}),
@@ -131,7 +133,7 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
         (
             pd.DataFrame({"a": [1, 2]}),
             pd.DataFrame({"a": ["x"]}),
-            r"holds text among the judged .* convert it",
+            r"holds text among the validated .* convert it",
         ),
         (
             pd.DataFrame({"a": ["x", "y"]}),
@@ -140,6 +142,6 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
         ),
     ],
 )
-def test_tables_that_cannot_be_compared(valued, judged, message):
+def test_tables_that_cannot_be_compared(valued, validated, message):
     with pytest.raises(ValueError, match=message):
-        distances(valued, judged)
+        distances(valued, validated)

@@ -19,16 +19,16 @@ RATIOS = ["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"]
 NEIGHBORS = [1, 2, 5, 12]
 RNG = np.random.default_rng(35)  # with it, no two groups have the same rates
 N, M = 9, 30
-X, JUDGED_X = RNG.normal(size=(N, 3)), RNG.normal(size=(M, 3))
+X, VALIDATION_X = RNG.normal(size=(N, 3)), RNG.normal(size=(M, 3))
 NUMBERS = RNG.normal(size=N)
-Y, JUDGED_Y = np.array([0, 1, 0, 1, 1, 0, 1, 0, 0]), np.arange(M) % 2
-Z2, JUDGED_Z2 = np.arange(N) % 2, RNG.integers(0, 2, size=M)
-Z3, JUDGED_Z3 = np.arange(N) % 3, RNG.choice(["a", "b", "c"], size=M)
+Y, VALIDATION_Y = np.array([0, 1, 0, 1, 1, 0, 1, 0, 0]), np.arange(M) % 2
+Z2, VALIDATION_Z2 = np.arange(N) % 2, RNG.integers(0, 2, size=M)
+Z3, VALIDATION_Z3 = np.arange(N) % 3, RNG.choice(["a", "b", "c"], size=M)
 
 
-def order_of(X, judged_x):
+def order_of(X, validated_x):
     """The valued rows from the nearest to the farthest."""
-    return np.argsort((((X - judged_x) / X.std(axis=0)) ** 2).sum(axis=1), kind="stable")
+    return np.argsort((((X - validated_x) / X.std(axis=0)) ** 2).sum(axis=1), kind="stable")
 
 
 def vote(order, members, payoffs, n_neighbors):
@@ -68,39 +68,39 @@ def slopes(degrees, *rest):
     return (up[:, low] / up[:, high] - down[:, low] / down[:, high]) / 2e-6
 
 
-def fit(n_neighbors=2, judge=None, sensitive_features=None, y=Y, **settings):
+def fit(n_neighbors=2, validation=None, sensitive_features=None, y=Y, **settings):
     given = {key: settings.pop(key) for key in ("sample_weight", "groups") if key in settings}
     valuator = KNNShapley(n_neighbors, random_state=0, **settings)
-    return valuator.fit(X, y, sensitive_features=sensitive_features, judge=judge, **given)
+    return valuator.fit(X, y, sensitive_features=sensitive_features, validation=validation, **given)
 
 
 @pytest.mark.parametrize("n_neighbors", NEIGHBORS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_are_valued_by_the_right_labels_among_the_nearest(n_neighbors, n_classes):
-    y, judged_y = (Y, JUDGED_Y) if n_classes == 2 else (Z3, np.arange(M) % 3)
-    orders = [order_of(X, row) for row in JUDGED_X]
+    y, validated_y = (Y, VALIDATION_Y) if n_classes == 2 else (Z3, np.arange(M) % 3)
+    orders = [order_of(X, row) for row in VALIDATION_X]
 
     def accuracy(members):
         return np.mean(
-            [vote(o, members, y == label, n_neighbors) for o, label in zip(orders, judged_y, strict=True)]
+            [vote(o, members, y == label, n_neighbors) for o, label in zip(orders, validated_y, strict=True)]
         )
 
-    found = fit(n_neighbors, (JUDGED_X, judged_y, None), y=y).valuation_
+    found = fit(n_neighbors, (VALIDATION_X, validated_y, None), y=y).valuation_
     np.testing.assert_allclose(found["y"], counted_out(range(N), accuracy), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_neighbors", NEIGHBORS)
 def test_numbers_are_valued_by_how_near_they_come(n_neighbors):
-    judged_y = np.random.default_rng(4).normal(size=M)
-    both = np.concatenate([NUMBERS, judged_y])
-    orders = [order_of(X, row) for row in JUDGED_X]
-    paid = [1 - np.abs(NUMBERS - number) / np.ptp(both) for number in judged_y]
+    validated_y = np.random.default_rng(4).normal(size=M)
+    both = np.concatenate([NUMBERS, validated_y])
+    orders = [order_of(X, row) for row in VALIDATION_X]
+    paid = [1 - np.abs(NUMBERS - number) / np.ptp(both) for number in validated_y]
 
     def closeness(members):
         return np.mean([vote(o, members, own, n_neighbors) for o, own in zip(orders, paid, strict=True)])
 
     problem = read_problem(X, NUMBERS).with_kinds({"y": "continuous"})  # so few would be classes
-    found = KNNShapley(n_neighbors).fit_problem(problem, read_problem(JUDGED_X, judged_y)).valuation_
+    found = KNNShapley(n_neighbors).fit_problem(problem, read_problem(VALIDATION_X, validated_y)).valuation_
     np.testing.assert_allclose(found["y"], counted_out(range(N), closeness), atol=1e-12)
 
 
@@ -115,26 +115,26 @@ def test_the_recursion_counts_out_any_payoffs(n_neighbors):
 @pytest.mark.parametrize("n_neighbors", NEIGHBORS)
 @pytest.mark.parametrize("fairness", RATIOS)
 def test_attributes_are_valued_by_the_linear_change_of_a_ratio(n_neighbors, fairness):
-    orders = [order_of(X, row) for row in JUDGED_X]
+    orders = [order_of(X, row) for row in VALIDATION_X]
 
     @cache
     def degrees(members):
         return np.array([vote(order, members, Y, n_neighbors) for order in orders])
 
-    judge = JUDGED_X, JUDGED_Y, {"two": JUDGED_Z2, "three": JUDGED_Z3}
-    found = fit(n_neighbors, judge, {"two": Z2, "three": Z3}, fairness=fairness).valuation_
+    validation = VALIDATION_X, VALIDATION_Y, {"two": VALIDATION_Z2, "three": VALIDATION_Z3}
+    found = fit(n_neighbors, validation, {"two": Z2, "three": Z3}, fairness=fairness).valuation_
     full = degrees(frozenset(range(N)))
-    for name, z in (("two", JUDGED_Z2), ("three", JUDGED_Z3)):
-        slope = slopes(full, JUDGED_Y, z, fairness, np.ones(M))
+    for name, z in (("two", VALIDATION_Z2), ("three", VALIDATION_Z3)):
+        slope = slopes(full, VALIDATION_Y, z, fairness, np.ones(M))
         by_sets = counted_out(range(N), lambda members, slope=slope: slope @ degrees(members))
         np.testing.assert_allclose(found[name], by_sets, atol=1e-8)
         if n_neighbors < N:  # or all rows vote alike
-            assert np.diff(np.sort(rates(full, JUDGED_Y, z, fairness, np.ones(M)))).min() > 1e-3
+            assert np.diff(np.sort(rates(full, VALIDATION_Y, z, fairness, np.ones(M)))).min() > 1e-3
             assert np.abs(by_sets).max() > 0.01
 
 
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5, 3.0, 0.0, 1.0, 2.0, 1.0, 1.0])])
-def test_without_judge_every_row_is_judged_once_by_the_rows_of_other_bags(weights):
+def test_without_validation_every_row_is_validated_once_by_the_rows_of_other_bags(weights):
     fitted = fit(2, None, {"z": Z2}, n_bags=3, fairness="selection_rate_ratio", sample_weight=weights)
     assert sorted(np.concatenate(fitted.bags_)) == list(range(N))
     counted = np.ones(N) if weights is None else weights
@@ -166,7 +166,7 @@ LARGE = np.random.default_rng(1)
 LARGE_X = LARGE.normal(size=(700, 4))
 LARGE_Y = (LARGE_X[:, 0] + LARGE.normal(size=700) > 0.5).astype(int)
 LARGE_Z = np.where(LARGE_X[:, 1] + LARGE.normal(size=700) > 0, "m", "f")
-LARGE_JUDGE = (LARGE_X[400:], LARGE_Y[400:], LARGE_Z[400:])
+LARGE_VALIDATION = (LARGE_X[400:], LARGE_Y[400:], LARGE_Z[400:])
 
 
 @pytest.mark.parametrize("n_neighbors", [3, 1000])
@@ -187,10 +187,10 @@ def test_values_add_up_to_the_metric(n_neighbors):
 
 
 def test_the_number_of_threads_changes_no_bit():
-    for judge in (None, LARGE_JUDGE):
+    for validation in (None, LARGE_VALIDATION):
         one, two = (
             KNNShapley(random_state=0, n_jobs=n_jobs)
-            .fit(LARGE_X[:400], LARGE_Y[:400], sensitive_features=LARGE_Z[:400], judge=judge)
+            .fit(LARGE_X[:400], LARGE_Y[:400], sensitive_features=LARGE_Z[:400], validation=validation)
             .valuation_
             for n_jobs in (1, 2)
         )
@@ -200,16 +200,22 @@ def test_the_number_of_threads_changes_no_bit():
 
 def test_rows_in_another_order_have_the_same_values():
     order = np.random.default_rng(2).permutation(400)
-    judge = LARGE_JUDGE
-    plain = KNNShapley().fit(LARGE_X[:400], LARGE_Y[:400], sensitive_features=LARGE_Z[:400], judge=judge)
-    moved = KNNShapley().fit(LARGE_X[order], LARGE_Y[order], sensitive_features=LARGE_Z[order], judge=judge)
+    validation = LARGE_VALIDATION
+    plain = KNNShapley().fit(
+        LARGE_X[:400], LARGE_Y[:400], sensitive_features=LARGE_Z[:400], validation=validation
+    )
+    moved = KNNShapley().fit(
+        LARGE_X[order], LARGE_Y[order], sensitive_features=LARGE_Z[order], validation=validation
+    )
     for name in ("y", "z"):
         np.testing.assert_array_equal(moved.valuation_[name], plain.valuation_[name][order])
 
 
 def test_a_row_that_stands_twice_has_the_same_value_twice():
     twice = np.concatenate([np.arange(N), [3]])
-    found = KNNShapley(2).fit(X[twice], Y[twice], judge=(JUDGED_X, JUDGED_Y, None)).valuation_["y"]
+    found = (
+        KNNShapley(2).fit(X[twice], Y[twice], validation=(VALIDATION_X, VALIDATION_Y, None)).valuation_["y"]
+    )
     assert found[3] == pytest.approx(found[9], abs=1e-15)
     assert found[3] != pytest.approx(found[4], abs=1e-3)
 
@@ -217,15 +223,19 @@ def test_a_row_that_stands_twice_has_the_same_value_twice():
 def test_a_row_without_effect_is_worth_nothing():
     # negatives behind the last positive decide no vote for the positive label
     rows, y = np.arange(6.0)[:, None], [1, 0, 1, 1, 0, 0]
-    judge = np.array([[-1.0], [-2.0], [-1.5], [0.1]]), [1, 0, 1, 0], list("ffmm")
+    validation = np.array([[-1.0], [-2.0], [-1.5], [0.1]]), [1, 0, 1, 0], list("ffmm")
     found = KNNShapley(1, fairness="selection_rate_ratio").fit(
-        rows, y, sensitive_features=list("fmfmfm"), judge=judge
+        rows, y, sensitive_features=list("fmfmfm"), validation=validation
     )
     assert found.valuation_["z"][4:].tolist() == [0.0, 0.0]
 
 
 def test_rows_at_one_place_come_by_position():
-    found = KNNShapley(1).fit(np.zeros((4, 1)), [1, 0, 1, 0], judge=([[0.0], [0.0]], [1, 0], None)).valuation_
+    found = (
+        KNNShapley(1)
+        .fit(np.zeros((4, 1)), [1, 0, 1, 0], validation=([[0.0], [0.0]], [1, 0], None))
+        .valuation_
+    )
     paid = [shares(np.array(own), rank_weights(4, 1)) for own in ([1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0])]
     np.testing.assert_allclose(found["y"], np.mean(paid, axis=0), atol=1e-15)
 
@@ -249,10 +259,12 @@ def test_blocks_stay_together():
 
 def test_a_sparse_table_has_the_values_of_a_dense_one():
     dense = np.where(np.random.default_rng(3).random(LARGE_X.shape) < 0.5, LARGE_X, 0.0)
-    rows, judged = slice(400), slice(400, 700)
+    rows, validated = slice(400), slice(400, 700)
     dense[:, 3] = LARGE_X[:, 3]  # or zeros would tie
     by_dense, by_sparse = (
-        KNNShapley().fit(make(dense[rows]), LARGE_Y[rows], judge=(make(dense[judged]), LARGE_Y[judged], None))
+        KNNShapley().fit(
+            make(dense[rows]), LARGE_Y[rows], validation=(make(dense[validated]), LARGE_Y[validated], None)
+        )
         for make in (np.asarray, sparse.csr_matrix)
     )
     np.testing.assert_allclose(by_sparse.valuation_["y"], by_dense.valuation_["y"], atol=1e-12)
@@ -261,24 +273,26 @@ def test_a_sparse_table_has_the_values_of_a_dense_one():
 def test_a_level_of_its_own_for_every_row_changes_nothing():
     frame = pd.DataFrame(LARGE_X, columns=list("abcd"))
     named = frame.assign(name=[f"row {row}" for row in range(700)])
-    rows, judged = slice(400), slice(400, 700)
+    rows, validated = slice(400), slice(400, 700)
     plain, with_names = (
-        KNNShapley().fit(own[rows], LARGE_Y[rows], judge=(own[judged], LARGE_Y[judged], None)).valuation_
+        KNNShapley()
+        .fit(own[rows], LARGE_Y[rows], validation=(own[validated], LARGE_Y[validated], None))
+        .valuation_
         for own in (frame, named)
     )
     np.testing.assert_allclose(with_names["y"], plain["y"], atol=1e-12)
     assert with_names.values.index.equals(named[rows].index)
 
 
-def test_a_judged_class_that_no_valued_row_has_is_never_right():
+def test_a_validated_class_that_no_valued_row_has_is_never_right():
     y = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2])
-    alone = fit(2, (JUDGED_X[:2], [0, 1], None), y=y).valuation_["y"]
-    beside = fit(2, (JUDGED_X[:3], [0, 1, 7], None), y=y).valuation_["y"]
+    alone = fit(2, (VALIDATION_X[:2], [0, 1], None), y=y).valuation_["y"]
+    beside = fit(2, (VALIDATION_X[:3], [0, 1, 7], None), y=y).valuation_["y"]
     np.testing.assert_allclose(beside, alone * 2 / 3, atol=1e-15)
 
 
 def test_what_the_values_say_of_themselves(tmp_path):
-    valuation = fit(2, (JUDGED_X, JUDGED_Y, JUDGED_Z2), Z2).valuation_
+    valuation = fit(2, (VALIDATION_X, VALIDATION_Y, VALIDATION_Z2), Z2).valuation_
     assert valuation.scales["y"].meaning == "effect of the row's weight on accuracy"
     assert valuation.scales["z"].meaning == "effect of the row's weight on fpr_ratio"
     told = valuation.metadata
@@ -318,13 +332,17 @@ def test_the_seed_decides_the_bags():
             r"two classes, and `y` has 3 classes: compare it first",
         ),
         (
-            {"judge": (JUDGED_X, np.full(M, 5), None), "y": Z3},
+            {"validation": (VALIDATION_X, np.full(M, 5), None), "y": Z3},
             ValueError,
             r"label 5, .* give both the same labels",
         ),
-        ({"judge": (JUDGED_X[:, :2], JUDGED_Y, None)}, ValueError, r"3 columns and the judged rows 2"),
         (
-            {"judge": (JUDGED_X, JUDGED_Y, np.zeros(M)), "sensitive_features": Z2},
+            {"validation": (VALIDATION_X[:, :2], VALIDATION_Y, None)},
+            ValueError,
+            r"3 columns, validation rows 2",
+        ),
+        (
+            {"validation": (VALIDATION_X, VALIDATION_Y, np.zeros(M)), "sensitive_features": Z2},
             ValueError,
             r"nothing to compare",
         ),
@@ -338,8 +356,8 @@ def test_bad_input_is_answered_by_a_sentence(settings, error, message):
 def test_a_ratio_needs_two_classes_and_not_numbers():
     with pytest.raises(ValueError, match=r"two classes, and `y` is continuous: compare it first"):
         KNNShapley().fit(LARGE_X, LARGE_X[:, 0], sensitive_features=LARGE_Z)
-    with pytest.raises(ValueError, match=r"`y` holds text among the judged rows"):
-        KNNShapley().fit(LARGE_X, LARGE_X[:, 0], judge=(LARGE_X[:2], ["a", "b"], None))
+    with pytest.raises(ValueError, match=r"`y` holds text among the validation rows"):
+        KNNShapley().fit(LARGE_X, LARGE_X[:, 0], validation=(LARGE_X[:2], ["a", "b"], None))
 
 
 @parametrize_with_checks([KNNShapley(n_jobs=1)])

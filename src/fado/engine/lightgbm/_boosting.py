@@ -43,7 +43,7 @@ def grow_trees(
 
 
 def read_scores(booster: lightgbm.Booster, *, training: bool) -> FloatArray:
-    """Read the booster's own predictions for the rows it was trained or validated on."""
+    """Read the booster's own predictions for the rows it was trained or measured on."""
     seen: list[FloatArray] = []
 
     def keep(predicted: FloatArray, _: Any) -> tuple[str, float, bool]:

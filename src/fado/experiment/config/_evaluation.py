@@ -17,7 +17,7 @@ _BUDGETS = ("max_fpr", "max_selection_rate", "top_k", "fixed_threshold")
 
 
 def read_evaluation(section: Section, given: Given | None, *, stored: bool) -> EvaluationConfig:
-    """Read how models are judged; a store may name metrics that are not registered any more."""
+    """Read how models are measured; a store may name metrics that are not registered any more."""
     evaluation = EvaluationConfig(
         **_budget(section),
         threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),

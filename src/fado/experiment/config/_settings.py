@@ -27,7 +27,7 @@ __all__ = [
     "ratio_name",
 ]
 
-CROSSED, EACH = "crossed", "each"  # how several protected attributes are judged
+CROSSED, EACH = "crossed", "each"  # how several protected attributes are measured
 GIVEN = "given"  # the method of a split that comes with data in memory
 
 # What settings that came later were before there were any.
@@ -72,7 +72,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which rows train, choose and judge: by the values of a column, at random by shares, or as given.
+    """Which rows train, validate and test: by the values of a column, at random by shares, or as given.
 
     With a column, `validation` may be a number: the share of the rows of `train` that is drawn for it. Of
     data that are given, it only says whether there is such a part.
@@ -116,7 +116,7 @@ class ModelsConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """How models are judged: at one budget of the four, by the metrics that all have and some more."""
+    """How models are measured: at one budget of the four, by the metrics that all have and some more."""
 
     max_fpr: float | None
     threshold: str
@@ -159,7 +159,7 @@ class Config:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The protected attributes, if each is judged for itself; none if they are crossed."""
+        """The protected attributes, if each is measured for itself; none if they are crossed."""
         if self.evaluation.groups == CROSSED:
             return ()
         return tuple(expression.strip() for expression in self.data.protected)

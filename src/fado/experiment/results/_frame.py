@@ -20,7 +20,7 @@ _RATES = {"selection_rate": ("selection_rate",), "top_k": ("selection_rate", "se
 
 
 def parts_of(config: Config) -> list[str]:
-    """Name the parts that models are judged on."""
+    """Name the parts that models are measured on."""
     return ["validation", "test"] if config.split.has_validation else ["test"]
 
 

@@ -45,7 +45,7 @@ class Asked:
         return dict(Given(metrics=self.metrics).metrics) if isinstance(self.metrics, Mapping) else {}
 
     def applied_to(self, settings: EvaluationConfig) -> EvaluationConfig:
-        """Give other settings of how models are judged."""
+        """Give other settings of how models are measured."""
         fixed = None if isinstance(self.threshold, str | None) else Budget("threshold", self.threshold)
         if (self.max_fpr is not None) + (self.budget is not None) + (fixed is not None) > 1:
             raise ValueError("`max_fpr`, `budget` and a fixed `threshold` all set the threshold: give one.")
@@ -85,7 +85,7 @@ def remeasured_frame(path: Path | None, config: Config, asked: Asked, data: Any)
         raise ValueError("`threshold` is 'validation', and there is no validation part.")
     changed = replace(config, evaluation=evaluation)
     with Store.reading(_checked(path)) as store:
-        judging = same_data(store, config, data).judging(changed, asked.functions)
+        measuring = same_data(store, config, data).measuring(changed, asked.functions)
         trials, keys = read_trials(store), Keys(store.about)
         measured: dict[str, dict[str, float]] = {}
         outcomes = []
@@ -96,7 +96,7 @@ def remeasured_frame(path: Path | None, config: Config, asked: Asked, data: Any)
                 continue
             if key not in measured:
                 found = store.load_scores(key)
-                measured[key] = judging.judge(np.concatenate([found["validation"], found["test"]]), key)
+                measured[key] = measuring.measure(np.concatenate([found["validation"], found["test"]]), key)
             outcomes.append(replace(outcome, metrics=measured[key]))
     return frame_of(outcomes, changed)
 

@@ -95,7 +95,7 @@ def models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
 
     They are sorted as `Results.best` sorts them, on the part that they are chosen on.
     """
-    frame, parts = results.frame, _judging_parts(results)
+    frame, parts = results.frame, _measuring_parts(results)
     done = np.flatnonzero((frame["status"] == DONE).to_numpy())
     rates = frame[f"{results.chosen_on}_tpr"].reset_index(drop=True).iloc[done]
     rows = rates.sort_values(ascending=False, kind="stable").index.to_numpy()
@@ -132,7 +132,7 @@ def _tabulated(
     )
 
 
-def _judging_parts(results: Results) -> list[str]:
+def _measuring_parts(results: Results) -> list[str]:
     return list(dict.fromkeys([results.chosen_on, "test"]))
 
 

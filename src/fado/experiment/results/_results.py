@@ -129,7 +129,7 @@ class Results:
 
     @property
     def attributes(self) -> list[str]:
-        """The protected attributes that are judged one by one; empty if their combinations are the groups."""
+        """Protected attributes that are measured one by one; empty if their combinations are the groups."""
         return list(self.config.attributes)
 
     @property
@@ -155,7 +155,7 @@ class Results:
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio.
         part : {"test", "validation"}, default="test"
-            The part of the data that models are judged on.
+            The part of the data that models are measured on.
         attribute : str, optional
             The protected attribute whose groups are compared, if ``evaluation.groups`` is ``"each"``. None
             takes the lowest of the ratios of all attributes.
@@ -250,7 +250,7 @@ class Results:
         DataFrame
             ``intervention``, its ``settings`` in words, ``tpr`` and ``ratio`` on the test part, with ``_low``
             and ``_high`` if there are intervals, the ``model``, and whether the line was ``reached``. If
-            attributes are judged one by one, also ``ratio[sex]`` and the like. Those that reached the line
+            attributes are measured one by one, also ``ratio[sex]`` and the like. Those that reached the line
             come first, by true-positive rate from high to low; then the others, by ratio from high to low.
         """
         return winners_of(self, metric, at_least, attribute)
@@ -415,7 +415,7 @@ class Results:
         Raises
         ------
         ValueError
-            If several attributes are judged one by one, or data or estimator are not the experiment's.
+            If several attributes are measured one by one, or data or estimator are not the experiment's.
         """
         from fado.experiment.frontier import fit_best_of
 
@@ -494,7 +494,7 @@ class Results:
         if not self.attributes:
             raise ValueError(
                 f"`attribute` is {attribute!r}, and the protected attributes of this experiment are crossed: "
-                f'set `evaluation.groups = "{EACH}"` to judge each for itself.'
+                f'set `evaluation.groups = "{EACH}"` to measure each for itself.'
             )
         known = " or ".join(map(repr, self.attributes))
         raise ValueError(f"`attribute` must be {known}, got {attribute!r}.")

@@ -1,4 +1,4 @@
-"""Train a model on a training set and judge it: the same on one machine and on a cluster's workers."""
+"""Train a model on a training set and measure it: the same on one machine and on a cluster's workers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, eng
 from fado.experiment.config import LIGHTGBM, Config, Given, make_estimator
 from fado.experiment.run._conditions import ONE_THREAD, FitEnd
 from fado.experiment.run._data import Data, Part
-from fado.experiment.run._judging import Judging
 from fado.experiment.run._known import KnownParts
+from fado.experiment.run._measuring import Measuring
 from fado.experiment.search import UNTOUCHED, Recipe, key_of
 from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
 from fado.tabular import Labels, Variable, mean_one
 from fado.utility import utility_class
 from fado.valuation import Valuation
 
-__all__ = ["Bench", "Job", "Judged", "run_job"]
+__all__ = ["Bench", "Job", "Measured", "run_job"]
 
 FloatArray = npt.NDArray[np.float64]
 _SETS_KEPT, _ROWS_KEPT = 4, 8
@@ -44,7 +44,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Measured:
     """What became of a job: its metrics, with the scores if they are to be kept, or why there are none."""
 
     key: str
@@ -56,7 +56,7 @@ class Judged:
 
 
 class Bench:
-    """The training part, the parts that judge, and the fits on them.
+    """The training part, the parts that models are measured on, and the fits on them.
 
     For LightGBM the training part is binned once, the others in its bins; other estimators fit as they do by
     themselves. Fits may run side by side in threads, each in one. A bench that is sent to a cluster's worker
@@ -70,8 +70,8 @@ class Bench:
         The rows of the validation part, then those of the test part.
     valuations : mapping of str to Valuation
         The training part's values by each algorithm.
-    judging : Judging
-        How models are judged on those.
+    measuring : Measuring
+        How models are measured on those.
     seed : int
         Of samplers.
     min_group_size : int
@@ -94,7 +94,7 @@ class Bench:
         evaluation: Part,
         *,
         valuations: Mapping[str, Valuation],
-        judging: Judging,
+        measuring: Measuring,
         seed: int,
         min_group_size: int,
         deadline: float | None,
@@ -107,7 +107,7 @@ class Bench:
         self._evaluation = evaluation
         self._groups = training.groups.take(np.arange(len(training.positive)))
         self._valuations = valuations
-        self._judging = judging
+        self._measuring = measuring
         self._seed = seed
         self._min_group_size = min_group_size
         self._deadline = deadline
@@ -120,9 +120,9 @@ class Bench:
         self._known = KnownParts(
             training,
             evaluation,
-            judging.n_validation,
+            measuring.n_validation,
             np.ones(len(training.groups), dtype=np.bool_) if compared is None else compared,
-            judging.settings.budget,
+            measuring.settings.budget,
             seed,
         )
         self._start()
@@ -143,7 +143,7 @@ class Bench:
             data.part("train"),
             data.part("validation", "test"),
             valuations=valuations,
-            judging=data.judging(config, given.metrics),
+            measuring=data.measuring(config, given.metrics),
             seed=config.seed,
             min_group_size=config.data.min_group_size,
             deadline=models.deadline,
@@ -207,8 +207,8 @@ class Bench:
 
     def run(
         self, job: Job, stop: threading.Event | None = None, begin: Callable[[str], None] = lambda _: None
-    ) -> Judged:
-        """Train and judge one model; whatever goes wrong is part of the result.
+    ) -> Measured:
+        """Train and measure one model; whatever goes wrong is part of the result.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Bench:
         stop : threading.Event, optional
             Ends the fit when it is set.
         begin : callable
-            Called with "training" when the training set is there, and with "judging" when the model is.
+            Called with "training" when the training set is there, and with "measuring" when the model is.
         """
         start = time.monotonic()
         try:
@@ -225,20 +225,20 @@ class Bench:
             begin("training")
             scores = self.scores(job.recipe, job.parameters, stop, job.scores)
             if stop is not None and stop.is_set():
-                return Judged(job.key, time.monotonic() - start, error="stopped before it was done")
-            begin("judging")
-            metrics = self._judge(scores, job.key)
+                return Measured(job.key, time.monotonic() - start, error="stopped before it was done")
+            begin("measuring")
+            metrics = self._validation(scores, job.key)
         except MemoryError as error:
-            return Judged(job.key, time.monotonic() - start, error=_said(error), out_of_memory=True)
+            return Measured(job.key, time.monotonic() - start, error=_said(error), out_of_memory=True)
         except Exception as error:
-            return Judged(
+            return Measured(
                 job.key,
                 time.monotonic() - start,
                 error=_said(error),
                 out_of_memory="bad_alloc" in str(error) or "out of memory" in str(error).lower(),
             )
         kept = scores if self._keep_scores else None
-        return Judged(job.key, time.monotonic() - start, metrics=metrics, scores=kept)
+        return Measured(job.key, time.monotonic() - start, metrics=metrics, scores=kept)
 
     def scores(
         self,
@@ -365,12 +365,12 @@ class Bench:
                 engine.prepare([task])
         return engine
 
-    def _judge(self, scores: FloatArray, key: str) -> dict[str, float]:
+    def _validation(self, scores: FloatArray, key: str) -> dict[str, float]:
         """Measure the validation part, if there is one, and the test part."""
-        return self._judging.judge(scores, key)
+        return self._measuring.measure(scores, key)
 
 
-def run_job(job: Job, bench: Bench, stop: threading.Event | None = None) -> Judged:
+def run_job(job: Job, bench: Bench, stop: threading.Event | None = None) -> Measured:
     """Run a job on a bench: what executors call."""
     return bench.run(job, stop)
 

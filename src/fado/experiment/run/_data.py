@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.experiment.config import Config, metric_functions
-from fado.experiment.run._judging import Comparison, Judging
+from fado.experiment.run._measuring import Comparison, Measuring
 from fado.experiment.run._split import PARTS
 from fado.tabular import Groups, Problem, Table, small_groups
 
@@ -98,8 +98,8 @@ class Data:
             None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1],
         )
 
-    def judging(self, config: Config, metrics: Mapping[str, Callable[..., Any]] | None = None) -> Judging:
-        """Give the rows that models are judged on, and how.
+    def measuring(self, config: Config, metrics: Mapping[str, Callable[..., Any]] | None = None) -> Measuring:
+        """Give the rows that models are measured on, and how.
 
         Parameters
         ----------
@@ -108,16 +108,16 @@ class Data:
         metrics : mapping of str to callable, optional
             Metrics that it names and that are not registered.
         """
-        judges = self.part("validation", "test")
+        evaluated = self.part("validation", "test")
         rows = np.concatenate([self.parts[name] for name in ("validation", "test")])
-        return Judging(
-            judges.positive,
-            judges.weights,
+        return Measuring(
+            evaluated.positive,
+            evaluated.weights,
             tuple(comparison.take(rows) for comparison in self.comparisons),
             len(self.parts["validation"]),
             config.evaluation,
             config.seed,
-            judges.groups,
+            evaluated.groups,
             metric_functions(config.evaluation.metrics, metrics),
         )
 

@@ -16,7 +16,7 @@ from fado._messages import closest_names, list_names, warn_user
 from fado.datasets import make_account_fraud
 from fado.experiment.config import Config, DataConfig
 from fado.experiment.run._data import Data, count_rows
-from fado.experiment.run._judging import Comparison, few_rows
+from fado.experiment.run._measuring import Comparison, few_rows
 from fado.experiment.run._split import PARTS, check_parts, split_rows
 from fado.tabular import (
     Expression,
@@ -108,7 +108,7 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
     if len(labels.classes) != 2 or labels.positive is None:
         raise ValueError(
             f"The target {config.data.target!r} must hold two labels, got {len(labels.classes)}: models are "
-            "judged by true and false positives."
+            "measured by true and false positives."
         )
     warn_of_missing(problem.protected)
     return _gathered(
@@ -202,13 +202,13 @@ def _comparisons(
 ) -> tuple[Comparison, ...]:
     """Give the groups that ratios compare, and say which are left out."""
     least = config.data.min_group_size
-    judges = {part: parts[part] for part in ("validation", "test") if len(parts[part])}
+    evaluated = {part: parts[part] for part in ("validation", "test") if len(parts[part])}
     divisions: dict[str | None, Groups] = {None: groups}
     if config.attributes:
         divisions = {variable.name: _groups([variable]) for variable in protected}
     found = []
     for attribute, own in divisions.items():
-        left_out = few_rows([count_rows(own, rows) for rows in judges.values()], least)
+        left_out = few_rows([count_rows(own, rows) for rows in evaluated.values()], least)
         found.append(Comparison(attribute, own, left_out))
         compared = len(own) - int(left_out.sum())
         if compared > MOST_GROUPS:
@@ -218,28 +218,28 @@ def _comparisons(
             )
         if left_out.any() and compared < 2:
             raise ValueError(
-                f"{_told(own, left_out, judges, least)}, and fewer than two groups are left to compare: "
+                f"{_told(own, left_out, evaluated, least)}, and fewer than two groups are left to compare: "
                 "merge groups, or lower `data.min_group_size`."
             )
     for comparison in found:
         if comparison.left_out.any():
             warn_user(
-                f"{_told(comparison.groups, comparison.left_out, judges, least)}: ratios leave them out. "
+                f"{_told(comparison.groups, comparison.left_out, evaluated, least)}: ratios leave them out. "
                 "`data.min_group_size` sets the size."
             )
     return tuple(found)
 
 
-def _told(groups: Groups, left_out: Bools, judges: dict[str, Rows], least: int) -> str:
+def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Rows], least: int) -> str:
     """Say which groups are small: the beginning of a sentence."""
-    sizes = {part: count_rows(groups, rows) for part, rows in judges.items()}
+    sizes = {part: count_rows(groups, rows) for part, rows in evaluated.items()}
     small = np.flatnonzero(left_out)
     names = [
         f"{groups.names[group]} ({', '.join(f'{part} {counts[group]}' for part, counts in sizes.items())})"
         for group in small
     ]
     subject = "1 group has" if len(small) == 1 else f"{len(small)} groups have"
-    where = " or the ".join(judges)
+    where = " or the ".join(evaluated)
     return f"{subject} fewer than {least} rows and less than 1 % of the {where} part: {list_names(names)}"
 
 
@@ -295,7 +295,7 @@ def _positive(table: pa.Table, about: DataConfig, target: Expression) -> tuple[B
         shown = ", ".join(repr(column.label_of(entry)) for entry in entries[:5])
         raise ValueError(
             f"The target {about.target!r} must hold two labels, got {len(entries)} "
-            f"({shown}{', ...' if len(entries) > 5 else ''}): models are judged by true and false positives."
+            f"({shown}{', ...' if len(entries) > 5 else ''}): models need true and false positives."
         )
     labels = [column.label_of(entry) for entry in entries]
     code = positive_code(labels, about.positive, "data.positive")

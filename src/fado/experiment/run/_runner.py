@@ -17,7 +17,7 @@ from fado._messages import warn_user
 from fado._versions import library_versions
 from fado.execution import LostTask, ThreadExecutor, n_workers, opened_client
 from fado.experiment.config import Config, Given, estimator_versions, make_estimator, plugins_used
-from fado.experiment.run._bench import Bench, Job, Judged, run_job
+from fado.experiment.run._bench import Bench, Job, Measured, run_job
 from fado.experiment.run._crashes import Ending, Notes, blame_crashes
 from fado.experiment.run._data import Data
 from fado.experiment.run._order import RunOrder
@@ -247,7 +247,7 @@ class _Run:
             self._run_jobs(self._jobs_on_scores(changed, models, bench, line), bench, client, line)
 
     def _run_jobs(self, jobs: Iterable[Job], bench: Bench, client: Any, line: ProgressLine) -> None:
-        batches: Generator[list[Judged | LostTask[Job]], None, None]
+        batches: Generator[list[Measured | LostTask[Job]], None, None]
         if client is None:
             batches = ThreadExecutor(self._workers).run_unordered(self._run_noted, jobs, bench)
         else:
@@ -258,7 +258,7 @@ class _Run:
         if again:  # with the machine to themselves
             self._keep(ThreadExecutor(1).run_unordered(self._run_noted, again, bench), line, retry=False)
 
-    def _run_noted(self, job: Job, bench: Bench, stop: threading.Event) -> Judged:
+    def _run_noted(self, job: Job, bench: Bench, stop: threading.Event) -> Measured:
         """Run a fit in this process, and leave a note of it meanwhile."""
         unwatched = job.scores is None or self._config.models.deadline is None
         with self._notes.of("fit", job.key, "waiting") as note, nullcontext() if unwatched else beating(note):
@@ -311,7 +311,11 @@ class _Run:
         return None
 
     def _keep(
-        self, batches: Generator[list[Judged | LostTask[Job]], None, None], line: ProgressLine, *, retry: bool
+        self,
+        batches: Generator[list[Measured | LostTask[Job]], None, None],
+        line: ProgressLine,
+        *,
+        retry: bool,
     ) -> list[Job]:
         """Keep what comes; give back the jobs that ran out of memory, if they may be tried once more."""
         again = []
@@ -319,24 +323,24 @@ class _Run:
             for batch in batches:
                 kept = []
                 for result in batch:
-                    judged = _judged(result)
-                    if judged.out_of_memory and retry:
-                        again.append(self._given[judged.key])
+                    validated = _validated(result)
+                    if validated.out_of_memory and retry:
+                        again.append(self._given[validated.key])
                         continue
-                    kept += self._records(judged)
+                    kept += self._records(validated)
                 self._store.write(kept)
                 fits = [record for record in kept if record.kind == "fit"]
                 line.add(len(fits), sum(record.state == FAILED for record in fits))
         return again
 
-    def _records(self, judged: Judged) -> list[Record]:
-        if judged.metrics is None:
-            return [Record("fit", judged.key, FAILED, str(judged.error), seconds=judged.seconds)]
-        self._metrics[judged.key] = judged.metrics
-        records = [self._store.save_fit(judged.key, judged.metrics, judged.seconds)]
-        if judged.scores is not None:
+    def _records(self, validated: Measured) -> list[Record]:
+        if validated.metrics is None:
+            return [Record("fit", validated.key, FAILED, str(validated.error), seconds=validated.seconds)]
+        self._metrics[validated.key] = validated.metrics
+        records = [self._store.save_fit(validated.key, validated.metrics, validated.seconds)]
+        if validated.scores is not None:
             n_validation = len(self._data.parts["validation"])
-            records.insert(0, self._store.save_scores(judged.key, judged.scores, n_validation))
+            records.insert(0, self._store.save_scores(validated.key, validated.scores, n_validation))
         return records
 
     def _digest(self, key: str, recipe: Recipe, bench: Bench) -> str | None:
@@ -401,8 +405,8 @@ def _longest_first(models: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str,
     return sorted(models.values(), key=lambda model: -model.get("n_estimators", 100))
 
 
-def _judged(result: Judged | LostTask[Job]) -> Judged:
+def _validated(result: Measured | LostTask[Job]) -> Measured:
     """Give what became of a job; one that took its workers with it is a failed one."""
     if isinstance(result, LostTask):
-        return Judged(result.task.key, 0.0, error=result.reason)
+        return Measured(result.task.key, 0.0, error=result.reason)
     return result

@@ -1,4 +1,4 @@
-"""Which rows train, choose and judge."""
+"""Which rows train, validate and test."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def split_at_random(
 
 
 def check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config: Config) -> None:
-    """Refuse parts that no model can be trained or judged on."""
+    """Refuse parts that no model can be trained or measured on."""
     for part, rows in parts.items():
         if not len(rows) and (part != "validation" or config.split.has_validation):
             raise ValueError(f"The {part} part has no rows: {_remedy(part, config)}.")

@@ -44,7 +44,7 @@ def tabulate_points(
     metrics, counts : sequence of str
         The columns of metrics, and those of whole numbers.
     barred : mapping
-        Of each part that models are judged on, the mask of the rows that may not be compared there.
+        Of each part that models are measured on, the mask of the rows that may not be compared there.
 
     Returns
     -------

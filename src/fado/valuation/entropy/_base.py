@@ -36,7 +36,7 @@ class EntropyValuator(BaseValuator):
     keep_probabilities = False  # of rows that a model has learnt from, it is too sure
     _paced = False  # whether estimators that are given are default models of another size
 
-    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
+    def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         self._check(problem)
         variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
         table = problem.table

@@ -1,9 +1,10 @@
-"""What one more unit of weight on a training row does to the scores of judged rows, through the leaves.
+"""What one more unit of weight on a training row does to the scores of validation rows, through the leaves.
 
 A leaf's value is ``-rate * G / (H + penalty)``, with the sums of its rows' weighted gradients and Hessians.
 One more unit of weight on a row in it moves it by ``-rate * (g + theta * h) / (H + penalty)``, where theta is
-the value over the rate, and every judged row in that leaf moves with it. So per tree a sum over judged rows
-and a sum over training rows are all that is needed: no judged row is ever held against a training row.
+the value over the rate, and every validation row in that leaf moves with it. So per tree a sum over
+validation rows and a sum over training rows are all that is needed: no validation row is ever held against a
+training row.
 
 The direct effects hold the scores before each tree fixed. The backward ones take in that a leaf's move
 changes the gradients of all later trees, with the trees' structure alone held fixed.
@@ -46,14 +47,14 @@ class GrownTree:
         What each leaf adds to a score, without the initial score.
     penalties : ndarray
         The L2 penalty behind each.
-    read_training, read_judged : callable
-        Give the leaves of the training rows and of the judged rows.
+    read_training, read_validation_rows : callable
+        Give the leaves of the training rows and of the validation rows.
     """
 
     values: FloatArray
     penalties: FloatArray
     read_training: Callable[[], Leaves]
-    read_judged: Callable[[], Leaves]
+    read_validation_rows: Callable[[], Leaves]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +153,8 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
         In the order in which they were grown.
     rows : TrainingRows
         The training rows.
-    slopes : ndarray of shape (n_judged, n_metrics)
-        How each metric changes with each judged row's score.
+    slopes : ndarray of shape (n_validated, n_metrics)
+        How each metric changes with each validation row's score.
 
     Returns
     -------
@@ -169,7 +170,7 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
             continue
         leaves = tree.read_training()
         step = _Step(tree, rows, scores, leaves)
-        response = step.respond(_sum_by_leaf(slopes, tree.read_judged(), len(tree.values)))
+        response = step.respond(_sum_by_leaf(slopes, tree.read_validation_rows(), len(tree.values)))
         step.add_moves(effects, response)
         responses.append(response)
         scores += tree.values[leaves]
@@ -195,7 +196,9 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
             continue
         step = _Step(tree, rows, scores, leaves)
         n_leaves = len(tree.values)
-        pull = _sum_by_leaf(slopes, tree.read_judged(), n_leaves) + _sum_by_leaf(later, leaves, n_leaves)
+        pull = _sum_by_leaf(slopes, tree.read_validation_rows(), n_leaves) + _sum_by_leaf(
+            later, leaves, n_leaves
+        )
         response = step.respond(pull)
         step.add_moves(effects, response)
         step.add_later(later, response)

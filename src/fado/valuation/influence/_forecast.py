@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem
-from fado.valuation._base import read_judge, seed_from
-from fado.valuation._judged import check_metrics, measure_judged, read_judged
+from fado.valuation._base import read_validation, seed_from
 from fado.valuation._removals import read_parts
+from fado.valuation._validation_rows import check_metrics, measure_validation_rows, read_validation_rows
 from fado.valuation.influence._effects import GrownTree, TrainingRows, initial_score, leaf_values
 from fado.valuation.influence._estimator import class_factors, readable_estimator
-from fado.valuation.influence._forests import Forests, judged_fold
+from fado.valuation.influence._forests import Forests, validated_fold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ def forecast_removals(
     y: Any,
     *,
     sensitive_features: Any = None,
-    judge: Any,
+    validation: Any,
     parts: Any,
     performance: str = "tpr_at_fpr",
     fairness: str = "fpr_ratio",
@@ -55,7 +55,7 @@ def forecast_removals(
         The model, as `TreeInfluence` takes it.
     X, y, sensitive_features
         The rows that the model learns from.
-    judge : tuple of (X, y, sensitive_features)
+    validation : tuple of (X, y, sensitive_features)
         Rows to measure the model on.
     parts : list of masks or of arrays of positions
         The rows to remove, one part at a time.
@@ -83,21 +83,23 @@ def forecast_removals(
     >>> z = np.where(X[:, 1] > 0, "b", "a")
     >>> y = X[:, 0] + X[:, 1] + rng.normal(size=2000) > 1
     >>> half = (z[:1000] == "b") & y[:1000] & (np.arange(1000) % 2 == 0)
-    >>> judge = X[1000:], y[1000:], z[1000:]
+    >>> validation = X[1000:], y[1000:], z[1000:]
     >>> told = forecast_removals(
-    ...     None, X[:1000], y[:1000], sensitive_features=z[:1000], judge=judge, parts=[half]
+    ...     None, X[:1000], y[:1000], sensitive_features=z[:1000], validation=validation, parts=[half]
     ... )
     >>> bool(told.set_index("column").loc["z", "predicted"] > 0)  # fewer positives of "b" raise the ratio
     True
     """
     check_metrics(performance, fairness, max_fpr)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
-    if judge is None:
-        raise ValueError("`judge` is needed: rows (X, y, sensitive_features) that the model is measured on.")
+    if validation is None:
+        raise ValueError(
+            "`validation` is needed: rows (X, y, sensitive_features) that the model is measured on."
+        )
     return forecast_problem(
         estimator,
         problem.with_mean_weight_one(),
-        read_judge(judge),
+        read_validation(validation),
         [rows for _, rows in read_parts(parts, problem.n_rows)],
         performance=performance,
         fairness=fairness,
@@ -122,18 +124,20 @@ def forecast_problem(
     """Predict what removing parts would do, as `forecast_removals`, for tables that have been read."""
     import pandas as pd
 
-    judged = read_judged(problem, validation, "forecast_removals")
+    validated = read_validation_rows(problem, validation, "forecast_removals")
     model = readable_estimator(estimator, problem.table)
     factors = class_factors(estimator, problem.labels)
     weights = problem.sample_weight
     if factors is not None:
         weights = factors if weights is None else weights * factors
-    forests = Forests(problem, weights, [judged_fold(problem, validation)], workers)
+    forests = Forests(problem, weights, [validated_fold(problem, validation)], workers)
     _ = list(forests.grow(model, seed))
     ((trees, rows),) = forests.read_trees()
     nothing = np.zeros(0, dtype=np.int32)
-    probabilities = _computed_anew(trees, rows, [nothing, *parts], judged.n_rows, workers)
-    measured = [measure_judged(judged, own, performance, fairness, max_fpr) for own in probabilities]
+    probabilities = _computed_anew(trees, rows, [nothing, *parts], validated.n_rows, workers)
+    measured = [
+        measure_validation_rows(validated, own, performance, fairness, max_fpr) for own in probabilities
+    ]
     table = [
         {
             "part": number,
@@ -151,34 +155,34 @@ def forecast_problem(
 class _Without:
     """The model without some rows, as far as its trees have been gone through."""
 
-    def __init__(self, rows: TrainingRows, removed: Rows, n_judged: int) -> None:
+    def __init__(self, rows: TrainingRows, removed: Rows, n_validated: int) -> None:
         self._rows = rows
         self._weights = np.ones(len(rows.positive)) if rows.weights is None else rows.weights.copy()
         self._weights[removed] = 0.0
         initial = initial_score(rows.positive, self._weights) if rows.from_average else rows.initial
         self._scores = np.full(len(rows.positive), initial)
-        self.judged = np.full(n_judged, initial)
+        self.validated = np.full(n_validated, initial)
 
-    def add(self, tree: GrownTree, leaves: Rows, judged: Rows) -> None:
+    def add(self, tree: GrownTree, leaves: Rows, validated: Rows) -> None:
         """Compute the values of a tree's leaves, and move all scores by them."""
         values = leaf_values(self._rows, self._weights, self._scores, leaves, tree.penalties)
         self._scores += values[leaves]
-        self.judged += values[judged]
+        self.validated += values[validated]
 
 
 def _computed_anew(
-    trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Rows], n_judged: int, workers: int
+    trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Rows], n_validated: int, workers: int
 ) -> list[FloatArray]:
-    """Give the judged rows' probabilities without each part; leaves are read once for all of them."""
-    models = [_Without(rows, removed, n_judged) for removed in parts]
+    """Give the validation rows' probabilities without each part; leaves are read once for all of them."""
+    models = [_Without(rows, removed, n_validated) for removed in parts]
     for tree in trees:
         if len(tree.values) == 1:
             continue
-        leaves, judged = tree.read_training(), tree.read_judged()
+        leaves, validated = tree.read_training(), tree.read_validation_rows()
 
         def add(model: _Without, read: tuple[GrownTree, Rows, Rows], stop: threading.Event) -> None:
             model.add(*read)
 
-        for _ in ThreadExecutor(workers).run(add, models, (tree, leaves, judged)):
+        for _ in ThreadExecutor(workers).run(add, models, (tree, leaves, validated)):
             pass
-    return [1.0 / (1.0 + np.exp(-model.judged)) for model in models]
+    return [1.0 / (1.0 + np.exp(-model.validated)) for model in models]

@@ -24,7 +24,7 @@ from fado.valuation.influence._effects import (
 )
 from fado.valuation.influence._new_rows import KeptModel
 
-__all__ = ["FORMS", "Fold", "Forests", "deal_folds", "judged_fold"]
+__all__ = ["FORMS", "Fold", "Forests", "deal_folds", "validated_fold"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -35,25 +35,25 @@ FORMS = {"direct": direct_effects, "backward": backward_effects}
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The rows that one model learns from, and the judged rows that tell its effects.
+    """The rows that one model learns from, and the validation rows that tell its effects.
 
     Parameters
     ----------
     rows : ndarray of int32
         Positions of the rows to learn from.
-    judged : ndarray of int32
-        Positions among the judged rows.
+    validated : ndarray of int32
+        Positions among the validation rows.
     table : Table or None
-        The judged rows' table; None if they are rows of the one table.
+        The validation rows' table; None if they are rows of the one table.
     """
 
     rows: Rows
-    judged: Rows
+    validated: Rows
     table: Table | None = None
 
 
 def deal_folds(problem: Problem, n_folds: int, seed: int) -> list[Fold]:
-    """Deal the rows into folds, each judged by a model that learns from the others."""
+    """Deal the rows into folds, each validated by a model that learns from the others."""
     n_rows, blocks = problem.n_rows, problem.blocks
     n_units = n_rows if blocks is None else int(blocks.max()) + 1
     unseen = 1.0 / n_folds
@@ -70,10 +70,10 @@ def deal_folds(problem: Problem, n_folds: int, seed: int) -> list[Fold]:
     return folds
 
 
-def judged_fold(problem: Problem, judge: Problem) -> Fold:
-    """Let one model learn from all rows, and judge it by others."""
-    every, theirs = (np.arange(own.n_rows, dtype=np.int32) for own in (problem, judge))
-    return Fold(every, theirs, judge.table)
+def validated_fold(problem: Problem, validation: Problem) -> Fold:
+    """Let one model learn from all rows, and measure it on others."""
+    every, theirs = (np.arange(own.n_rows, dtype=np.int32) for own in (problem, validation))
+    return Fold(every, theirs, validation.table)
 
 
 class Forests:
@@ -102,7 +102,7 @@ class Forests:
         self._forests: list[Forest] = []
 
     def grow(self, estimator: Any, seed: int) -> Iterable[FloatArray]:
-        """Grow the models; give the probabilities of each fold's judged rows, one fold after the other."""
+        """Grow the models; give the validation rows' probabilities, one fold after the other."""
         seeds = np.random.SeedSequence([seed, 1]).generate_state(len(self._folds))
         tasks = [
             Task(
@@ -110,7 +110,7 @@ class Forests:
                 self._problem.target,
                 fold.rows,
                 int(own) % 2**31,
-                fold.judged if fold.table is None else fold.table,
+                fold.validated if fold.table is None else fold.table,
                 None if self._weights is None else self._weights[fold.rows],
             )
             for fold, own in zip(self._folds, seeds, strict=True)
@@ -135,7 +135,7 @@ class Forests:
             task: tuple[Fold, Forest, tuple[Trees, TrainingRows]], shared: Any, stop: Any
         ) -> tuple[FloatArray, KeptModel]:
             fold, forest, (trees, rows) = task
-            told = FORMS[form](trees, rows, slopes[fold.judged])
+            told = FORMS[form](trees, rows, slopes[fold.validated])
             return told.of_rows, KeptModel.of(forest, rows.initial, told)
 
         yield from self._executor.run(
@@ -152,7 +152,7 @@ class Forests:
         found = []
         for fold, forest in zip(self._folds, self._forests, strict=True):
             rows = _training_rows(forest, positive[fold.rows], self._weights, fold.rows)
-            positions = fold.judged if fold.table is None else None
+            positions = fold.validated if fold.table is None else None
             trees = [
                 GrownTree(
                     tree.values - (rows.initial if number == 0 else 0.0),
@@ -171,7 +171,7 @@ def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> t
     if not isinstance(model, LightGBMModel):
         raise ValueError(
             "The rows that a model learns from hold one label only: give more rows of each label, or set "
-            "rows apart with `judge`."
+            "rows apart with `validation`."
         )
     return model.forest, model.scores
 

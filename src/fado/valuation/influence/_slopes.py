@@ -1,7 +1,8 @@
-"""How metrics change when the scores of judged rows change.
+"""How metrics change when the scores of validation rows change.
 
 A rate jumps when a score crosses the threshold, so a kernel around the threshold stands for the jump. The
-threshold itself moves with the judged negatives, so that their false-positive rate stays within the budget.
+threshold itself moves with the negative validation rows, so that their false-positive rate stays within the
+budget.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fado.valuation._coefficients import (
     ratio_coefficients,
     warn_of_equal_rates,
 )
-from fado.valuation._judged import JudgedRows, decide
+from fado.valuation._validation_rows import ValidationRows, decide
 
 __all__ = [
     "bandwidth_for",
@@ -34,7 +35,9 @@ Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 _ROWS_NEAR = 20  # of each label within the bandwidth, at least
-BANDWIDTH = 0.1  # of the standard deviation of the judged scores; chosen by benchmarks/faithfulness.py
+BANDWIDTH = (
+    0.1  # of the standard deviation of the validation rows' scores; chosen by benchmarks/faithfulness.py
+)
 
 
 def log_odds(probabilities: FloatArray) -> FloatArray:
@@ -129,18 +132,18 @@ def slopes_of_log_loss(probabilities: FloatArray, positive: Bools, weights: Floa
 
 
 def metric_slopes(
-    judged: JudgedRows,
+    validated: ValidationRows,
     folds: Sequence[npt.NDArray[np.integer[Any]]],
     probabilities: FloatArray,
     performance: str,
     fairness: str,
     max_fpr: float,
 ) -> FloatArray:
-    """Give how performance and each attribute's ratio change with the scores of judged rows.
+    """Give how performance and each attribute's ratio change with the scores of validation rows.
 
     Parameters
     ----------
-    judged : JudgedRows
+    validated : ValidationRows
         The rows.
     folds : sequence of ndarray
         Their positions, by the model that scored them. Each model has a threshold of its own; rates are those
@@ -156,29 +159,29 @@ def metric_slopes(
     -------
     ndarray of shape (m, 1 + n_attributes)
     """
-    predicted = decide(judged, probabilities, max_fpr)
-    negatives = np.where(judged.positive, 0.0, judged.weights)
+    predicted = decide(validated, probabilities, max_fpr)
+    negatives = np.where(validated.positive, 0.0, validated.weights)
     for rows in folds:
         if negatives[rows].any():  # else the threshold of all rows must do
-            predicted[rows] = decide(judged.take(rows), probabilities[rows], max_fpr)
-    first = np.zeros(judged.n_rows)
+            predicted[rows] = decide(validated.take(rows), probabilities[rows], max_fpr)
+    first = np.zeros(validated.n_rows)
     if performance != "log_loss":
-        first = performance_coefficients(judged, performance)
-    for own in judged.attributes:
-        warn_of_equal_rates(own, fairness, find_extremes(judged, own, fairness, predicted))
-    ratios = [ratio_coefficients(judged, own, fairness, predicted) for own in judged.attributes]
+        first = performance_coefficients(validated, performance)
+    for own in validated.attributes:
+        warn_of_equal_rates(own, fairness, find_extremes(validated, own, fairness, predicted))
+    ratios = [ratio_coefficients(validated, own, fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([first, *ratios])
     scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
     for rows in folds:
         own = scores[rows]
         chosen = own[predicted[rows]]
         threshold = float(chosen.min()) if len(chosen) else float(own.max())
-        kernel = kernel_at(own, threshold, bandwidth_for(own, threshold, judged.positive[rows]))
+        kernel = kernel_at(own, threshold, bandwidth_for(own, threshold, validated.positive[rows]))
         slopes[rows] = slopes_at_budget(coefficients[rows], kernel, negatives[rows])
         if performance == "accuracy":
-            kernel = kernel_at(own, 0.0, bandwidth_for(own, 0.0, judged.positive[rows]))
+            kernel = kernel_at(own, 0.0, bandwidth_for(own, 0.0, validated.positive[rows]))
             slopes[rows, 0] = slopes_at_threshold(first[rows], kernel)
     if performance == "log_loss":
-        shares = judged.weights / judged.weights.sum()
-        slopes[:, 0] = slopes_of_log_loss(probabilities, judged.positive, shares)
+        shares = validated.weights / validated.weights.sum()
+        slopes[:, 0] = slopes_of_log_loss(probabilities, validated.positive, shares)
     return slopes

@@ -16,13 +16,13 @@ from fado._versions import library_versions
 from fado.execution import n_workers
 from fado.tabular import Problem
 from fado.valuation._base import BaseValuator, texts_of
-from fado.valuation._judged import check_metrics, read_judged
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
+from fado.valuation._validation_rows import check_metrics, read_validation_rows
 from fado.valuation.influence._estimator import class_factors, readable_estimator
-from fado.valuation.influence._forests import FORMS, Forests, deal_folds, judged_fold
+from fado.valuation.influence._forests import FORMS, Forests, deal_folds, validated_fold
 from fado.valuation.influence._new_rows import EffectModels
 from fado.valuation.influence._slopes import metric_slopes
 
@@ -37,15 +37,15 @@ _MOST_BAGS = 1_000
 class TreeInfluence(BaseValuator):
     """Value every row by what it does to a LightGBM model: to its performance, and to its fairness.
 
-    A row's value is how much a metric on judged rows would change per unit of the row's weight, to first
+    A row's value is how much a metric on validation rows would change per unit of the row's weight, to first
     order, through the leaves of the trees that it helped to shape. Removing rows changes the metric by about
     minus the sum of their values, each times the weight of its row if there is a `sample_weight`. Weights are
     scaled to a mean of 1 first, so that the unit is the weight of an average row. Rows with a negative value
     for a protected attribute lower its ratio: they make the model less fair.
 
-    Without `judge`, the rows are split into `n_bags` folds. Each fold is predicted by a model that learnt
-    from the other folds, and the metric is measured on all these predictions together. With `judge`, one
-    model learns from all rows, and the metric is measured on the rows of `judge`.
+    Without `validation`, the rows are split into `n_bags` folds. Each fold is predicted by a model that
+    learnt from the other folds, and the metric is measured on all these predictions together. With
+    `validation`, one model learns from all rows, and the metric is measured on the rows of `validation`.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class TreeInfluence(BaseValuator):
         the groups with the lowest and the highest rate decide it.
     max_fpr : float, default=0.05
         The budget, in (0, 1): the share of negatives that may be predicted positive. Effects take into
-        account that the threshold moves with the scores of the judged negatives to keep this budget.
+        account that the threshold moves with the scores of the negative validation rows to keep this budget.
     n_bags : int, default=5
-        How many folds; not used with `judge`.
+        How many folds; not used with `validation`.
     form : {"direct", "backward"}, default="direct"
         What is held fixed when effects are computed: the scores before each tree (``"direct"``), or only the
         structure of the trees (``"backward"``). Both rank rows alike; direct effects are closer in size to
@@ -82,7 +82,7 @@ class TreeInfluence(BaseValuator):
     valuation_ : Valuation
         The values: signed effects, 0 is neutral. `counts` says in how many models a row was trained on, and
         `standard_error` comes from the spread between these models. `agreement` of ``"y"`` is the probability
-        that the model which had not seen the row gave to its label; it is NaN with `judge`.
+        that the model which had not seen the row gave to its label; it is NaN with `validation`.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
     models_ : EffectModels
@@ -140,27 +140,36 @@ class TreeInfluence(BaseValuator):
 
         return [LGBMClassifier()]
 
-    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
+    def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         check_metrics(self.performance, self.fairness, self.max_fpr)
         check_choice("form", self.form, tuple(FORMS))
         check_count("n_bags", self.n_bags, 2, _MOST_BAGS)
         estimator = readable_estimator(self.estimator, problem.table)
-        judged = read_judged(problem, judge, type(self).__name__)
-        folds = deal_folds(problem, self.n_bags, seed) if judge is None else [judged_fold(problem, judge)]
+        validated = read_validation_rows(problem, validation, type(self).__name__)
+        folds = (
+            deal_folds(problem, self.n_bags, seed)
+            if validation is None
+            else [validated_fold(problem, validation)]
+        )
         factors = class_factors(self.estimator, problem.labels)
         weights = _product(problem.sample_weight, factors)
         forests = Forests(problem, weights, folds, n_workers(self.n_jobs))
-        scores = np.zeros(judged.n_rows)
+        scores = np.zeros(validated.n_rows)
         grown = tracked(forests.grow(estimator, seed), len(folds), what="models", show=self.progress)
         for fold, own in zip(folds, grown, strict=True):
-            scores[fold.judged] = own
+            scores[fold.validated] = own
         if forests.are_bare:
             warn_user(
                 "The models found nothing to split on, so no row has an effect and every value is 0: use "
                 "more rows or a smaller `min_child_samples`."
             )
         slopes = metric_slopes(
-            judged, [fold.judged for fold in folds], scores, self.performance, self.fairness, self.max_fpr
+            validated,
+            [fold.validated for fold in folds],
+            scores,
+            self.performance,
+            self.fairness,
+            self.max_fpr,
         )
         sums = _Sums(problem.n_rows, slopes.shape[1])
         read = tracked(
@@ -171,8 +180,10 @@ class TreeInfluence(BaseValuator):
             per_unit = effects if factors is None else effects * factors[fold.rows, np.newaxis]
             sums.add(fold.rows, per_unit)
             kept.append(model)
-        settings = {"judged": judged.n_rows} if judge is not None else {"n_bags": int(self.n_bags)}
-        agreement = np.where(judged.positive, scores, 1.0 - scores) if judge is None else None
+        settings = (
+            {"validation": validated.n_rows} if validation is not None else {"n_bags": int(self.n_bags)}
+        )
+        agreement = np.where(validated.positive, scores, 1.0 - scores) if validation is None else None
         valuation = self._valuation(problem, sums, agreement, settings, estimator, seed)
         if self.keep_models:
             self.models_ = EffectModels(
@@ -191,10 +202,10 @@ class TreeInfluence(BaseValuator):
         """Value new rows by what adding them to the training rows would do; needs ``keep_models=True``.
 
         A value is the effect of adding one such row, of the mean weight of the training rows, on the same
-        metrics and scale as the values of these. With `judge`, a copy of a training row has that row's own
-        value. Without `judge`, a training row's value is the sum over all models but the one that had not
-        seen it. No model has seen a new row; its value is the mean of such sums, each of which leaves out
-        another model.
+        metrics and scale as the values of these. With `validation`, a copy of a training row has that row's
+        own value. Without `validation`, a training row's value is the sum over all models but the one that
+        had not seen it. No model has seen a new row; its value is the mean of such sums, each of which leaves
+        out another model.
 
         Parameters
         ----------
@@ -228,9 +239,9 @@ class TreeInfluence(BaseValuator):
         >>> X = rng.normal(size=(4000, 3))
         >>> group = np.where(X[:, 2] > 0, "b", "a")
         >>> y = X[:, 0] + X[:, 2] + rng.normal(size=4000) > 1
-        >>> judge = X[2000:], y[2000:], group[2000:]
+        >>> validation = X[2000:], y[2000:], group[2000:]
         >>> valuator = TreeInfluence(random_state=0, keep_models=True)
-        >>> fitted = valuator.fit(X[:2000], y[:2000], sensitive_features=group[:2000], judge=judge)
+        >>> fitted = valuator.fit(X[:2000], y[:2000], sensitive_features=group[:2000], validation=validation)
         >>> again = valuator.value(X[:2000], y[:2000])
         >>> bool(np.allclose(again["z"], valuator.valuation_["z"]))
         True

@@ -53,7 +53,7 @@ def check_earlier(earlier: Valuation, settings: dict[str, Any], provenance: Prov
         told.get("full_worths"), settings["full_worths"]
     ):
         raise ValueError(
-            "`continue_from` was made of other rows, or judged by others: pass the valuation of these rows."
+            "`continue_from` was made of other rows or validation rows: pass the valuation of these rows."
         )
 
 

@@ -16,11 +16,11 @@ from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
 from fado.valuation._alignment import target_pattern
 from fado.valuation._base import BaseValuator, texts_of
-from fado.valuation._judged import check_metrics
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
+from fado.valuation._validation_rows import check_metrics
 from fado.valuation.entropy._labels import read_labels
 from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
@@ -38,11 +38,11 @@ _MOST_ASKED = 10**9
 class DataShapley(BaseValuator):
     """Value every row by what it adds to models trained on random sets of the other rows.
 
-    A set of rows is worth what a model trained on it achieves on judged rows: for the target its performance,
-    for every protected attribute the linear approximation of its ratio around the decisions of the model of
-    all rows. The value of a row is the mean change of the worth when the row joins a set of other rows, over
-    sets drawn at random. This takes thousands of fits: use it for tables of up to some hundred rows, and to
-    check faster valuators.
+    A set of rows is worth what a model trained on it achieves on validation rows: for the target its
+    performance, for every protected attribute the linear approximation of its ratio around the decisions of
+    the model of all rows. The value of a row is the mean change of the worth when the row joins a set of
+    other rows, over sets drawn at random. This takes thousands of fits: use it for tables of up to some
+    hundred rows, and to check faster valuators.
 
     Shapley and Beta values come from walks: rows join one after the other in a random order, and many orders
     are averaged (Ghorbani and Zou, 2019). With up to 100 rows, a model is trained after every row that joins.
@@ -64,8 +64,8 @@ class DataShapley(BaseValuator):
     rows that are not in the table: see `value`.
 
     No rows, and rows of one label only, are worth what a constant prediction is worth. The constant is the
-    share of positives among the judged rows: it predicts their most common label, is the best constant for
-    log-loss and, at a budget of false positives, predicts no row positive.
+    share of positives among the validation rows: it predicts their most common label, is the best constant
+    for log-loss and, at a budget of false positives, predicts no row positive.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class DataShapley(BaseValuator):
     progress : bool, default=False
         Whether to show a progress bar.
     keep_rows : bool, default=False
-        Whether to keep the rows, and those of `judge`, which `value` trains and measures models on.
+        Whether to keep the rows, and those of `validation`, which `value` trains and measures models on.
 
     Attributes
     ----------
@@ -117,9 +117,9 @@ class DataShapley(BaseValuator):
 
     Notes
     -----
-    Without `judge`, the rows are split into five stratified folds, or fewer if a label is too rare for five.
-    Models are trained on rows outside a fold and measured on the fold. Draws go to the folds in turn, and a
-    row's value is the mean over the folds in which it was trained on.
+    Without `validation`, the rows are split into five stratified folds, or fewer if a label is too rare for
+    five. Models are trained on rows outside a fold and measured on the fold. Draws go to the folds in turn,
+    and a row's value is the mean over the folds in which it was trained on.
 
     References
     ----------
@@ -140,9 +140,9 @@ class DataShapley(BaseValuator):
     >>> from fado import DataShapley
     >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0])[:, None]
     >>> y = np.array([0, 0, 0, 1, 1, 1, 1, 1])  # the row at 0.3 is wrong
-    >>> judge = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
+    >>> validation = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
     >>> valuator = DataShapley(KNeighborsClassifier(1), max_fits=80, random_state=0, n_jobs=1)
-    >>> values = valuator.fit(X, y, judge=judge).valuation_["y"]
+    >>> values = valuator.fit(X, y, validation=validation).valuation_["y"]
     >>> int(values.argmin())
     3
     """
@@ -181,7 +181,7 @@ class DataShapley(BaseValuator):
         sensitive_features: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
-        judge: Any = None,
+        validation: Any = None,
         continue_from: Valuation | None = None,
     ) -> Self:
         """Value every row.
@@ -195,11 +195,11 @@ class DataShapley(BaseValuator):
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
             The protected attributes. Without any, the target alone is valued.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the models' fits, scaled to a mean of 1, and, without `judge`, in the
-            metrics.
+            How much each row counts in the models' fits, scaled to a mean of 1, and, without `validation`, in
+            the metrics.
         groups : array-like of shape (n_rows,), optional
             Which rows belong together, such as those of one person or one month. They are in the same fold.
-        judge : tuple of (X, y, sensitive_features), optional
+        validation : tuple of (X, y, sensitive_features), optional
             Held-out rows to measure effects on; without them, folds of the valued rows are used.
         continue_from : Valuation, optional
             The valuation of an earlier call, also one that was read from a file. Its draws are continued, as
@@ -221,12 +221,12 @@ class DataShapley(BaseValuator):
                 sensitive_features=sensitive_features,
                 sample_weight=sample_weight,
                 groups=groups,
-                judge=judge,
+                validation=validation,
             )
         finally:
             del self._earlier
 
-    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
+    def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         semivalue = self._check()
         earlier = getattr(self, "_earlier", None)
         if earlier is not None:
@@ -238,7 +238,7 @@ class DataShapley(BaseValuator):
         (estimator,) = self._default_models(0) if self.estimator is None else [self.estimator]
         games = training_games(
             problem,
-            judge,
+            validation,
             estimator,
             goals,
             seed,
@@ -316,7 +316,7 @@ class DataShapley(BaseValuator):
         >>> from sklearn.neighbors import KNeighborsClassifier
         >>> from fado import DataShapley
         >>> X = np.array([0.0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.9, 1.0])[:, None]
-        >>> judge = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
+        >>> validation = np.linspace(0, 1, 50)[:, None], np.arange(50) >= 25, None
         >>> valuator = DataShapley(
         ...     KNeighborsClassifier(1),
         ...     semivalue=("distributional", 4),
@@ -324,7 +324,7 @@ class DataShapley(BaseValuator):
         ...     n_jobs=1,
         ...     keep_rows=True,
         ... )
-        >>> fitted = valuator.fit(X, [0, 0, 0, 0, 1, 1, 1, 1], judge=judge)
+        >>> fitted = valuator.fit(X, [0, 0, 0, 0, 1, 1, 1, 1], validation=validation)
         >>> right, wrong = valuator.value([[0.4], [0.4]], [0, 1])["y"]
         >>> bool(wrong < 0 < right)
         True

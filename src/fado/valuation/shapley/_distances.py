@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _CACHED = (
     1 << 15
-)  # numbers of valued rows that stay near the processor while judged rows are compared with them
+)  # numbers of valued rows that stay near the processor while validation rows are compared with them
 _FARTHEST = 1e100  # in the largest number of the valued rows, so that squares stay finite
 _ROUNDING = 1e-12  # of two norms: what is left of a distance between equal rows
 
@@ -75,8 +75,8 @@ class Points:
         )
 
 
-def read_points(valued: Table, judged: Table | None = None) -> tuple[Points, Points]:
-    """Read the rows to value, and those to judge by, in one form.
+def read_points(valued: Table, validated: Table | None = None) -> tuple[Points, Points]:
+    """Read the rows to value, and the validation rows, in one form.
 
     The squared distance of two rows is a sum over columns. Numbers add their squared difference over their
     variance among the valued rows; columns that do not vary there are left out. Text, categories and booleans
@@ -85,26 +85,26 @@ def read_points(valued: Table, judged: Table | None = None) -> tuple[Points, Poi
 
     Parameters
     ----------
-    valued, judged : Table
-        The same columns, matched by their names if both have any, else by position. None for `judged` judges
-        by the valued rows themselves.
+    valued, validated : Table
+        The same columns, matched by their names if both have any, else by position. None for `validated`
+        measures by the valued rows themselves.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from fado.tabular import Table
     >>> valued = Table.from_input(pd.DataFrame({"size": [1.0, 3.0, None], "colour": ["red", "blue", "red"]}))
-    >>> judged = Table.from_input(pd.DataFrame({"colour": ["green"], "size": [2.0]}))
-    >>> points, others = read_points(valued, judged)
+    >>> validated = Table.from_input(pd.DataFrame({"colour": ["green"], "size": [2.0]}))
+    >>> points, others = read_points(valued, validated)
     >>> squared_distances(others, points)  # the known sizes vary by 1
     array([[2., 2., 2.]])
     """
-    other = valued if judged is None else judged
+    other = valued if validated is None else validated
     places = _places(valued, other)
     if valued.is_sparse or other.is_sparse:
         if not (valued.is_sparse and other.is_sparse):
             raise ValueError(
-                "One of the valued and the judged tables is sparse and the other is not: give both alike."
+                "One of the valued and the validated tables is sparse and the other is not: give both alike."
             )
         return _sparse_points(valued, other)
     numbers: list[tuple[FloatArray, FloatArray]] = []
@@ -140,34 +140,34 @@ def read_points(valued: Table, judged: Table | None = None) -> tuple[Points, Poi
         )
 
     read = points(0, valued.n_rows)
-    return read, read if judged is None else points(1, judged.n_rows)
+    return read, read if validated is None else points(1, validated.n_rows)
 
 
-def squared_distances(judged: Points, valued: Points) -> FloatArray:
-    """Give the squared distance of every judged row from every valued one.
+def squared_distances(validated: Points, valued: Points) -> FloatArray:
+    """Give the squared distance of every validation row from every valued one.
 
     Pairs of equal entries have equal distances to the last bit, wherever they stand, except for sparse ones,
     whose distances come by way of products.
 
     Returns
     -------
-    ndarray of shape (n_judged, n_valued)
+    ndarray of shape (n_validated, n_valued)
     """
     if valued.sparse is not None:
-        return _sparse_distances(judged, valued)
-    distances = _number_distances(judged, valued)
-    for theirs, own, weight in zip(judged.gaps, valued.gaps, valued.gap_weights, strict=True):
+        return _sparse_distances(validated, valued)
+    distances = _number_distances(validated, valued)
+    for theirs, own, weight in zip(validated.gaps, valued.gaps, valued.gap_weights, strict=True):
         distances += _gap_distances(theirs, own, weight)
     if valued.codes:
         differing = np.zeros(distances.shape, dtype=np.uint8 if len(valued.codes) < 256 else np.uint32)
-        for theirs_codes, own_codes in zip(judged.codes, valued.codes, strict=True):
+        for theirs_codes, own_codes in zip(validated.codes, valued.codes, strict=True):
             differing += theirs_codes[:, None] != own_codes
         distances += differing
     return distances
 
 
-def _number_distances(judged: Points, valued: Points) -> FloatArray:
-    distances = np.zeros((judged.n_rows, valued.n_rows))
+def _number_distances(validated: Points, valued: Points) -> FloatArray:
+    distances = np.zeros((validated.n_rows, valued.n_rows))
     if not valued.width:
         return distances
     from scipy.spatial.distance import cdist
@@ -175,22 +175,22 @@ def _number_distances(judged: Points, valued: Points) -> FloatArray:
     step = max(64, _CACHED // valued.width)
     for start in range(0, valued.n_rows, step):
         part = slice(start, start + step)
-        distances[:, part] = cdist(judged.numbers, valued.numbers[part], "sqeuclidean", w=valued.weights)
+        distances[:, part] = cdist(validated.numbers, valued.numbers[part], "sqeuclidean", w=valued.weights)
     return distances
 
 
-def _gap_distances(judged: FloatArray, valued: FloatArray, weight: float) -> FloatArray:
-    difference = judged[:, None] - valued
+def _gap_distances(validated: FloatArray, valued: FloatArray, weight: float) -> FloatArray:
+    difference = validated[:, None] - valued
     difference *= difference
     difference *= weight
     difference[np.isnan(difference)] = 1.0
-    difference[np.ix_(np.isnan(judged), np.isnan(valued))] = 0.0
+    difference[np.ix_(np.isnan(validated), np.isnan(valued))] = 0.0
     return difference
 
 
-def _sparse_distances(judged: Points, valued: Points) -> FloatArray:
-    norms = judged.norms[:, None] + valued.norms  # type: ignore[index,operator]
-    products = (valued.sparse @ judged.sparse.toarray().T).T
+def _sparse_distances(validated: Points, valued: Points) -> FloatArray:
+    norms = validated.norms[:, None] + valued.norms  # type: ignore[index,operator]
+    products = (valued.sparse @ validated.sparse.toarray().T).T
     distances = np.ascontiguousarray(norms - 2.0 * products)
     distances[distances <= _ROUNDING * norms] = 0.0
     return distances
@@ -200,7 +200,7 @@ def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArr
     """Give the numbers of both sides, and what their squared difference counts; 0 if they do not vary."""
     if theirs.levels is not None and theirs.data.null_count < len(theirs):
         raise ValueError(
-            f"Column {own.name!r} holds text among the judged rows and numbers among the valued: convert it."
+            f"Column {own.name!r} holds text among validation rows and numbers among the valued: convert it."
         )
     pair = own.numbers(), np.full(len(theirs), np.nan) if theirs.levels is not None else theirs.numbers()
     for numbers in pair:
@@ -215,10 +215,10 @@ def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArr
     # A power of two changes no digit of a number, and keeps squares of large and small ones in range.
     exponent = int(np.frexp(np.abs(known).max())[1])
     with np.errstate(over="ignore", under="ignore"):
-        valued, judged = (np.ldexp(numbers, -exponent) for numbers in pair)
+        valued, validated = (np.ldexp(numbers, -exponent) for numbers in pair)
         variance = float(np.var(np.ldexp(known, -exponent)))
-    judged = np.clip(judged, -_FARTHEST, _FARTHEST)
-    return (valued, judged), 1.0 / variance if variance > 0 else 0.0
+    validated = np.clip(validated, -_FARTHEST, _FARTHEST)
+    return (valued, validated), 1.0 / variance if variance > 0 else 0.0
 
 
 def _as_codes(own: Column, theirs: Column) -> tuple[Any, Any]:
@@ -228,7 +228,7 @@ def _as_codes(own: Column, theirs: Column) -> tuple[Any, Any]:
     if len(own_levels) and len(their_levels) and (own.levels is None) != (theirs.levels is None):
         kinds = ("text", "numbers") if own.levels is not None else ("booleans", "text")
         raise ValueError(
-            f"Column {own.name!r} holds {kinds[0]} among the valued rows and {kinds[1]} among the judged: "
+            f"Column {own.name!r} holds {kinds[0]} among the valued rows and {kinds[1]} among the validated: "
             "convert it."
         )
     place = {level: number for number, level in enumerate(own_levels, 1)}
@@ -245,12 +245,12 @@ def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[Any]]:
     return codes, [float(entry) for entry in entries]
 
 
-def _sparse_points(valued: Table, judged: Table) -> tuple[Points, Points]:
+def _sparse_points(valued: Table, validated: Table) -> tuple[Points, Points]:
     from scipy import sparse
     from sklearn.utils.sparsefuncs import mean_variance_axis
 
     sides = []
-    for table in (valued, judged):
+    for table in (valued, validated):
         matrix = sparse.csr_matrix(table.source, dtype=np.float64)
         matrix.sum_duplicates()
         if not np.isfinite(matrix.data).all():
@@ -265,7 +265,7 @@ def _sparse_points(valued: Table, judged: Table) -> tuple[Points, Points]:
     scale = np.zeros(len(variance))
     scale[varies] = 1.0 / np.sqrt(variance[varies])
     read = []
-    for matrix in sides[:1] if judged is valued else sides:
+    for matrix in sides[:1] if validated is valued else sides:
         scaled = sparse.csr_matrix(matrix.multiply(scale[None, :]))
         read.append(
             Points(
@@ -278,23 +278,23 @@ def _sparse_points(valued: Table, judged: Table) -> tuple[Points, Points]:
     return read[0], read[-1]
 
 
-def _places(valued: Table, judged: Table) -> list[int]:
-    """Find every column of the valued table in the judged one: by name if both have names."""
+def _places(valued: Table, validated: Table) -> list[int]:
+    """Find every column of the valued table in the validated one: by name if both have names."""
     names = valued.names
-    if valued.given_names is None or judged.given_names is None or names == judged.names:
-        if valued.n_columns != judged.n_columns:
+    if valued.given_names is None or validated.given_names is None or names == validated.names:
+        if valued.n_columns != validated.n_columns:
             raise ValueError(
-                f"The valued rows have {valued.n_columns} columns and the judged rows {judged.n_columns}: "
+                f"The valued rows have {valued.n_columns} columns, validation rows {validated.n_columns}: "
                 "give both the same."
             )
         return list(range(valued.n_columns))
     places = []
     for name in names:
-        found = judged.positions(name)
+        found = validated.positions(name)
         if not found:
             raise ValueError(
-                f"The judged rows have no column {name!r}, which the valued rows have"
-                f"{closest_names(name, judged.names)}"
+                f"The validation rows have no column {name!r}, which the valued rows have"
+                f"{closest_names(name, validated.names)}"
             )
         if len(found) > 1 or len(valued.positions(name)) > 1:
             raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")

@@ -138,6 +138,6 @@ def sampler_for(semivalue: Any, n_players: int) -> Sampler:
     if length > n_players:
         raise ValueError(
             f"`semivalue[1]` must be at most {n_players}, the number of rows that models are trained on "
-            f"(without `judge`, those outside a fold), got {length}."
+            f"(without `validation`, those outside a fold), got {length}."
         )
     return Walks(n_players, None if length <= _ROW_BY_ROW else _STEPS, beta, _TRUNCATION, length)

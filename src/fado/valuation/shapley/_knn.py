@@ -17,11 +17,11 @@ from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of
 from fado.valuation._base import BaseValuator
-from fado.valuation._judged import JudgedRows, check_metrics, read_judged
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
+from fado.valuation._validation_rows import ValidationRows, check_metrics, read_validation_rows
 from fado.valuation.shapley._distances import read_points
 from fado.valuation.shapley._knn_values import (
     Game,
@@ -48,30 +48,30 @@ _MOST_NEIGHBORS = 10**9
 class KNNShapley(BaseValuator):
     """Value every row by its Shapley value in a vote of nearest neighbours.
 
-    The label of a judged row is predicted by the votes of the K valued rows nearest to it. To one judged row,
-    a set of valued rows is worth the number of right votes among its K nearest rows, divided by K, also if
-    the set has fewer than K rows; the empty set is worth 0. A set's worth is the mean over the judged rows,
-    and the worth of all rows is the accuracy of the votes. The value of a row for ``"y"`` is its Shapley
-    value: what it adds to a set of other rows, averaged over all orders in which rows can join. It is
-    computed exactly. If the target is a number, a vote counts 1 minus its error, as a share of the target's
-    range.
+    The label of a validation row is predicted by the votes of the K valued rows nearest to it. To one
+    validation row, a set of valued rows is worth the number of right votes among its K nearest rows, divided
+    by K, also if the set has fewer than K rows; the empty set is worth 0. A set's worth is the mean over the
+    validation rows, and the worth of all rows is the accuracy of the votes. The value of a row for ``"y"`` is
+    its Shapley value: what it adds to a set of other rows, averaged over all orders in which rows can join.
+    It is computed exactly. If the target is a number, a vote counts 1 minus its error, as a share of the
+    target's range.
 
-    For a protected attribute, the value is the row's share in a ratio of rates. A judged row counts as
-    predicted positive to the degree that its K votes are positive. A ratio is not a sum over judged rows, so
-    the share is taken in its linear approximation around the vote of all rows; only the groups with the
+    For a protected attribute, the value is the row's share in a ratio of rates. A validation row counts as
+    predicted positive to the degree that its K votes are positive. A ratio is not a sum over validation rows,
+    so the share is taken in its linear approximation around the vote of all rows; only the groups with the
     lowest and the highest rate play a part in it.
 
-    With `judge`, all valued rows vote on the rows of `judge`. Without it, each of `n_bags` bags leaves out
-    some rows, every row once, and the other rows vote on them; a row's value is the sum of its shares over
-    the bags.
+    With `validation`, all valued rows vote on the rows of `validation`. Without it, each of `n_bags` bags
+    leaves out some rows, every row once, and the other rows vote on them; a row's value is the sum of its
+    shares over the bags.
 
     The distance of two rows is a sum over columns. Numbers add the square of their difference, divided by the
     variance among the valued rows; columns that do not vary are left out. Text, categories and booleans add 1
     if they differ. A missing entry adds 1 against any other and 0 against another missing one. Of rows at the
     same distance, those that come first in the table count as nearer.
 
-    Votes have no weights. Without `judge`, `sample_weight` says how much each row counts where it is judged;
-    with `judge` it has no effect.
+    Votes have no weights. Without `validation`, `sample_weight` says how much each row counts where it is
+    validated; with `validation` it has no effect.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class KNNShapley(BaseValuator):
     fairness : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
         The ratio that values for protected attributes are effects on. It needs a target of two classes.
     n_bags : int, default=5
-        How many bags; not used with `judge`.
+        How many bags; not used with `validation`.
     random_state : int, RandomState or None, default=None
         Seed of the bags.
     n_jobs : int, optional
@@ -97,7 +97,7 @@ class KNNShapley(BaseValuator):
         The values: signed effects, 0 is neutral. `counts` says how many bags held each row. There are no
         standard errors and no agreement.
     bags_ : list of ndarray
-        The positions of the rows that each bag left out; empty with `judge`.
+        The positions of the rows that each bag left out; empty with `validation`.
     seed_ : int
         The seed; as `random_state` it gives the same values again.
 
@@ -136,20 +136,20 @@ class KNNShapley(BaseValuator):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def _value(self, problem: Problem, judge: Problem | None, seed: int) -> Valuation:
-        n_neighbors = self._check(problem, judge)
-        game = _read_game(problem, judge)
-        points, judged = read_points(problem.table, None if judge is None else judge.table)
-        self.bags_ = self._draw_bags(problem, seed) if judge is None else []
-        if judge is None:
+    def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
+        n_neighbors = self._check(problem, validation)
+        game = _read_game(problem, validation)
+        points, validated = read_points(problem.table, None if validation is None else validation.table)
+        self.bags_ = self._draw_bags(problem, seed) if validation is None else []
+        if validation is None:
             rounds = [Round(_others(problem.n_rows, bag), bag) for bag in self.bags_]
         else:
-            rounds = [Round(np.arange(problem.n_rows), np.arange(judge.n_rows))]
+            rounds = [Round(np.arange(problem.n_rows), np.arange(validation.n_rows))]
         counted = Sums(game, problem.n_rows, n_neighbors)
         tasks = plan_tasks(rounds, points, game, n_neighbors)
-        vote = Vote(game, judged, n_neighbors)
+        vote = Vote(game, validated, n_neighbors)
         done = ThreadExecutor(n_workers(self.n_jobs)).run(hold_vote, tasks, vote)
-        for result in tracked(done, n_tasks(rounds), what="blocks of judged rows", show=self.progress):
+        for result in tracked(done, n_tasks(rounds), what="blocks of validation rows", show=self.progress):
             counted.add(result)
         values = counted.values(rounds, str(self.fairness))
         held = np.zeros(problem.n_rows, dtype=np.int32)
@@ -162,14 +162,14 @@ class KNNShapley(BaseValuator):
             scales={name: effect_on("accuracy" if name == "y" else self.fairness) for name in values},
             provenance=Provenance(
                 "knn-shapley",
-                settings=settings if judge is not None else settings | {"n_bags": int(self.n_bags)},
+                settings=settings if validation is not None else settings | {"n_bags": int(self.n_bags)},
                 seed=seed,
                 variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
                 versions=library_versions(),
             ),
         )
 
-    def _check(self, problem: Problem, judge: Problem | None) -> int:
+    def _check(self, problem: Problem, validation: Problem | None) -> int:
         """Refuse settings that cannot work with these rows; give the number of neighbours."""
         n_neighbors = check_count("n_neighbors", self.n_neighbors, 1, _MOST_NEIGHBORS)
         check_metrics(self.performance, self.fairness)
@@ -179,7 +179,7 @@ class KNNShapley(BaseValuator):
                 f"{self.performance!r}: use TreeInfluence or DataShapley for it."
             )
         n_workers(self.n_jobs)
-        if judge is None:
+        if validation is None:
             check_count("n_bags", self.n_bags, 2, MOST_BAGS)
             check_memory(problem.n_rows, self.n_bags)
             n_units, units = problem.n_rows, "rows"
@@ -199,10 +199,10 @@ class KNNShapley(BaseValuator):
         return out_of_bag_sets(problem.n_rows, self.n_bags, fraction, strata, generator, problem.blocks)
 
 
-def _read_game(problem: Problem, judge: Problem | None) -> Game:
+def _read_game(problem: Problem, validation: Problem | None) -> Game:
     target = problem.target
     if target.kind == "classes" and len(target.classes) <= 2:
-        return _game_of_positives(problem, read_judged(problem, judge, "KNNShapley"))
+        return _game_of_positives(problem, read_validation_rows(problem, validation, "KNNShapley"))
     if problem.protected:
         found = "is continuous" if target.kind == "continuous" else f"has {len(target.classes)} classes"
         raise ValueError(
@@ -211,23 +211,23 @@ def _read_game(problem: Problem, judge: Problem | None) -> Game:
         )
     if target.kind == "continuous":
         payoffs: Callable[[FloatArray, float], FloatArray] = number_payoffs
-        valued, judged = _numbers(problem, judge)
+        valued, validated = _numbers(problem, validation)
     else:
         payoffs = class_payoffs
-        valued, judged = target.labels.astype(np.float64), _codes(problem, judge)
-    weights = problem.sample_weight if judge is None else judge.sample_weight
-    n_judged = len(judged)
+        valued, validated = target.labels.astype(np.float64), _codes(problem, validation)
+    weights = problem.sample_weight if validation is None else validation.sample_weight
+    n_validated = len(validated)
     return Game(
         payoffs,
         valued,
-        judged,
-        np.ones(n_judged) if weights is None else weights,
-        np.zeros((n_judged, 1), dtype=np.int64),
+        validated,
+        np.ones(n_validated) if weights is None else weights,
+        np.zeros((n_validated, 1), dtype=np.int64),
         (1,),
     )
 
 
-def _game_of_positives(problem: Problem, rows: JudgedRows) -> Game:
+def _game_of_positives(problem: Problem, rows: ValidationRows) -> Game:
     sizes = tuple(2 * len(own.names) for own in rows.attributes) or (2,)
     groups = [own.codes for own in rows.attributes] or [np.zeros(rows.n_rows, dtype=np.int64)]
     starts = accumulate(sizes, initial=0)
@@ -243,31 +243,33 @@ def _game_of_positives(problem: Problem, rows: JudgedRows) -> Game:
     )
 
 
-def _numbers(problem: Problem, judge: Problem | None) -> tuple[FloatArray, FloatArray]:
-    """Give the target of valued and of judged rows in units of its range."""
+def _numbers(problem: Problem, validation: Problem | None) -> tuple[FloatArray, FloatArray]:
+    """Give the target of valued and of validation rows in units of its range."""
     valued = problem.target.labels.astype(np.float64)
-    judged = valued
-    if judge is not None:
-        source = judge.sources[0]
+    validated = valued
+    if validation is not None:
+        source = validation.sources[0]
         if source.levels is not None:
-            raise ValueError("`y` holds text among the judged rows and numbers among the valued: convert it.")
-        judged = source.numbers()
-    low = min(valued.min(), judged.min())
-    width = max(valued.max(), judged.max()) / 2 - low / 2  # halves, so that it is finite
-    return (valued / 2 - low / 2) / width, (judged / 2 - low / 2) / width
+            raise ValueError(
+                "`y` holds text among the validation rows and numbers among the valued: convert it."
+            )
+        validated = source.numbers()
+    low = min(valued.min(), validated.min())
+    width = max(valued.max(), validated.max()) / 2 - low / 2  # halves, so that it is finite
+    return (valued / 2 - low / 2) / width, (validated / 2 - low / 2) / width
 
 
-def _codes(problem: Problem, judge: Problem | None) -> FloatArray:
-    """Give the labels of the judged rows as the valued rows number them; -1 for one that they do not have."""
-    if judge is None:
+def _codes(problem: Problem, validation: Problem | None) -> FloatArray:
+    """Give the validation rows' labels as the valued rows number them; -1 for one that they do not have."""
+    if validation is None:
         return problem.target.labels.astype(np.float64)
-    source = judge.sources[0]
+    source = validation.sources[0]
     codes, entries = source.encode()
     place = {label: code for code, label in enumerate(problem.target.classes)}
     places = np.array([place.get(source.label_of(entry), -1) for entry in entries], dtype=np.float64)
     if (places < 0).all():
         raise ValueError(
-            f"The judged rows have the label {source.label_of(entries[0])!r}, and none that the valued rows "
+            f"Validation rows have the label {source.label_of(entries[0])!r}, and none that the valued rows "
             "have: give both the same labels."
         )
     return places[codes]

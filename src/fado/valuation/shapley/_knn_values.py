@@ -1,8 +1,9 @@
 """Exact Shapley values of rows whose worth is that of the nearest few.
 
-A set of rows is worth, to a judged row, the sum of the payoffs of those K of the set that are nearest to it,
-over K. With the payoffs in order of distance, the shares of all rows follow from one pass from the farthest
-to the nearest (Jia et al., 2019, "Efficient task-specific data valuation for nearest neighbor algorithms").
+A set of rows is worth, to a validation row, the sum of the payoffs of those K of the set that are nearest to
+it, over K. With the payoffs in order of distance, the shares of all rows follow from one pass from the
+farthest to the nearest (Jia et al., 2019, "Efficient task-specific data valuation for nearest neighbor
+algorithms").
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.valuation._coefficients import ratio_coefficients
-from fado.valuation._judged import JudgedRows
+from fado.valuation._validation_rows import ValidationRows
 from fado.valuation.shapley._distances import Points, squared_distances
 
 __all__ = [
@@ -39,22 +40,22 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 
-_ROWS_PER_TASK = 128  # judged rows
+_ROWS_PER_TASK = 128  # validation rows
 _ENTRIES = 1 << 20  # distances that one worker holds at a time
 
 
-def positive_payoffs(labels: FloatArray, judged: float) -> FloatArray:
-    """Give 1 for every positive label, whichever row is judged."""
+def positive_payoffs(labels: FloatArray, validated: float) -> FloatArray:
+    """Give 1 for every positive label, whichever row is measured."""
     return labels
 
 
-def class_payoffs(labels: FloatArray, judged: float) -> FloatArray:
-    """Give 1 for every label that is the judged row's own."""
-    return (labels == judged).astype(np.float64)
+def class_payoffs(labels: FloatArray, validated: float) -> FloatArray:
+    """Give 1 for every label that is the validation row's own."""
+    return (labels == validated).astype(np.float64)
 
 
-def number_payoffs(labels: FloatArray, judged: float) -> FloatArray:
-    """Give 1 for the judged row's own number, and less the farther off; numbers are in units of their range.
+def number_payoffs(labels: FloatArray, validated: float) -> FloatArray:
+    """Give 1 for a validation row's own number, less the farther off; numbers are in units of their range.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def number_payoffs(labels: FloatArray, judged: float) -> FloatArray:
     >>> number_payoffs(np.array([0.0, 0.5, 1.0]), 0.75)
     array([0.25, 0.75, 0.75])
     """
-    return 1.0 - np.abs(labels - judged)
+    return 1.0 - np.abs(labels - validated)
 
 
 def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
@@ -73,7 +74,7 @@ def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
 
     Parameters
     ----------
-    distances : ndarray of shape (n_judged, n_rows)
+    distances : ndarray of shape (n_validated, n_rows)
         Not negative.
 
     Examples
@@ -107,7 +108,7 @@ def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]
 
 
 def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Give every row's Shapley value for one judged row.
+    """Give every row's Shapley value for one validation row.
 
     Parameters
     ----------
@@ -131,48 +132,49 @@ def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> Float
 class Game:
     """What votes pay.
 
-    A row's shares are added up over the judged rows of a cell: a label and a group. A metric's coefficients
-    are the same for all rows of a cell, but for their weights, and are known once all have voted.
+    A row's shares are added up over the validation rows of a cell: a label and a group. A metric's
+    coefficients are the same for all rows of a cell, but for their weights, and are known once all have
+    voted.
 
     Parameters
     ----------
     payoffs : callable
-        Takes the labels of valued rows and that of a judged one.
-    valued, judged : ndarray
+        Takes the labels of valued rows and that of a validated one.
+    valued, validated : ndarray
         The labels, as numbers.
     weights : ndarray
-        What each judged row counts.
-    cells : ndarray of shape (n_judged, n_attributes or 1)
-        The cells of each judged row. Odd ones hold the positive label, if the target has two.
+        What each validation row counts.
+    cells : ndarray of shape (n_validated, n_attributes or 1)
+        The cells of each validation row. Odd ones hold the positive label, if the target has two.
     sizes : tuple of int
         How many cells each column of `cells` speaks of.
-    rows : JudgedRows or None
-        The judged rows of a target of two classes, whose votes pay for positive labels, right or wrong.
+    rows : ValidationRows or None
+        The validation rows of a target of two classes, whose votes pay for positive labels, right or wrong.
     """
 
     payoffs: Callable[[FloatArray, float], FloatArray]
     valued: FloatArray
-    judged: FloatArray
+    validated: FloatArray
     weights: FloatArray
     cells: npt.NDArray[np.int64]
     sizes: tuple[int, ...]
-    rows: JudgedRows | None = None
+    rows: ValidationRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The positions of rows to value, and of those that are judged by them."""
+    """The positions of rows to value, and of those that are measured by them."""
 
     valued: Rows
-    judged: Rows
+    validated: Rows
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """Some judged rows of a round."""
+    """Some validation rows of a round."""
 
     valued: Rows
-    judged: Rows
+    validated: Rows
     points: Points
     labels: FloatArray
     weights: tuple[FloatArray, FloatArray]
@@ -183,13 +185,13 @@ class Vote:
     """What all tasks share."""
 
     game: Game
-    judged: Points
+    validated: Points
     n_neighbors: int
 
 
 @dataclass(frozen=True, eq=False)
 class _Result:
-    """Shares of the valued rows, summed over the judged rows of each of some cells, and what votes paid."""
+    """Shares of the valued rows, summed over the validation rows of some cells, and what votes paid."""
 
     task: _Task
     cells: npt.NDArray[np.int64]
@@ -199,7 +201,7 @@ class _Result:
 
 def n_tasks(rounds: Sequence[Round]) -> int:
     """Say how many tasks `plan_tasks` gives."""
-    return sum(-(-len(own.judged) // _ROWS_PER_TASK) for own in rounds)
+    return sum(-(-len(own.validated) // _ROWS_PER_TASK) for own in rounds)
 
 
 def plan_tasks(rounds: Sequence[Round], points: Points, game: Game, n_neighbors: int) -> Iterator[_Task]:
@@ -208,27 +210,27 @@ def plan_tasks(rounds: Sequence[Round], points: Points, game: Game, n_neighbors:
         whole = len(own.valued) == points.n_rows
         valued = points if whole else points.take(own.valued)
         labels, weights = game.valued[own.valued], rank_weights(len(own.valued), n_neighbors)
-        for start in range(0, len(own.judged), _ROWS_PER_TASK):
-            judged = own.judged[start : start + _ROWS_PER_TASK]
-            yield _Task(own.valued, judged, valued, labels, weights)
+        for start in range(0, len(own.validated), _ROWS_PER_TASK):
+            validated = own.validated[start : start + _ROWS_PER_TASK]
+            yield _Task(own.valued, validated, valued, labels, weights)
 
 
 def hold_vote(task: _Task, vote: Vote, stop: threading.Event) -> _Result:
-    """Have the nearest rows vote on some judged rows, one after the other."""
+    """Have the nearest rows vote on some validation rows, one after the other."""
     game, n_valued = vote.game, len(task.valued)
-    cells, places = np.unique(game.cells[task.judged], return_inverse=True)
-    places = places.reshape(len(task.judged), -1)
+    cells, places = np.unique(game.cells[task.validated], return_inverse=True)
+    places = places.reshape(len(task.validated), -1)
     sums = np.zeros((len(cells), n_valued))
-    degrees = np.empty(len(task.judged))
+    degrees = np.empty(len(task.validated))
     by_row = np.empty(n_valued)
     step = max(1, _ENTRIES // max(n_valued, task.points.width))
-    for start in range(0, len(task.judged), step):
+    for start in range(0, len(task.validated), step):
         if stop.is_set():
             break
-        rows = task.judged[start : start + step]
-        orders = nearest_first(squared_distances(vote.judged.take(rows), task.points))
+        rows = task.validated[start : start + step]
+        orders = nearest_first(squared_distances(vote.validated.take(rows), task.points))
         for number, (row, order) in enumerate(zip(rows, orders, strict=True), start):
-            payoffs = game.payoffs(task.labels, game.judged[row])[order]
+            payoffs = game.payoffs(task.labels, game.validated[row])[order]
             degrees[number] = payoffs[: vote.n_neighbors].sum() / vote.n_neighbors
             by_row[order] = shares(payoffs, task.weights)
             if game.weights[row] != 1.0:
@@ -245,11 +247,11 @@ class Sums:
         self._game = game
         self._n_neighbors = n_neighbors
         self._sums = np.zeros((sum(game.sizes), n_rows))
-        self._degrees = np.zeros(len(game.judged))
+        self._degrees = np.zeros(len(game.validated))
 
     def add(self, result: _Result) -> None:
         """Take in the shares and votes of one task."""
-        self._degrees[result.task.judged] = result.degrees
+        self._degrees[result.task.validated] = result.degrees
         for cell, sums in zip(result.cells, result.sums, strict=True):
             self._sums[cell, result.task.valued] += sums
 
@@ -263,9 +265,9 @@ class Sums:
         # vote that always pays 1 gives all rows the same share.
         right = self._sums[1:first:2].sum(axis=0) - self._sums[0:first:2].sum(axis=0)
         for own in rounds:
-            negative = ~game.rows.positive[own.judged]
+            negative = ~game.rows.positive[own.validated]
             share = 1.0 / max(self._n_neighbors, len(own.valued))
-            right[own.valued] += share * game.weights[own.judged][negative].sum()
+            right[own.valued] += share * game.weights[own.validated][negative].sum()
         values = {"y": right / total}
         starts = accumulate(game.sizes, initial=0)
         for number, (attribute, start) in enumerate(zip(game.rows.attributes, starts, strict=False)):

@@ -1,4 +1,4 @@
-"""The worth of a set of rows: what the model trained on them achieves on the judged rows."""
+"""The worth of a set of rows: what the model trained on them achieves on the validation rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from fado.execution import Executor, JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of
 from fado.valuation._coefficients import ratio_coefficients
-from fado.valuation._judged import JudgedRows, binary_labels, decide, measure_judged, read_judged
+from fado.valuation._validation_rows import (
+    ValidationRows,
+    binary_labels,
+    decide,
+    measure_validation_rows,
+    read_validation_rows,
+)
 
 __all__ = ["Goals", "TrainingGame", "executor_for", "training_games", "with_newcomers"]
 
@@ -28,7 +34,7 @@ _FOLDS_STREAM = 0
 
 @dataclass(frozen=True)
 class Goals:
-    """What models are measured by: names of `_judged`, and the budget of false positives."""
+    """What models are measured by: names of `_validation_rows`, and the budget of false positives."""
 
     performance: str
     fairness: str
@@ -37,11 +43,11 @@ class Goals:
 
 @dataclass(frozen=True, eq=False)
 class TrainingGame:
-    """Rows are the players, and a set's worth is measured on judged rows by the model trained on the set.
+    """Rows are the players, and a set's worth is measured on validation rows by the model trained on the set.
 
     The first worth is the performance. One follows for every protected attribute: its ratio, linear in the
-    decisions on the judged rows. No rows, and rows of one label, are worth what a model is that gives every
-    judged row the share of positives among them, and so predicts their most common label.
+    decisions on the validation rows. No rows, and rows of one label, are worth what a model is that gives
+    every validation row the share of positives among them, and so predicts their most common label.
 
     Parameters
     ----------
@@ -56,10 +62,10 @@ class TrainingGame:
     rows : ndarray of int32
         Positions in the table of the rows that are players.
     scored : ndarray or Table
-        The judged rows.
-    judged : JudgedRows
+        The validation rows.
+    validated : ValidationRows
         Their labels and weights.
-    coefficients : ndarray of shape (n_judged, n_attributes)
+    coefficients : ndarray of shape (n_validated, n_attributes)
         What each decision adds to each attribute's ratio.
     goals : Goals
         What is measured.
@@ -77,7 +83,7 @@ class TrainingGame:
     positive: int
     rows: Rows
     scored: Rows | Table
-    judged: JudgedRows
+    validated: ValidationRows
     coefficients: FloatArray
     goals: Goals
     seed: int
@@ -96,14 +102,16 @@ class TrainingGame:
         return self.worths_of(self.scores(np.sort(self.rows[members])))
 
     def scores(self, rows: Rows) -> FloatArray:
-        """Train on sorted rows, and give the judged rows' probabilities of the positive label."""
+        """Train on sorted rows, and give the validation rows' probabilities of the positive label."""
         weights = None
         if self.sample_weight is not None:
             rows = rows[self.sample_weight[rows] > 0]
             weights = self.sample_weight[rows]
         labels = self.variable.labels[rows]
         if len(labels) == 0 or (labels == labels[0]).all():
-            return np.full(self.judged.n_rows, np.average(self.judged.positive, weights=self.judged.weights))
+            return np.full(
+                self.validated.n_rows, np.average(self.validated.positive, weights=self.validated.weights)
+            )
         task = Task(self.estimator, self.variable, rows, self.seed, self.scored, weights)
         name = type(self.estimator).__name__
         try:
@@ -124,18 +132,20 @@ class TrainingGame:
         return scores
 
     def worths_of(self, scores: FloatArray) -> FloatArray:
-        """Measure scores of the judged rows."""
+        """Measure scores of the validation rows."""
         goals = self.goals
-        measured = measure_judged(self.judged, scores, goals.performance, goals.fairness, goals.max_fpr)
+        measured = measure_validation_rows(
+            self.validated, scores, goals.performance, goals.fairness, goals.max_fpr
+        )
         if not self.coefficients.shape[1]:
             return np.array([measured["y"]])
-        predicted = decide(self.judged, scores, goals.max_fpr)
+        predicted = decide(self.validated, scores, goals.max_fpr)
         return np.concatenate([[measured["y"]], predicted @ self.coefficients])
 
 
 def training_games(
     problem: Problem,
-    judge: Problem | None,
+    validation: Problem | None,
     estimator: Any,
     goals: Goals,
     seed: int,
@@ -144,16 +154,16 @@ def training_games(
     by_content: bool,
     who: str,
 ) -> list[TrainingGame]:
-    """Make the game of all rows, judged by others; or, without any, one game per fold.
+    """Make the game of all rows, validated by others; or, without any, one game per fold.
 
-    A fold's rows are judged by the models of all others. The ratios' coefficients are taken around the
-    models of all rows of each game, on all judged rows together; those of a fold count as often as there are
-    folds, so that the mean over the games is linear in the decisions on all rows.
+    A fold's rows are measured by the models of all others. The ratios' coefficients are taken around the
+    models of all rows of each game, on all validation rows together; those of a fold count as often as there
+    are folds, so that the mean over the games is linear in the decisions on all rows.
 
     Parameters
     ----------
-    problem, judge : Problem
-        The rows to value, and to judge by.
+    problem, validation : Problem
+        The rows to value, and the validation rows.
     estimator : estimator
         Unfitted.
     goals : Goals
@@ -168,14 +178,14 @@ def training_games(
         The valuator, for messages.
     """
     labels = binary_labels(problem, who)
-    judged = read_judged(problem, judge, who)
+    validated = read_validation_rows(problem, validation, who)
     parts: list[tuple[Any, Rows | Table, Any]]
-    if judge is None:
-        folds = _folds(problem, judged, seed, who)
+    if validation is None:
+        folds = _folds(problem, validated, seed, who)
         parts = [(np.setdiff1d(np.arange(problem.n_rows), fold), fold, fold) for fold in folds]
     else:
-        _check_weighed(judged, who)
-        parts = [(np.arange(problem.n_rows), judge.table, slice(None))]
+        _check_weighed(validated, who)
+        parts = [(np.arange(problem.n_rows), validation.table, slice(None))]
     engine = _engine_for(estimator, problem.table, workers, by_content=by_content)
     games = [
         TrainingGame(
@@ -185,8 +195,10 @@ def training_games(
             positive=labels.positive or 0,
             rows=rows.astype(np.int32),
             scored=scored,
-            judged=replace(judged, positive=judged.positive[own], weights=judged.weights[own], attributes=()),
-            coefficients=np.zeros((len(judged.positive[own]), 0)),
+            validated=replace(
+                validated, positive=validated.positive[own], weights=validated.weights[own], attributes=()
+            ),
+            coefficients=np.zeros((len(validated.positive[own]), 0)),
             goals=goals,
             seed=seed % 2**31,
             sample_weight=problem.sample_weight,
@@ -195,7 +207,7 @@ def training_games(
     ]
     engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
     scores = [game.scores(game.rows) for game in games]
-    coefficients = _coefficients(judged, games, scores, [own for *_, own in parts])
+    coefficients = _coefficients(validated, games, scores, [own for *_, own in parts])
     games = [
         replace(game, coefficients=len(games) * coefficients[own])
         for game, (*_, own) in zip(games, parts, strict=True)
@@ -240,22 +252,25 @@ def with_newcomers(
 
 
 def _coefficients(
-    judged: JudgedRows, games: Sequence[TrainingGame], scores: Sequence[FloatArray], parts: Sequence[Any]
+    validated: ValidationRows,
+    games: Sequence[TrainingGame],
+    scores: Sequence[FloatArray],
+    parts: Sequence[Any],
 ) -> FloatArray:
     """Give what each decision adds to each ratio, around the decisions of the models of all rows."""
-    predicted = np.zeros(judged.n_rows)
+    predicted = np.zeros(validated.n_rows)
     for game, own_scores, own in zip(games, scores, parts, strict=True):
-        predicted[own] = decide(game.judged, own_scores, game.goals.max_fpr)
+        predicted[own] = decide(game.validated, own_scores, game.goals.max_fpr)
     columns = [
-        ratio_coefficients(judged, attribute, games[0].goals.fairness, predicted)
-        for attribute in judged.attributes
+        ratio_coefficients(validated, attribute, games[0].goals.fairness, predicted)
+        for attribute in validated.attributes
     ]
-    return np.column_stack([np.zeros((judged.n_rows, 0)), *columns])
+    return np.column_stack([np.zeros((validated.n_rows, 0)), *columns])
 
 
-def _folds(problem: Problem, judged: JudgedRows, seed: int, who: str) -> list[Rows]:
+def _folds(problem: Problem, validated: ValidationRows, seed: int, who: str) -> list[Rows]:
     """Draw folds of which each holds both labels, as do the rows beside it: five, or as many as can be."""
-    counted = judged.weights > 0
+    counted = validated.weights > 0
     strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
     strata = np.unique(2 * strata + counted, return_inverse=True)[1]
     n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
@@ -263,19 +278,19 @@ def _folds(problem: Problem, judged: JudgedRows, seed: int, who: str) -> list[Ro
     for n_folds in range(min(_MOST_FOLDS, n_units), _LEAST_FOLDS - 1, -1):
         for _ in range(_TRIES):
             folds = out_of_bag_sets(problem.n_rows, n_folds, 1 / n_folds, strata, generator, problem.blocks)
-            labels = [judged.positive[fold][counted[fold]] for fold in folds]
+            labels = [validated.positive[fold][counted[fold]] for fold in folds]
             if all(own.any() and not own.all() for own in labels):
                 return folds
     raise ValueError(
-        f"{who} holds out parts of the rows to judge by, and each must have rows of both labels: pass "
-        "`judge`, or more rows of the rarer label."
+        f"{who} holds out parts of the validation rows, and each must have rows of both labels: pass "
+        "`validation`, or more rows of the rarer label."
     )
 
 
-def _check_weighed(judged: JudgedRows, who: str) -> None:
-    weighed = judged.positive[judged.weights > 0]
+def _check_weighed(validated: ValidationRows, who: str) -> None:
+    weighed = validated.positive[validated.weights > 0]
     if weighed.all() or not weighed.any():
-        raise ValueError(f"{who} needs judged rows of both labels whose weight is not 0.")
+        raise ValueError(f"{who} needs validation rows of both labels whose weight is not 0.")
 
 
 def _engine_for(estimator: Any, table: Table, workers: int, *, by_content: bool) -> Engine:

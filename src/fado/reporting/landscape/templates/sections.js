@@ -10,10 +10,10 @@ function drawTexts(content) {
     ...content,
     statuses: content.statuses.join(", "),
     notes: content.notes.join(" "),
-    least: content.attributes.length > 1 ? "Each protected attribute is judged for itself: a ratio is that of the attribute where it is least, unless one is chosen." : "",
+    least: content.attributes.length > 1 ? "Each protected attribute is measured for itself: a ratio is that of the attribute where it is least, unless one is chosen." : "",
     needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row whenever a decision is made, and have a frontier of their own, dotted." : "",
     drawn: content.chosen_on === "test" ? "" : `Models are chosen by their figures on the ${content.chosen_on} part and drawn by those on the test part: a chosen one may stand below the line.`,
-    flattered: content.chosen_on === "test" ? "; with no validation part, models are chosen on the rows that judge them, which flatters them" : "",
+    flattered: content.chosen_on === "test" ? "; with no validation part, models are chosen on the rows that measure them, which flatters them" : "",
   };
   for (const place of document.querySelectorAll("[data-text]")) place.append(String(texts[place.dataset.text]));
 }
@@ -30,7 +30,7 @@ function drawGroups(content) {
   ]);
   const columns = [...textColumns([["group", "group"]]), ...parts];
   const n = content.left_out.length;
-  const why = `with fewer than ${content.min_group_size} rows and less than 1 % of a part that judges models, ${n === 1 ? "counts" : "count"} in no ratio`;
+  const why = `with fewer than ${content.min_group_size} rows and less than 1 % of a part that models are measured on, ${n === 1 ? "counts" : "count"} in no ratio`;
   part("groups").append(el("article", { class: "card" },
     content.positive ? el("p", {}, "Positive is ", el("code", {}, name(content.positive)), ".") : null,
     table(columns, content.groups),

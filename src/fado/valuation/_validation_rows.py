@@ -26,13 +26,13 @@ from fado.valuation._probabilities import log_losses
 
 __all__ = [
     "PERFORMANCES",
-    "JudgedGroups",
-    "JudgedRows",
+    "ValidationGroups",
+    "ValidationRows",
     "binary_labels",
     "check_metrics",
     "decide",
-    "measure_judged",
-    "read_judged",
+    "measure_validation_rows",
+    "read_validation_rows",
 ]
 
 Bools = npt.NDArray[np.bool_]
@@ -42,8 +42,8 @@ PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedGroups:
-    """One protected attribute of the judged rows.
+class ValidationGroups:
+    """One protected attribute of the validation rows.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class JudgedGroups:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
+class ValidationRows:
     """The rows that effects are measured on.
 
     Parameters
@@ -75,21 +75,21 @@ class JudgedRows:
         Which hold the positive label; some do, and some do not.
     weights : ndarray
         What each counts in a metric; 1 if nobody says.
-    attributes : tuple of JudgedGroups
+    attributes : tuple of ValidationGroups
         The protected attributes, in the order of the valued rows' own.
     """
 
     table: Table
     positive: Bools
     weights: FloatArray
-    attributes: tuple[JudgedGroups, ...]
+    attributes: tuple[ValidationGroups, ...]
 
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.positive)
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> JudgedRows:
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> ValidationRows:
         """Give the labels and weights of some rows, without their features and groups."""
         return replace(self, positive=self.positive[rows], weights=self.weights[rows], attributes=())
 
@@ -130,22 +130,22 @@ def binary_labels(problem: Problem, who: str) -> Labels:
     return labels
 
 
-def read_judged(problem: Problem, judge: Problem | None, who: str) -> JudgedRows:
-    """Read the rows to judge by: those that the user set apart, or, without any, all that are valued.
+def read_validation_rows(problem: Problem, validation: Problem | None, who: str) -> ValidationRows:
+    """Read the validation rows: those that the user set apart, or, without any, all that are valued.
 
     Parameters
     ----------
     problem : Problem
         The rows to value; their target has two classes.
-    judge : Problem or None
-        The rows to judge by.
+    validation : Problem or None
+        The validation rows.
     who : str
         The valuator, for messages.
     """
     labels = binary_labels(problem, who)
-    rows = problem if judge is None else judge
-    positive = labels.is_positive if judge is None else _positives(judge, labels)
-    attributes = problem.protected if judge is None else _same_attributes(problem, judge)
+    rows = problem if validation is None else validation
+    positive = labels.is_positive if validation is None else _positives(validation, labels)
+    attributes = problem.protected if validation is None else _same_attributes(problem, validation)
     warn_of_missing(attributes)
     groups = [
         _compared_groups(theirs, own.name) for own, theirs in zip(problem.protected, attributes, strict=True)
@@ -153,44 +153,44 @@ def read_judged(problem: Problem, judge: Problem | None, who: str) -> JudgedRows
     weights = np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight
     for marked, what in ((positive, "positive"), (~positive, "negative")):
         if not weights[marked].any():
-            raise ValueError(f"Every {what} among the judged rows weighs nothing: give some a weight.")
-    return JudgedRows(rows.table, positive, weights, tuple(groups))
+            raise ValueError(f"Every {what} among the validation rows weighs nothing: give some a weight.")
+    return ValidationRows(rows.table, positive, weights, tuple(groups))
 
 
-def _positives(judge: Problem, labels: Labels) -> Bools:
-    classes = judge.labels.classes
+def _positives(validation: Problem, labels: Labels) -> Bools:
+    classes = validation.labels.classes
     strange = [label for label in classes if label not in labels.classes]
     if strange:
         raise ValueError(
-            f"The judged rows have the label {strange[0]!r}, and the valued rows {labels.classes[0]!r} and "
+            f"Validation rows have the label {strange[0]!r}, and the valued rows {labels.classes[0]!r} and "
             f"{labels.classes[1]!r}: give both the same labels."
         )
     if len(classes) == 1:
         raise ValueError(
-            f"The judged rows hold one label only ({classes[0]!r}): judge by rows of both labels."
+            f"The validation rows hold one label only ({classes[0]!r}): give rows of both labels."
         )
-    return judge.labels.codes == classes.index(labels.classes[labels.positive or 0])
+    return validation.labels.codes == classes.index(labels.classes[labels.positive or 0])
 
 
-def _same_attributes(problem: Problem, judge: Problem) -> tuple[Variable, ...]:
-    """Give the judged rows' attributes in the order of the valued rows' own."""
-    own, theirs = ([one.name for one in rows.protected] for rows in (problem, judge))
+def _same_attributes(problem: Problem, validation: Problem) -> tuple[Variable, ...]:
+    """Give the validation rows' attributes in the order of the valued rows' own."""
+    own, theirs = ([one.name for one in rows.protected] for rows in (problem, validation))
     if len(own) != len(theirs):
         raise ValueError(
-            f"The judged rows have {len(theirs)} protected attributes and the valued rows {len(own)}: give "
+            f"Validation rows have {len(theirs)} protected attributes and the valued rows {len(own)}: give "
             "both the same."
         )
-    if not (problem.names_given and judge.names_given) or own == theirs:
-        return judge.protected
+    if not (problem.names_given and validation.names_given) or own == theirs:
+        return validation.protected
     if sorted(own) != sorted(theirs):
         raise ValueError(
-            f"The judged rows have the protected attributes {list_names(theirs)}, and the valued rows "
+            f"The validation rows have the protected attributes {list_names(theirs)}, and the valued rows "
             f"{list_names(own)}: give both the same."
         )
-    return tuple(judge.protected[theirs.index(name)] for name in own)
+    return tuple(validation.protected[theirs.index(name)] for name in own)
 
 
-def _compared_groups(variable: Variable, name: str) -> JudgedGroups:
+def _compared_groups(variable: Variable, name: str) -> ValidationGroups:
     groups = group_rows([variable])
     small = small_groups(groups.sizes, MIN_GROUP_SIZE)
     if small.any():
@@ -199,13 +199,13 @@ def _compared_groups(variable: Variable, name: str) -> JudgedGroups:
         warn_user(f"{told} {verb} not compared: the effects of rows on {name!r} are about the others.")
     if (~small).sum() < 2:
         raise ValueError(
-            f"Protected attribute {name!r} has only one group among the judged rows, "
+            f"Protected attribute {name!r} has only one group among the validation rows, "
             f"{groups.names[int(np.argmax(groups.sizes))]}: there is nothing to compare; leave it out."
         )
-    return JudgedGroups(name, groups.codes, groups.names, ~small)
+    return ValidationGroups(name, groups.codes, groups.names, ~small)
 
 
-def decide(rows: JudgedRows, scores: FloatArray, max_fpr: float) -> Bools:
+def decide(rows: ValidationRows, scores: FloatArray, max_fpr: float) -> Bools:
     """Predict rows positive from the lowest score on that keeps the budget of false positives."""
     counted = rows.weights > 0
     threshold = lowest_threshold(
@@ -214,14 +214,14 @@ def decide(rows: JudgedRows, scores: FloatArray, max_fpr: float) -> Bools:
     return scores >= threshold
 
 
-def measure_judged(
-    rows: JudgedRows, scores: FloatArray, performance: str, fairness: str, max_fpr: float
+def measure_validation_rows(
+    rows: ValidationRows, scores: FloatArray, performance: str, fairness: str, max_fpr: float
 ) -> dict[str, float]:
     """Measure a model: its performance as ``"y"``, and the ratio of every attribute by its name.
 
     Parameters
     ----------
-    rows : JudgedRows
+    rows : ValidationRows
         The rows that were scored.
     scores : ndarray
         Probabilities of the positive label.

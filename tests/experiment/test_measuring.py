@@ -9,8 +9,8 @@ import pytest
 
 from fado.experiment import Experiment, Results
 from fado.experiment.config import EvaluationConfig
-from fado.experiment.run import Bench, Comparison, Judging, read_data
-from fado.experiment.run._judging import few_rows
+from fado.experiment.run import Bench, Comparison, Measuring, read_data
+from fado.experiment.run._measuring import few_rows
 from fado.experiment.search import Recipe
 from fado.metrics import evaluate
 from fado.tabular import Groups
@@ -65,7 +65,7 @@ def test_a_group_is_compared_if_no_part_has_few_rows_of_it():
     assert not few_rows([validation, test], 0).any()
 
 
-def judging_of(codes, attributes, positive, *, left_out=None, bootstrap=0):
+def measuring_of(codes, attributes, positive, *, left_out=None, bootstrap=0):
     comparisons = [
         Comparison(
             name,
@@ -74,7 +74,7 @@ def judging_of(codes, attributes, positive, *, left_out=None, bootstrap=0):
         )
         for name, own in zip(attributes, codes, strict=True)
     ]
-    return Judging(positive, None, comparisons, 0, EvaluationConfig(0.1, "test", bootstrap), 0)
+    return Measuring(positive, None, comparisons, 0, EvaluationConfig(0.1, "test", bootstrap), 0)
 
 
 def test_the_plain_ratio_is_the_least_of_all_attributes_with_its_interval():
@@ -83,7 +83,7 @@ def test_the_plain_ratio_is_the_least_of_all_attributes_with_its_interval():
     sex, origin = rng.integers(0, 2, n), rng.integers(0, 3, n)
     positive = rng.random(n) < 0.3
     scores = rng.random(n) + 0.5 * positive + 0.4 * (sex == 1) * ~positive + 0.3 * (origin == 2) * positive
-    metrics = judging_of([sex, origin], ["sex", "origin"], positive, bootstrap=50).judge(scores, KEY)
+    metrics = measuring_of([sex, origin], ["sex", "origin"], positive, bootstrap=50).measure(scores, KEY)
     for name, codes in (("sex", sex), ("origin", origin)):
         alone = evaluate(positive, scores, sensitive_features=codes, max_fpr=0.1)
         for ratio in ("fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"):
@@ -100,7 +100,7 @@ def test_a_ratio_that_one_attribute_lacks_is_undefined():
     positive = np.array([True, False, True, False, True, False])
     sex, origin = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 0])  # no negatives of origin 1
     scores = np.array([0.9, 0.8, 0.7, 0.3, 0.2, 0.1])
-    metrics = judging_of([sex, origin], ["sex", "origin"], positive).judge(scores, KEY)
+    metrics = measuring_of([sex, origin], ["sex", "origin"], positive).measure(scores, KEY)
     assert np.isnan(metrics["test_fpr_ratio[origin]"])
     assert np.isnan(metrics["test_fpr_ratio"])
     assert not np.isnan(metrics["test_tpr_ratio"])
@@ -127,10 +127,10 @@ def test_ratios_are_those_of_the_groups_that_are_not_small(config):
     data = read_data(experiment.config)
     bench = Bench.of(data, {}, experiment.config, 1)
     scores = bench.scores(Recipe("none"), {"n_estimators": 10, "random_state": 0})
-    metrics = bench._judge(scores, KEY)
+    metrics = bench._validation(scores, KEY)
     frame = people()
     for part, own in (
-        ("validation", scores[: data.judging(experiment.config).n_validation]),
+        ("validation", scores[: data.measuring(experiment.config).n_validation]),
         ("test", scores),
     ):
         rows = np.flatnonzero(frame["part"] == part)

@@ -5,7 +5,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from fado.metrics import RATIO_NAMES, evaluate
 from fado.tabular import read_problem
 from fado.valuation._coefficients import find_extremes, performance_coefficients, ratio_coefficients
-from fado.valuation._judged import decide, measure_judged, read_judged
+from fado.valuation._validation_rows import decide, measure_validation_rows, read_validation_rows
 
 RNG = np.random.default_rng(0)
 N = 500
@@ -17,25 +17,25 @@ WEIGHTS = RNG.uniform(0, 3, N)
 
 
 def rows(weights=None):
-    return read_judged(read_problem(X, Y, {"z": Z}, sample_weight=weights), None, "this")
+    return read_validation_rows(read_problem(X, Y, {"z": Z}, sample_weight=weights), None, "this")
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 def test_metrics_are_those_of_evaluate(weights):
     expected = evaluate(Y, P, sensitive_features=Z, max_fpr=0.1, sample_weight=weights)
     for ratio in RATIO_NAMES:
-        measured = measure_judged(rows(weights), P, "tpr_at_fpr", ratio, 0.1)
+        measured = measure_validation_rows(rows(weights), P, "tpr_at_fpr", ratio, 0.1)
         assert measured == {"y": pytest.approx(expected["tpr"]), "z": pytest.approx(expected[ratio])}
-    measured = measure_judged(rows(weights), P, "accuracy", "fpr_ratio", 0.1)["y"]
+    measured = measure_validation_rows(rows(weights), P, "accuracy", "fpr_ratio", 0.1)["y"]
     assert measured == pytest.approx(accuracy_score(Y, P >= 0.5, sample_weight=weights))
-    measured = measure_judged(rows(weights), P, "log_loss", "fpr_ratio", 0.1)["y"]
+    measured = measure_validation_rows(rows(weights), P, "log_loss", "fpr_ratio", 0.1)["y"]
     assert measured == pytest.approx(-log_loss(Y, P, sample_weight=weights))
 
 
 @pytest.mark.parametrize("precision", [np.float64, np.float32])
 def test_a_sure_mistake_costs_what_it_costs_in_scikit_learn(precision):
     sure = np.where(P > 0.5, 1, 0).astype(precision)
-    measured = measure_judged(rows(), sure, "log_loss", "fpr_ratio", 0.1)["y"]
+    measured = measure_validation_rows(rows(), sure, "log_loss", "fpr_ratio", 0.1)["y"]
     expected = -log_loss(Y, np.column_stack([1 - sure, sure]))
     assert measured == pytest.approx(expected, rel=1e-6)  # 36 per mistake in double precision, and 16
     assert -37 < expected < 0
@@ -44,8 +44,8 @@ def test_a_sure_mistake_costs_what_it_costs_in_scikit_learn(precision):
 @pytest.mark.parametrize("ratio", RATIO_NAMES)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):
-    judged = rows(weights)
-    (groups,) = judged.attributes
+    validated = rows(weights)
+    (groups,) = validated.attributes
     degrees = np.where(P > 0.6, 0.9, 0.2) + 0.05 * (Z == "b")
 
     def of(degrees):
@@ -55,7 +55,7 @@ def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):
         rates = [np.average(events[members & (g == Z)], weights=own[members & (g == Z)]) for g in "abc"]
         return min(rates) / max(rates)
 
-    coefficients = ratio_coefficients(judged, groups, ratio, degrees)
+    coefficients = ratio_coefficients(validated, groups, ratio, degrees)
     for row in range(0, N, 50):
         moved = degrees.copy()
         moved[row] += 1e-6
@@ -63,17 +63,17 @@ def test_coefficients_are_the_slopes_of_the_ratio(ratio, weights):
 
 
 def test_rates_are_sums_of_coefficients():
-    judged = rows(WEIGHTS)
-    predicted = decide(judged, P, 0.1)
-    measured = measure_judged(judged, P, "tpr_at_fpr", "fpr_ratio", 0.1)["y"]
-    assert performance_coefficients(judged, "tpr_at_fpr") @ predicted == pytest.approx(measured)
+    validated = rows(WEIGHTS)
+    predicted = decide(validated, P, 0.1)
+    measured = measure_validation_rows(validated, P, "tpr_at_fpr", "fpr_ratio", 0.1)["y"]
+    assert performance_coefficients(validated, "tpr_at_fpr") @ predicted == pytest.approx(measured)
     half, nothing = P >= 0.5, np.average(Y == 0, weights=WEIGHTS)
-    accuracy = performance_coefficients(judged, "accuracy") @ half + nothing
+    accuracy = performance_coefficients(validated, "accuracy") @ half + nothing
     assert accuracy == pytest.approx(accuracy_score(Y, half, sample_weight=WEIGHTS))
 
 
 def test_labels_that_weigh_nothing():
-    with pytest.raises(ValueError, match="Every positive among the judged rows weighs nothing"):
+    with pytest.raises(ValueError, match="Every positive among the validation rows weighs nothing"):
         rows(np.where(Y == 1, 0.0, 1.0))
 
 
@@ -87,16 +87,16 @@ def test_labels_that_weigh_nothing():
     ],
 )
 def test_a_group_that_weighs_nothing_lacks_what_the_ratio_is_about(ratio, lacking):
-    judged = rows(np.where(Z == "b", 0.0, 1.0))
+    validated = rows(np.where(Z == "b", 0.0, 1.0))
     with pytest.raises(
         ValueError, match=f"`{ratio}` of 'z' is undefined: group 'b' has no {lacking} of any weight"
     ):
-        find_extremes(judged, judged.attributes[0], ratio, P > 0.5)
+        find_extremes(validated, validated.attributes[0], ratio, P > 0.5)
 
 
 @pytest.mark.parametrize(("ratio", "allowed"), [("fpr_ratio", "more"), ("fnr_ratio", "fewer")])
 def test_a_ratio_without_events_is_undefined(ratio, allowed):
-    judged = rows()
+    validated = rows()
     never = np.full(N, ratio == "fnr_ratio")
-    with pytest.raises(ValueError, match=f"judge by more rows or allow {allowed} false positives"):
-        find_extremes(judged, judged.attributes[0], ratio, never)
+    with pytest.raises(ValueError, match=f"validation by more rows or allow {allowed} false positives"):
+        find_extremes(validated, validated.attributes[0], ratio, never)

@@ -13,7 +13,7 @@ from fado.experiment.config import EvaluationConfig, apply_metric, ratio_name
 from fado.metrics import RATIO_NAMES, measure
 from fado.tabular import SMALL_SHARE, Groups
 
-__all__ = ["Comparison", "Judging", "few_rows"]
+__all__ = ["Comparison", "Measuring", "few_rows"]
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ def few_rows(sizes: Sequence[npt.NDArray[np.int64]], min_group_size: int) -> Boo
     """Mark the groups that are small in one of some parts: to be compared, a group must be so in all.
 
     A group without rows in a part is small there, other than in a table as a whole: what is chosen on one
-    part could not be judged on the other.
+    part could not be measured on the other.
 
     Examples
     --------
@@ -59,8 +59,8 @@ def few_rows(sizes: Sequence[npt.NDArray[np.int64]], min_group_size: int) -> Boo
 
 
 @dataclass(frozen=True)
-class Judging:
-    """The rows that models are judged on, and how.
+class Measuring:
+    """The rows that models are measured on, and how.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Judging:
     groups: Groups | None = None
     own: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
-    def judge(self, scores: Floats, key: str) -> dict[str, float]:
+    def measure(self, scores: Floats, key: str) -> dict[str, float]:
         """Measure a model on the validation part, if there is one, and on the test part.
 
         Parameters
