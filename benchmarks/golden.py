@@ -4,9 +4,11 @@
     python benchmarks/golden.py compare FILE.npz    # with the present code: exit 1 if anything differs
 
 The set is made with the public surface alone, so that the same script runs on both codes: generated data,
-values of three small tables, utilities, training sets and weights, a reweighed model, metrics, and two
-experiments with the files of their fits. NaN equals NaN; a changed type, shape or sign of a zero is a
-difference. Both sides must run on one machine with the same libraries.
+values of three small tables (entropies, effects, Shapley values, online, of new rows, from files), utilities,
+training sets and weights in memory and from files, a reweighed model, metrics, aimed models, queries, made
+rows, an explore page's content, two experiments with the metrics of their fits, and a frontier. NaN
+equals NaN; a changed type, shape or sign of a zero is a difference. Both
+sides must run on one machine with the same libraries.
 """
 
 from __future__ import annotations
@@ -31,20 +33,34 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fado
 from fado import (
+    AimedEstimator,
     CobbDouglasUtility,
+    DataShapley,
     DifferenceUtility,
     InBagEntropy,
+    KNNShapley,
     LinearUtility,
+    OnlineEntropy,
     OutOfBagEntropy,
     RandomPrevalenceSampler,
     ReweighedEstimator,
     Reweigher,
+    TreeInfluence,
+    UtilityAwareOverSampler,
     UtilityAwarePrevalenceSampler,
     UtilityAwareReweigher,
+    explore,
+    find_frontier,
+    reweigh_files,
+    sample_files,
+    value_files,
 )
+from fado.active import UtilityQuery
+from fado.aim import trade_off
 from fado.datasets import make_account_fraud, protected_from, temporal_split
 from fado.experiment import Experiment
 from fado.metrics import (
+    by_group,
     evaluate,
     fnr_ratio,
     fpr_ratio,
@@ -60,7 +76,6 @@ UTILITIES = {"linear": LinearUtility, "difference": DifferenceUtility, "cobb-dou
 RATIOS = {"fpr": fpr_ratio, "fnr": fnr_ratio, "tpr": tpr_ratio, "selection_rate": selection_rate_ratio}
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
 PARTS = ("values", "standard_error", "counts", "agreement")
-RENAMED = {"correction": "prevalence_correction"}  # columns of the results' frame, to their present names
 
 
 class Table(NamedTuple):
@@ -158,6 +173,148 @@ def valuations(tables):
             yield f"{name}/{algorithm}", valuator.valuation_
 
 
+def effects(tables):
+    """Value rows by their effects and by Shapley values, with and without validation rows, and new rows."""
+    X, y, z = tables["numeric"][:3]
+    some, rest = slice(0, 400), slice(400, None)
+    validation = X[rest], y[rest], z[rest]
+    small = LGBMClassifier(n_estimators=15, num_leaves=7, n_jobs=1, verbosity=-1)
+    valuators = {
+        "influence": TreeInfluence(small, max_fpr=0.2, random_state=3, n_jobs=1),
+        "influence, moved": TreeInfluence(small, fairness="tpr_ratio", max_fpr=0.2, random_state=3, n_jobs=1),
+        "knn": KNNShapley(5, random_state=3, n_jobs=1),
+        "games": DataShapley(LogisticRegression(), max_fits=600, max_fpr=0.2, random_state=3, n_jobs=1),
+    }
+    for name, valuator in valuators.items():
+        n = 60 if name == "games" else 400
+        for kind, apart in (("folds", None), ("validation", validation)):
+            valuator.fit(X[:n], y[:n], sensitive_features=z[:n], validation=apart)
+            yield f"{name}/{kind}", valuator.valuation_
+    mixed = tables["mixed"]
+    yield (
+        "knn/mixed",
+        KNNShapley(3, random_state=3, n_jobs=1)
+        .fit(mixed.X, mixed.y, sensitive_features=mixed.valued)
+        .valuation_,
+    )
+    kept = OutOfBagEntropy(n_bags=5, keep_models=True, random_state=3).fit(
+        X[some], y[some], sensitive_features=z[some]
+    )
+    yield "new rows/labelled", kept.value(X[rest], y[rest], sensitive_features=z[rest])
+    yield "new rows/unlabelled", kept.value(X[rest])
+    online = OnlineEntropy(window=300, random_state=3)
+    for batch in range(3):
+        rows = slice(200 * batch, 200 * (batch + 1))
+        yield f"online/{batch}", online.value(X[rows], y[rows], sensitive_features=z[rows])
+        online.learn(X[rows], y[rows], sensitive_features=z[rows])
+
+
+def from_files(tables):
+    """Value, sample and reweigh a table in three files; every row is learnt from."""
+    table = tables["mixed"]
+    frame = table.X.assign(
+        bought=table.y, origin=table.groups["origin"], weight=1.0 + np.arange(len(table.y)) % 3
+    )
+    golden, given = {}, {"target": "bought", "protected": ["origin", "member"]}
+    with tempfile.TemporaryDirectory() as directory:
+        for part, rows in enumerate((slice(0, 300), slice(300, 310), slice(310, None))):
+            frame[rows].to_parquet(Path(directory) / f"{part}.parquet")
+        values = Path(directory) / "values"
+        values.mkdir()
+        paths = str(Path(directory) / "*.parquet")
+        for name, settings in {
+            "plain": {"unseen_fraction": 0.5},
+            "weighted": {"weight": "weight", "unseen_fraction": 0.5},
+        }.items():
+            found = value_files(paths, **given, out=values / name, n_bags=6, random_state=3, **settings)
+            golden |= under(name, parts_of(found))
+        changes = {
+            "uaps": (sample_files, UtilityAwarePrevalenceSampler(LinearUtility(0.3), random_state=7)),
+            "rps": (sample_files, RandomPrevalenceSampler(random_state=7)),
+            "uar": (reweigh_files, UtilityAwareReweigher(LinearUtility(0.3))),
+            "rw": (reweigh_files, Reweigher()),
+        }
+        for name, (change, intervention) in changes.items():
+            out = Path(directory) / f"_{name}.parquet"
+            change(paths, **given, values=values / "plain", intervention=intervention, out=out)
+            golden |= under(name, {col: numbers_or_text(own) for col, own in pd.read_parquet(out).items()})
+    return golden
+
+
+def aims(tables):
+    """Aim in the three ways, and tell what every line costs without a fit."""
+    X, y, z = tables["numeric"][:3]
+    small = LGBMClassifier(n_estimators=12, num_leaves=5, n_jobs=1, verbosity=-1)
+    golden = {}
+    for by in ("scores", "student", "weights"):
+        for confidence in (None, 0.9):
+            model = AimedEstimator(
+                small, by=by, max_fpr=0.2, confidence=confidence, max_fits=6, random_state=3, n_jobs=1
+            )
+            model.fit(X, y, sensitive_features=z)
+            golden[f"{by}/{confidence}/probabilities"] = model.predict_proba(X)
+            golden[f"{by}/{confidence}/decisions"] = model.predict(X)
+            golden[f"{by}/{confidence}/reached"] = np.array([model.reached_, model.threshold_], dtype=float)
+    values = OutOfBagEntropy(n_bags=5, keep_probabilities=True, random_state=3).fit(
+        X, y, sensitive_features=z
+    )
+    found = trade_off(values.valuation_, y, sensitive_features=z, max_fpr=0.2)
+    return golden | under("trade-off", {name: numbers_or_text(column) for name, column in found.items()})
+
+
+def chosen_and_made(tables):
+    """Query a pool, make rows, and gather what the explore page shows."""
+    X, y, z = tables["numeric"][:3]
+    known = OutOfBagEntropy(n_bags=5, keep_models=True, random_state=3).fit(
+        X[:300], y[:300], sensitive_features=z[:300]
+    )
+    golden = {
+        "query/plain": UtilityQuery(known).query(X[300:], 40),
+        "query/diverse": UtilityQuery(known, diversity=0.5).query(X[300:], 40),
+        "query/shares": UtilityQuery(known, group_shares={0: 0.5, 1: 0.5}).query(
+            X[300:], 40, sensitive_features=z[300:]
+        ),
+    }
+    table = tables["mixed"]
+    values = (
+        OutOfBagEntropy(n_bags=5, random_state=3)
+        .fit(table.X, table.y, sensitive_features=table.groups)
+        .valuation_
+    )
+    maker = UtilityAwareOverSampler(LinearUtility(0.3), random_state=3)
+    made, labels = maker.fit_resample(table.X, table.y, sensitive_features=table.groups, valuation=values)
+    golden |= under("made", {name: numbers_or_text(column) for name, column in made.items()})
+    golden["made/labels"] = numbers_or_text(pd.Series(labels))
+    effect = TreeInfluence(
+        LGBMClassifier(n_estimators=10, n_jobs=1, verbosity=-1), max_fpr=0.2, random_state=3, n_jobs=1
+    )
+    for name, valuation in (
+        ("entropy", known.valuation_),
+        ("effects", effect.fit(X[:300], y[:300], sensitive_features=z[:300]).valuation_),
+    ):
+        page = explore(
+            X[:300], y[:300], sensitive_features=z[:300], valuation=valuation, retrain=12, n_jobs=1
+        )
+        shown = json.dumps(page.to_dict(), sort_keys=True, default=str)
+        golden[f"explore/{name}"] = np.array(hashlib.sha256(shown.encode()).hexdigest())
+    return golden
+
+
+def searched():
+    """Search a frontier of generated fraud; the frame without its times."""
+    frame = make_account_fraud(3000, "II", random_state=2)
+    older = (frame["customer_age"] >= 50).rename("older")
+    X = frame.drop(columns=["fraud_bool", "customer_age", "month"])
+    found = find_frontier(
+        X, frame["fraud_bool"], sensitive_features=older, max_fits=6, max_fpr=0.2, random_state=1, n_jobs=1
+    ).frame
+    return {
+        name: numbers_or_text(column)
+        for name, column in found.items()
+        if "seconds" not in name and name != "error"
+    }
+
+
 def parts_of(valuation):
     golden = {
         f"{part}/{column}": values.to_numpy()
@@ -222,7 +379,9 @@ def metrics(table, scores):
         for given in (None, 0.3):
             found = evaluate(y, scores, max_fpr=max_fpr, n_boot=50, random_state=0, threshold=given, **groups)
             golden |= {f"evaluate/{max_fpr}/{given}/{name}": value for name, value in found.items()}
-    return {name: np.float64(value) for name, value in golden.items()}
+    golden = {name: np.float64(value) for name, value in golden.items()}
+    shown = by_group(y, scores >= threshold, **groups).reset_index(drop=True)
+    return golden | under("by group", {name: numbers_or_text(column) for name, column in shown.items()})
 
 
 def frontiers():
@@ -286,17 +445,14 @@ def experiments():
 
 
 def results_of(config):
-    """Run an experiment; give its frame by column, and the names and digests of the files of its fits."""
+    """Run an experiment, and give its frame by column."""
     with tempfile.TemporaryDirectory() as store:
         frame = Experiment(config).run(store).frame
-        files = sorted((Path(store) / "fits").iterdir())
-        digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
-    golden = {
-        f"frame/{RENAMED.get(name, name)}": numbers_or_text(column)
+    return {
+        f"frame/{name}": numbers_or_text(column)
         for name, column in frame.items()
         if name != "error"  # said in words, which may change
     }
-    return golden | {"fits": np.array([file.name for file in files]), "fits' sha256": np.array(digests)}
 
 
 def numbers_or_text(column):
@@ -321,6 +477,10 @@ def golden_set():
         predicted = probabilities(table)
         golden[f"probabilities/{name}"] = predicted
         golden |= under(f"metrics/{name}", metrics(table, predicted[:, 1]))
+    for name, valuation in effects(tables):
+        golden |= under(f"valuation/{name}", parts_of(valuation))
+    golden |= under("files", from_files(tables)) | under("aim", aims(tables))
+    golden |= under("chosen", chosen_and_made(tables)) | under("frontier", searched())
     for name, config in experiments().items():
         golden |= under(f"experiment/{name}", results_of(config))
     return golden
