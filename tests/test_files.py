@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fado._files import WriteError, replacing, replacing_directory, writing
+from fado._storage import WriteError, replacing, replacing_directory, writing
 
 
 def test_the_file_appears_whole(tmp_path):
@@ -58,7 +58,7 @@ def test_impossible_places_are_refused(tmp_path):
 
 ABANDON = """
 import os, sys
-from fado._files import replacing
+from fado._storage import replacing
 with replacing(sys.argv[1], "The text") as temporary:
     temporary.write_text("half")
     if sys.argv[2] == "killed":

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-import fado._locks as locks
-from fado._locks import InUseError, Lock, claims_of, holder_of
+import fado._storage as locks
+from fado._storage import InUseError, Lock, claims_of, holder_of
 
 HERE = socket.gethostname()
 # Holds a lock until it is ended; without fcntl there are none of the system.
@@ -20,7 +20,7 @@ import sys
 if sys.argv[2] == "without fcntl":
     sys.modules["fcntl"] = None
 from pathlib import Path
-from fado._locks import InUseError, Lock
+from fado._storage import InUseError, Lock
 try:
     with Lock(Path(sys.argv[1]), "The store"):
         print("held", flush=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from fado._plugins import load_plugins
+__all__ = ["ClassRegistry", "load_plugins"]
 
-__all__ = ["ClassRegistry"]
+_GROUP = "fado.plugins"
 
 Class = TypeVar("Class", bound=type)
 
@@ -47,3 +49,14 @@ class ClassRegistry(dict[str, type[Any]]):
         if name not in self.names():
             raise ValueError(f"{argument} must be {' or '.join(map(repr, self))}, got {name!r}.")
         return self[name]
+
+
+@cache
+def load_plugins() -> None:
+    """Import, once, every installed module that adds utilities or interventions.
+
+    A package names such a module in its metadata: ``[project.entry-points."fado.plugins"]``, then
+    ``mine = "my_package.my_module"``. Nothing that a configuration or a store says is ever imported.
+    """
+    for point in entry_points(group=_GROUP):
+        point.load()

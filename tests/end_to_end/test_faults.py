@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from benchmarks.faults import RUN, child_of, done_fits, is_alive, killed_until_done, start, wait_until
 
-from fado._locks import InUseError, Lock, holder_of
+from fado._storage import InUseError, Lock, holder_of
 from fado.experiment import Experiment, Results
 
 CONFIG = """
@@ -243,7 +243,7 @@ def test_a_disk_that_fails_at_any_write_loses_nothing(config, undisturbed, tmp_p
         original(handle)
 
     with monkeypatch.context() as patched:
-        patched.setattr("fado._files.os.fsync", fsync)
+        patched.setattr("fado._storage.os.fsync", fsync)
         with pytest.raises(OSError, match=r"cannot be written to .*\(.*Read-only file system\)"):
             Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2, isolated=False)
     results = Experiment.from_toml(config).run(tmp_path / "store", n_jobs=2, isolated=False)

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr
 import pandas as pd
 import pytest
 
-from fado._locks import InUseError, Lock
+from fado._storage import InUseError, Lock
 from fado.experiment import Experiment
 from fado.experiment.run import Bench, read_data, run_experiment
 from fado.experiment.run import _supervisor as supervisor_module
@@ -236,7 +236,7 @@ def test_what_cannot_travel_is_run_here_with_a_warning(table, tmp_path):
 SCRIPT = """
 import sys
 import numpy as np
-from fado._locks import InUseError, Lock
+from fado._storage import InUseError, Lock
 from fado.experiment import Experiment
 from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 print("main runs")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import MOST_ROWS, check_count
 from fado._messages import warn_user
-from fado._validation import MOST_ROWS, check_count
 from fado.tabular import one_column
 
 __all__ = ["batch_size", "read_costs", "score_rows"]

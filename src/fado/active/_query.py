@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado._validation import check_share
+from fado._checks import check_share
 from fado.active._batch import Limits, pick_best
 from fado.active._costs import batch_size, read_costs, score_rows
 from fado.active._diversity import pick_diverse

@@ -18,8 +18,8 @@ from skactiveml.utils import (
 )
 from sklearn.utils import column_or_1d
 
+from fado._checks import MOST_ROWS, check_count
 from fado._messages import warn_user
-from fado._validation import MOST_ROWS, check_count
 from fado.active._utilities import is_table_like, pool_utilities, read_pool, value_pool
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._validation import check_instance
+from fado._checks import check_instance
 from fado.tabular import Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation

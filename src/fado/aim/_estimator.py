@@ -10,9 +10,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count
 from fado._compat import get_tags
 from fado._messages import warn_user
-from fado._validation import MOST_ROWS, check_choice, check_classifier, check_count
 from fado.aim._bounds import chance_of_showing
 from fado.aim._choosing import Lines, curve_frame, log_factors_frame
 from fado.aim._comparing import (

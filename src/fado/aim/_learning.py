@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_instance
 from fado._messages import list_names
-from fado._validation import check_instance
 from fado.aim._comparing import Attribute
 from fado.aim._decisions import Knowledge
 from fado.engine import Engine, Model, Task, engine_class, groups_given_labels

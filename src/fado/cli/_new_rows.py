@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from fado._files import remove_abandoned
 from fado._messages import list_names
+from fado._storage import remove_abandoned
 from fado.cli._summary import print_settings, print_table
 from fado.cli._tables import check_apart, check_output
 from fado.cli._values import save_values

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fado._validation import check_count
+from fado._checks import check_count
 from fado.cli._errors import refuse
 from fado.tabular import MIN_GROUP_SIZE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from fado._files import check_replaceable, replacing
+from fado._storage import check_replaceable, replacing
 from fado.tabular import ENDINGS, ending_of, write_csv
 
 __all__ = ["check_apart", "check_output", "write_table"]

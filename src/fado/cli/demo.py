@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fado._files import replacing, writing
+from fado._storage import replacing, writing
 from fado.cli._errors import in_sentences
 
 __all__ = ["demo"]

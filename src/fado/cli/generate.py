@@ -15,7 +15,7 @@ import pyarrow as pa
 import typer
 from sklearn.base import clone
 
-from fado._files import replacing
+from fado._storage import replacing
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs
 from fado.cli._options import (

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import typer
 
+from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import closest_names, list_names
-from fado._validation import MOST_ROWS, check_count, check_share
 from fado.active import DEFAULT_ALPHA, UtilityQuery
 from fado.cli._errors import in_sentences
 from fado.cli._inputs import Inputs, read_inputs

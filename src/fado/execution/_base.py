@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from fado._validation import check_count
+from fado._checks import check_count
 
 __all__ = ["Executor", "Function", "LostTask", "Result", "Task", "n_workers"]
 

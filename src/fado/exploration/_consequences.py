@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import has_fit_parameter
 
+from fado._checks import check_classifier
 from fado._messages import COMPARE_TARGET
-from fado._validation import check_classifier
 from fado.execution import n_workers
 from fado.exploration._conditions import BinnedColumn
 from fado.exploration._effect_metrics import INFLUENCE

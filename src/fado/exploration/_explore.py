@@ -6,7 +6,7 @@ import copy
 import os
 from typing import TYPE_CHECKING, Any
 
-from fado._files import replacing
+from fado._storage import replacing
 from fado.exploration._consequences import check_retraining
 from fado.exploration._effects import effect_frames
 from fado.exploration._material import read_material

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fado._validation import check_count
+from fado._checks import check_count
 from fado.exploration._consequences import check_retraining
 from fado.exploration._explore import Exploration
 from fado.exploration._material import read_material

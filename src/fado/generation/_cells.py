@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import MOST_ROWS, check_count
 from fado._messages import list_names
-from fado._validation import MOST_ROWS, check_count
 from fado.tabular import Groups, Labels
 
 __all__ = ["Cells", "Plan", "counts_asked_for", "fill_labels", "fill_positives"]

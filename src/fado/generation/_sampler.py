@@ -13,9 +13,9 @@ from imblearn.utils import check_target_type
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from fado._checks import check_choice, check_share
 from fado._memory import check_room_for
 from fado._messages import list_names, warn_user
-from fado._validation import check_choice, check_share
 from fado.generation._cells import Cells, Plan, counts_asked_for, fill_labels, fill_positives
 from fado.generation._entries import attributes_of, take_more_rows
 from fado.generation._making import check_dense, draw_donors

@@ -19,8 +19,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from fado._checks import check_instance
 from fado._compat import get_tags
-from fado._validation import check_instance
 from fado.engine import explaining_missing_in_table
 from fado.tabular import labels_of, target_column, weights_of
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fado._validation import check_choice, check_share
+from fado._checks import check_choice, check_share
 from fado.interventions._base import BaseIntervention
 from fado.interventions._training_set import TrainingSet
 from fado.tabular import Groups, Labels

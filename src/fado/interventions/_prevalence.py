@@ -9,7 +9,7 @@ import numpy.typing as npt
 from imblearn.base import BaseSampler
 from imblearn.utils import check_target_type
 
-from fado._validation import check_share
+from fado._checks import check_share
 from fado.interventions._base import BaseIntervention
 from fado.interventions._rate_checks import has_rates, warn_of_one_group, warn_of_rates
 from fado.interventions._sampling import PrevalenceSampling

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from fado._plugins import load_plugins
+from fado._registry import load_plugins
 from fado.interventions._base import BaseIntervention
 from fado.interventions._scores import BaseScoreIntervention
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_choice, check_share
 from fado._messages import warn_user
-from fado._validation import check_choice, check_share
 from fado.interventions._base import BaseIntervention
 from fado.interventions._cell_checks import compared_groups, warn_of_equal_weights, warn_of_weightless_cells
 from fado.interventions._span import Span

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from fado._validation import check_instance
+from fado._checks import check_instance
 from fado.tabular import Problem
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fado._validation import MOST_ROWS, check_choice
+from fado._checks import MOST_ROWS, check_choice
 from fado.metrics._inputs import Bools, Floats, check_max_fpr
 from fado.metrics._threshold import lowest_threshold
 from fado.metrics._weights import Weights

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from fado._checks import check_count
 from fado._compat import generator_from
 from fado._messages import list_names
-from fado._validation import check_count
 from fado.metrics._budget import Budget, budget_of
 from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, leave_out_small
 from fado.metrics._inputs import (

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fado._checks import check_choice, check_share
 from fado._messages import closest_names, list_names, warn_user
-from fado._validation import check_choice, check_share
 from fado.metrics._budget import Budget
 from fado.metrics._evaluate import measure
 from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, small_among

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._files import replacing
-from fado._plain import label_from, label_to
-from fado._validation import check_count
+from fado._checks import check_count
+from fado._records import label_from, label_to
+from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predictions_frame
 from fado.models._card import card_content

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._plain import decode, encode, simplify
-from fado._validation import check_share
-from fado._versions import library_versions
+from fado._checks import check_share
+from fado._records import decode, encode, simplify
+from fado._version import library_versions
 from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE, Groups
 

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._files import replacing_directory
-from fado._manifests import DamagedError, Manifest, digest_of, write_file
-from fado._plain import decode, encode, label_from, label_to
-from fado._version import __version__
-from fado._versions import library_versions
+from fado._records import decode, encode, label_from, label_to
+from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
+from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.models._chosen import ChosenModel
 from fado.models._facts import Facts

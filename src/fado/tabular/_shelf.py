@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado._files import replacing
+from fado._storage import replacing
 from fado.tabular._columns import Column
 from fado.tabular._table import Table
 

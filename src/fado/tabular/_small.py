@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_count
 from fado._messages import list_names
-from fado._validation import check_count
 
 __all__ = ["MIN_GROUP_SIZE", "SMALL_SHARE", "check_min_group_size", "small_groups", "tell_small"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado._validation import check_share
+from fado._checks import check_share
 
 __all__ = ["BaseUtility", "FloatArray", "Terms"]
 

@@ -10,8 +10,8 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_count
 from fado._memory import free_memory
-from fado._validation import check_count
 from fado.tabular import Variable
 
 __all__ = ["check_bags", "check_memory", "out_of_bag_sets", "strata_of"]

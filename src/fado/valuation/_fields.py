@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._records import shorten
 from fado.tabular import Column, attribute_columns, one_column, read_rows
-from fado.valuation._plain import shorten
 from fado.valuation._scale import EFFECT, Scale
 
 __all__ = ["FIELDS", "check_fields", "check_probabilities", "places_of", "read_values"]

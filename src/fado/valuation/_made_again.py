@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from sklearn.base import clone
 
-from fado._validation import check_instance
+from fado._checks import check_instance
+from fado._records import is_number, shorten
 from fado.tabular import Column, Problem, Table
 from fado.valuation._bags import MOST_BAGS
 from fado.valuation._base import BaseValuator, texts_of
-from fado.valuation._plain import is_number, shorten
 from fado.valuation._registry import make_valuator, valuator_names
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._base import EntropyValuator

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fado.valuation._plain import Entries, shorten
+from fado._records import Entries, shorten
 
 __all__ = ["Provenance", "SplitGains", "TargetNote", "VariableNote"]
 

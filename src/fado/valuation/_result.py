@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from fado._versions import library_versions
+from fado._version import library_versions
 from fado.valuation._fields import FIELDS, places_of, read_values
 from fado.valuation._probabilities import entropies_of
 from fado.valuation._provenance import Provenance, VariableNote

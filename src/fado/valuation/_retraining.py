@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_classifier, check_count
 from fado._messages import warn_user
 from fado._progress import tracked
-from fado._validation import check_classifier, check_count
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem

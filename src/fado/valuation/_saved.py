@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from fado._files import replacing
 from fado._messages import warn_user
+from fado._records import is_shallow, shorten
+from fado._storage import replacing
 from fado.tabular import TARGET, write_csv
 from fado.valuation._fields import FIELDS, check_fields, check_probabilities
-from fado.valuation._plain import is_shallow, shorten
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
 from fado.valuation._scale import CLOSENESS, EFFECT, ENTROPY, Scale

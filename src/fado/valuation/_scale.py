@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fado.valuation._plain import is_number, shorten
+from fado._records import is_number, shorten
 
 __all__ = ["CLOSENESS", "EFFECT", "ENTROPY", "Scale", "effect_on"]
 

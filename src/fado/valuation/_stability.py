@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_count
 from fado._progress import tracked
-from fado._validation import check_count
 from fado.tabular import Variable, attribute_columns, group_rows, read_problem, variable_from
 from fado.valuation._alignment import check_alignment
 from fado.valuation._base import read_validation

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._manifests import Manifest
+from fado._storage import Manifest
 from fado.tabular import TARGET
 from fado.valuation._fields import check_fields
 from fado.valuation._scale import Scale

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_choice
 from fado._messages import COMPARE_TARGET, list_names, warn_user
-from fado._validation import check_choice
 from fado.metrics import RATIO_NAMES, lowest_threshold, measure
 from fado.tabular import (
     MIN_GROUP_SIZE,

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
 from fado import InBagEntropy, OutOfBagEntropy
-from fado._manifests import digest_of
+from fado._storage import digest_of
 from fado.valuation import load_models
 from fado.valuation.entropy._saved_models import SAVED
 

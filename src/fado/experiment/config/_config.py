@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fado._validation import MOST_ROWS
+from fado._checks import MOST_ROWS
 from fado.experiment.config._evaluation import read_evaluation
 from fado.experiment.config._given import Given
 from fado.experiment.config._interventions import keep_interventions, read_interventions

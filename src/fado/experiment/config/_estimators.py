@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from fado._validation import check_instance
+from fado._checks import check_instance
 from fado.experiment.config._section import as_text, shown
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fado._validation import MOST_ROWS
+from fado._checks import MOST_ROWS
 from fado.experiment.config._given import Given
 from fado.experiment.config._metrics import check_metric_name, metric_names
 from fado.experiment.config._section import Section, as_text, is_number, shown

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from fado._messages import closest_names
-from fado._plugins import load_plugins
+from fado._registry import load_plugins
 from fado.metrics import RATIO_NAMES
 
 __all__ = ["apply_metric", "check_metric_name", "metric_functions", "metric_names", "register_metric"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fado._validation import check_probabilities
+from fado._checks import check_probabilities
 from fado.experiment.config._estimators import LIGHTGBM, is_object, make_estimator, parameter_names
 from fado.experiment.config._given import Given
 from fado.experiment.config._section import MOST_SEEDS, Section

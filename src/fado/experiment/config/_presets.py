@@ -6,7 +6,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from fado._files import remove_abandoned, replacing
+from fado._storage import remove_abandoned, replacing
 
 __all__ = ["PRESETS", "preset_text", "write_preset"]
 

@@ -12,7 +12,7 @@ from weakref import finalize
 
 import numpy as np
 
-from fado._validation import check_count, check_share
+from fado._checks import check_count, check_share
 from fado.aim import check_line, lines_of, read_rows_apart
 from fado.experiment.config import Config, Given, config_from, draw_models
 from fado.experiment.frontier._frontier import Frontier

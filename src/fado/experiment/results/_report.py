@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from fado._files import replacing
+from fado._storage import replacing
 from fado.experiment.config import ratio_name
 from fado.experiment.results._looks import describe_marks, describe_settings, looks_of
 from fado.experiment.results._winners import ENDS

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fado._messages import warn_user
-from fado._versions import library_versions
+from fado._version import library_versions
 from fado.execution import LostTask, ThreadExecutor, n_workers, opened_client
 from fado.experiment.config import Config, Given, estimator_versions, make_estimator, plugins_used
 from fado.experiment.run._bench import Bench, Job, Measured, run_job

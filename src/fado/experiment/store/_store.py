@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-from fado._files import remove_unfinished, replacing, writing
-from fado._locks import Lock, claims_of
+from fado._storage import Lock, claims_of, remove_unfinished, replacing, writing
 from fado.experiment.config import config_from
 from fado.experiment.store._content import FORMAT, check_about, check_metrics, check_record
 from fado.experiment.store._differences import refuse_other

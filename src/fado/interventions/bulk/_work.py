@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fado._files import remove_abandoned
+from fado._storage import remove_abandoned
 from fado.interventions._base import BaseIntervention
 from fado.interventions._utilities import checked_utility, utilities_of
 from fado.interventions.bulk._blocks import BLOCK_ROWS, Block, Lockstep

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from fado._files import replacing, replacing_directory
+from fado._storage import replacing, replacing_directory
 from fado.tabular import in_blocks
 from fado.valuation.bulk import part_name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from fado._validation import check_count
+from fado._checks import check_count
 from fado.tabular import deal_small_strata, fold_of
 from fado.valuation._bags import MOST_BAGS
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fado._files import remove_unfinished, writing
-from fado._locks import Lock, claims_of
-from fado._manifests import Manifest
 from fado._messages import list_names
+from fado._records import shorten
+from fado._storage import Lock, Manifest, claims_of, remove_unfinished, writing
 from fado.tabular import Source
-from fado.valuation._plain import shorten
 from fado.valuation._stored import DONE, PLAN, footer_digest
 from fado.valuation.bulk._folds import Folds
 from fado.valuation.bulk._frames import TABLES

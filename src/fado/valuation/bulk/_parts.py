@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from fado._files import replacing
+from fado._storage import replacing
 from fado.valuation._saved import METADATA_KEY, About
 from fado.valuation.bulk._scoring import Scored
 from fado.valuation.bulk._summary import GroupSums

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from fado._validation import check_count
-from fado._versions import library_versions
+from fado._checks import check_count
+from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import Source, open_source, reader_of
 from fado.valuation.bulk._folds import count_folds

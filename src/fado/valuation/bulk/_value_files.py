@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fado._files import remove_unfinished
+from fado._checks import check_count
 from fado._messages import warn_user
-from fado._validation import check_count
+from fado._storage import remove_unfinished
 from fado.execution import opened_client
 from fado.tabular import TARGET, positive_code
 from fado.valuation._result import Valuation

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_probabilities
 from fado._compat import is_classifier, is_regressor
-from fado._validation import check_probabilities
 from fado.engine import (
     Engine,
     LightGBMEngine,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-from fado._validation import check_instance
+from fado._checks import check_instance
 from fado.engine import LightGBMEngine
 from fado.tabular import Labels, Table
 

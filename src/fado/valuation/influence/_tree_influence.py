@@ -9,10 +9,10 @@ import numpy.typing as npt
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from fado._checks import check_choice, check_count
 from fado._messages import warn_user
 from fado._progress import tracked
-from fado._validation import check_choice, check_count
-from fado._versions import library_versions
+from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import Problem
 from fado.valuation._base import BaseValuator, texts_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fado._validation import MOST_ROWS, check_count, check_share
+from fado._checks import MOST_ROWS, check_count, check_share
 from fado.tabular import TARGET, Table, protected_columns
 from fado.valuation._base import seed_from
 from fado.valuation._result import Valuation

@@ -10,12 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from fado._files import replacing_directory
-from fado._manifests import DamagedError, Manifest, digest_of, write_file
-from fado._plain import decode, encode, label_from, label_to, record_from, simplify
-from fado._validation import MOST_ROWS, check_count, check_share
-from fado._version import __version__
-from fado._versions import library_versions
+from fado._checks import MOST_ROWS, check_count, check_share
+from fado._records import decode, encode, label_from, label_to, record_from, simplify
+from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
+from fado._version import __version__, library_versions
 from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
 from fado.valuation.entropy import ValuationModels, load_models
 from fado.valuation.online._drift import Check, Pool, Reference

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fado._checks import check_classifier, check_count
 from fado._progress import tracked
-from fado._validation import check_classifier, check_count
-from fado._versions import library_versions
+from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
 from fado.valuation._alignment import target_pattern

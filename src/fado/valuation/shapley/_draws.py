@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fado._validation import check_count
+from fado._checks import check_count
 from fado.valuation.shapley._semivalues import (
     FloatArray,
     LeaveOneOut,

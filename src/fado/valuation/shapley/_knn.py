@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_count
 from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
-from fado._validation import check_count
-from fado._versions import library_versions
+from fado._version import library_versions
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of

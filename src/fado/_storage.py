@@ -1,0 +1,551 @@
+"""Files and directories that are whole or not there, locked while somebody writes them, and vouched for.
+
+What is written gets its name only when it is complete and synced. A saved directory may come from anybody:
+nothing in it is read before its digest is what the manifest says, no name from the manifest is ever opened,
+and what is wrong is said in a sentence that names the file. Digests show damage and mixed-up files; they do
+not show who wrote a directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fado._memory import format_memory
+from fado._messages import warn_user
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # that there are no locks of the system is provided for below
+    from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+
+__all__ = [
+    "DamagedError",
+    "InUseError",
+    "Lock",
+    "Manifest",
+    "WriteError",
+    "check_replaceable",
+    "claims_of",
+    "digest_of",
+    "holder_of",
+    "moved_aside",
+    "remove_abandoned",
+    "remove_unfinished",
+    "replacing",
+    "replacing_directory",
+    "write_file",
+    "writing",
+]
+
+_NEW, _OLD = ".part", ".old"
+_TOKEN = re.compile(r"[0-9a-f]{8}")
+_TEMPORARY = re.compile(rf"\..*\.{_TOKEN.pattern}\{_NEW}")
+_LOCK = "lock"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "glusterfs", "ceph", "9p", "fuse.sshfs"}
+_NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}
+_LONGEST = 10_000  # characters of a claim
+
+
+class WriteError(OSError):
+    """Something cannot be written; the sentence says what, where and why."""
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse what must not be replaced: a directory, or a file that nobody may write."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a directory: name a file.")
+    if path.exists() and not path.stat().st_mode & 0o222:  # a rename would not ask
+        raise PermissionError(f"{str(path)!r} is read-only: name another file.")
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], what: str, *, tidy: bool = True) -> Iterator[Path]:
+    """Write a file under a temporary name; sync it and bring it to its place when all went well.
+
+    If the block fails, whatever stood there before still does. `tidy` removes first what processes that were
+    killed left of the same file; directories that one process at a time writes to have `remove_unfinished`.
+    """
+    final = Path(path)
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"The directory {str(final.parent)!r} does not exist: create it first.")
+    check_replaceable(final)
+    with writing(final, what), _place_for(final) if tidy else _beside(final) as temporary:
+        temporary.touch(exist_ok=False)
+        yield temporary
+        _sync(temporary)
+        temporary.replace(final)
+    _sync_directory(final.parent)
+
+
+@contextmanager
+def replacing_directory(final: Path, what: str) -> Iterator[Path]:
+    """Fill a directory under a temporary name; bring it to its place when all went well.
+
+    A directory that stood there before still does if the block fails. It is moved aside and removed once the
+    new one has its name; whoever is killed in between leaves both, whole, under names that begin with a dot.
+    Files in it must be synced by whoever writes them.
+    """
+    aside = _named(final, _OLD)
+    with writing(final, what):
+        with _place_for(final) as temporary:
+            temporary.mkdir()
+            yield temporary
+            _sync_directory(temporary)
+            _put_in_place(temporary, final, aside)
+        _sync_directory(final.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+    remove_abandoned(final)  # what was the only one until now
+
+
+@contextmanager
+def writing(path: Path, what: str, left: str = "") -> Iterator[None]:
+    """Say what cannot be written where, and why, instead of what the system says."""
+    try:
+        yield
+    except WriteError as error:  # it has been said
+        raise error if left in str(error) else WriteError(f"{str(error).rstrip('.')}{left}.") from error
+    except OSError as error:
+        if error.errno is None and type(error) is not OSError:  # a sentence of ours
+            raise
+        failed = f"{what} cannot be written to {_shown(path)!r} ({_why(error, path)})"
+        remedy = "make room" if error.errno in _NO_SPACE else "put that right"
+        raise WriteError(f"{failed}: {remedy} and run again{left}.") from error
+
+
+def moved_aside(final: Path) -> Path | None:
+    """Give what stood in a place before somebody was killed while replacing it; None if there is nothing."""
+    if final.exists() or not final.parent.is_dir():
+        return None
+    left = [path for path in _leftovers(final) if path.name.endswith(_OLD)]
+    return max(left, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what killed processes left half-written in a directory that nobody else may write to."""
+    for path in directory.glob(f".*{_NEW}"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _shown(path: Path) -> str:
+    """Give the place that a file will have when the directory that it is written in is brought to its own."""
+    return str(Path(*(name for name in path.parts if not _TEMPORARY.fullmatch(name))))
+
+
+def _why(error: OSError, path: Path) -> str:
+    """Give what the system says, of which file if it is another, and how much space is left."""
+    why = error.strerror or " ".join(str(error).split())
+    if error.errno in _NO_SPACE:
+        with suppress(OSError):
+            why += f", {format_memory(shutil.disk_usage(path.parent).free)} are free"
+    other = error.filename
+    is_other = isinstance(other, str | os.PathLike) and _NEW not in str(other) and Path(other) != path
+    return f"{str(other)!r}: {why}" if is_other else why
+
+
+@contextmanager
+def _beside(final: Path) -> Iterator[Path]:
+    """Give a temporary name beside a file."""
+    temporary = _named(final, _NEW)
+    try:
+        yield temporary
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+@contextmanager
+def _place_for(final: Path) -> Iterator[Path]:
+    """Give a temporary name in a directory that is locked as long as somebody is at work in it."""
+    remove_abandoned(final)
+    folder = _named(final, _NEW)
+    folder.mkdir()
+    try:
+        with Lock(folder / _LOCK):
+            yield folder / final.name
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put_in_place(temporary: Path, final: Path, aside: Path) -> None:
+    there = final.exists()
+    if there:
+        final.rename(aside)
+    try:
+        temporary.rename(final)
+    except BaseException:
+        if there:
+            aside.rename(final)
+        raise
+
+
+def _named(final: Path, ending: str) -> Path:
+    return final.parent / f".{final.name[:100]}.{secrets.token_hex(4)}{ending}"
+
+
+def remove_abandoned(final: Path) -> None:
+    """Remove what processes that are gone left of something that they had not finished.
+
+    What was moved aside is whole, and removed only where what took its place stands.
+    """
+    for path in _leftovers(final):
+        if path.name.endswith(_OLD):
+            if final.exists():
+                shutil.rmtree(path, ignore_errors=True)
+            continue
+        with suppress(OSError, InUseError), Lock(path / _LOCK):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _leftovers(final: Path) -> list[Path]:
+    """List the temporary directories of a file or directory, by their names."""
+    prefix = f".{final.name[:100]}."
+    return [
+        path
+        for path in final.parent.iterdir()
+        if path.name.startswith(prefix)
+        and path.suffix in (_NEW, _OLD)
+        and _TOKEN.fullmatch(path.stem[len(prefix) :])
+        and path.is_dir()
+        and not path.is_symlink()
+    ]
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_directory(path: Path) -> None:
+    with suppress(OSError):  # some file systems cannot sync a directory
+        _sync(path)
+
+
+class InUseError(RuntimeError):
+    """Another process holds the lock."""
+
+
+class Lock:
+    """A lock that one process holds at a time.
+
+    The system's lock ends with the process that holds it, however that ends. Beside it lies a claim, a small
+    file that says who the holder is. Where the system has no locks, or where those of another host may not
+    show, claims decide: whoever wants the lock writes a claim of its own, then looks for others, and gives
+    way to every one whose process may be alive. Claims have names of their own, so that to remove that of a
+    dead process can never remove a living one's. No clock is asked, and a process that was given a dead one's
+    number started at another time.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The lock file; its directory exists.
+    what : str, optional
+        What is locked, as the beginning of a sentence. With it, a network file system is warned of.
+    supervisor : int, optional
+        The process that supervises this one: the lock is held in its name, and what one of its processes
+        held before is this one's.
+    """
+
+    def __init__(self, path: Path, what: str | None = None, supervisor: int | None = None) -> None:
+        self._path = path
+        self._what = what
+        self._supervisor = supervisor
+        self._claim = path.with_name(f"{path.name}.{secrets.token_hex(4)}.holder")
+        self._lock: BaseFileLock | None = None
+
+    def __enter__(self) -> Lock:
+        if self._path.is_symlink():
+            raise ValueError(f"{str(self._path)!r} is a link, which a lock is not: delete it.")
+        try:
+            self._lock = _system_lock(self._path)
+        except Timeout:
+            raise self._in_use(holder_of(self._path), is_sure=True) from None
+        try:
+            self._outclaim(_identity(os.getpid() if self._supervisor is None else self._supervisor))
+        except BaseException:
+            self._give_back()
+            raise
+        if self._what is not None and on_network(self._path):
+            warn_user(
+                f"{self._what} is on a network file system, where locks and durable writes are not to be "
+                "relied on: a local disk is safer."
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._give_back()
+
+    def _outclaim(self, own: dict[str, Any]) -> None:
+        """Claim the lock; refuse if another claim stands, and remove those of the dead."""
+        self._claim.write_text(json.dumps(own), encoding="utf-8")
+        afar = self._lock is None or on_network(self._path)
+        for claim in claims_of(self._path):
+            if claim == self._claim:
+                continue
+            holder = _read(claim)
+            hidden = self._lock is None or (afar and holder.get("host") != own["host"])
+            inherited = self._supervisor is not None and holder == own
+            if hidden and not inherited and _may_live(holder):
+                raise self._in_use(holder, is_sure=False)
+            claim.unlink(missing_ok=True)
+
+    def _give_back(self) -> None:
+        self._claim.unlink(missing_ok=True)
+        if self._lock is not None:
+            self._lock.release()
+
+    def _in_use(self, holder: dict[str, Any], *, is_sure: bool) -> InUseError:
+        who = f"process {holder['pid']} on host {holder.get('host')}" if holder else "another process"
+        hint = "wait for it, or stop it first"
+        if not is_sure:
+            hint += f"; if it is gone, delete {str(self._path.with_name(self._path.name + '.*.holder'))!r}"
+        what = self._what or repr(str(self._path))
+        return InUseError(f"{what} is in use by {who}: {hint}.")
+
+
+def claims_of(path: Path) -> list[Path]:
+    """List the claims that lie beside a lock."""
+    return [
+        found
+        for found in path.parent.iterdir()
+        if found.name.startswith(f"{path.name}.") and found.name.endswith(".holder")
+    ]
+
+
+def holder_of(path: Path) -> dict[str, Any]:
+    """Read who holds, or last held, a lock; nothing if nobody did."""
+    return next((holder for holder in map(_read, claims_of(path)) if holder), {})
+
+
+def on_network(path: Path) -> bool:
+    """Tell whether a path is on a network file system, as far as the system says."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    kind, longest, resolved = "", -1, path.parent.resolve()
+    for line in mounts:
+        _, point, found, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        if len(point) > longest and resolved.is_relative_to(point):
+            kind, longest = found, len(point)
+    return kind in _NETWORK
+
+
+def _system_lock(path: Path) -> BaseFileLock | None:
+    """Take the system's lock; None if the system or the file system has none."""
+    if FileLock is SoftFileLock:  # it would outlive its holder
+        return None
+    lock = FileLock(path, thread_local=False)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lock.acquire(blocking=False)
+    except Timeout:
+        raise
+    except NotImplementedError:
+        return None
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
+    if isinstance(lock, SoftFileLock):  # what newer versions turn to by themselves
+        lock.release()
+        return None
+    return lock
+
+
+def _read(claim: Path) -> dict[str, Any]:
+    """Read a claim; nothing if it makes no sense."""
+    try:
+        with claim.open(encoding="utf-8") as file:
+            found = json.loads(file.read(_LONGEST))
+        return found if isinstance(found, dict) and isinstance(found["pid"], int) else {}
+    except (OSError, ValueError, KeyError, RecursionError):
+        return {}
+
+
+def _identity(pid: int) -> dict[str, Any]:
+    return {"pid": pid, "host": socket.gethostname(), "boot": _boot(), "started": _started(pid)}
+
+
+def _may_live(holder: dict[str, Any]) -> bool:
+    """Tell whether a holder may be alive; of another host, or of half a claim, nothing can be known."""
+    if holder.get("host") != socket.gethostname():
+        return True
+    now = _identity(holder["pid"])
+    if now["boot"] is None:  # no Linux
+        return _may_run(holder["pid"])
+    return now["started"] is not None and now == {name: holder.get(name) for name in now}
+
+
+def _may_run(pid: int) -> bool:
+    """Tell whether there may be a process of this number."""
+    if os.name != "posix" or pid <= 0:  # on Windows, to ask would be to end it
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _started(pid: int) -> int | None:
+    """Give the time at which a process started, in the system's ticks; None if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def _boot() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+
+
+class DamagedError(ValueError):
+    """Something is wrong with a file other than the manifest."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One kind of saved directory.
+
+    Parameters
+    ----------
+    name : str
+        What the manifest's file is called.
+    kind : str
+        What it says it is.
+    layout : int
+        The number of its format.
+    what : str
+        What messages call the thing that is saved.
+    """
+
+    name: str
+    kind: str
+    layout: int
+    what: str
+
+    def dump(self, told: Mapping[str, Any]) -> bytes:
+        """Give the manifest's only form, its own digest last."""
+        return _as_json({**told, "digest": digest_of(_as_json(told))}) + b"\n"
+
+    def write(self, folder: Path, told: Mapping[str, Any]) -> None:
+        """Write the manifest of what stands in a directory."""
+        content = self.dump({"kind": self.kind, "format": self.layout, **told})
+        write_file(folder / self.name, content, f"The {self.what}")
+
+    def open(self, directory: str | os.PathLike[str]) -> dict[str, Any]:
+        """Read the manifest of a directory, if it is in every byte what was written."""
+        folder = Path(directory)
+        if not folder.is_dir():
+            why = "is no directory" if folder.exists() else "does not exist"
+            aside = moved_aside(folder)
+            if aside is not None:
+                why += (
+                    f". What stood there when a process was killed while replacing it is in {str(aside)!r}: "
+                    "rename that directory"
+                )
+            raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it {why}.")
+        path = folder / self.name
+        if not path.is_file():
+            raise ValueError(f"There is no saved {self.what} in {str(folder)!r}: it has no {self.name}.")
+        content = path.read_bytes()
+        try:
+            told = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{str(path)!r} cannot be read: it is no JSON, or it is damaged.") from error
+        if not isinstance(told, dict) or told.get("kind") != self.kind:
+            raise ValueError(f"{str(path)!r} is not of a {self.what} that FADO saved.")
+        if told.get("format") != self.layout:
+            raise ValueError(
+                f"{str(path)!r} is in format {told.get('format')!r}, and this release reads {self.layout}: "
+                "it may be of a later one."
+            )
+        own = {name: value for name, value in told.items() if name != "digest"}
+        try:
+            whole = self.dump(own) == content
+        except ValueError:  # numbers that are none
+            whole = False
+        if not whole:
+            raise ValueError(f"{str(path)!r} was changed after it was written: its digest does not fit.")
+        return told
+
+    def read_file(self, path: Path, digest: Any) -> bytes:
+        """Read a file, if it is the one that the manifest vouches for."""
+        if not path.is_file():
+            raise DamagedError(f"{str(path)!r} is missing: the {self.what} is not whole.")
+        content = path.read_bytes()
+        if digest_of(content) != digest:
+            raise DamagedError(
+                f"{str(path)!r} is damaged or of another {self.what}: its digest does not fit."
+            )
+        return content
+
+    def check_directory(self, directory: Path, is_part: Callable[[str], bool]) -> Path:
+        """Give the directory to write to, refusing one that holds anything but what this manifest is for."""
+        final = directory.resolve()
+        if not final.parent.is_dir():
+            raise FileNotFoundError(f"The directory {str(final.parent)!r} does not exist: create it first.")
+        if not final.exists():
+            return final
+        if not final.is_dir():
+            raise NotADirectoryError(f"{str(directory)!r} is a file: name a directory.")
+        there = sorted(path.name for path in final.iterdir())
+        strange = [name for name in there if name != self.name and not is_part(name)]
+        if there and (strange or self.name not in there):
+            found = repr((strange or there)[0])
+            raise FileExistsError(
+                f"{str(directory)!r} holds {found}, which is no part of a saved {self.what}: name another "
+                "directory."
+            )
+        if there:
+            try:
+                self.open(final)
+            except ValueError as error:
+                raise FileExistsError(f"The directory {str(directory)!r} is not replaced: {error}") from error
+        return final
+
+
+def write_file(path: Path, content: bytes, what: str) -> None:
+    """Write a file of a directory that nobody else writes to; `what` it is begins a sentence, if it fails."""
+    with replacing(path, what, tidy=False) as temporary:
+        temporary.write_bytes(content)
+
+
+def digest_of(content: bytes) -> str:
+    """Give the digest by which a manifest knows a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _as_json(told: Any) -> bytes:
+    return json.dumps(told, indent=1, allow_nan=False).encode()
