@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from fado.aim._bounds import Counts, chance_of_showing, expected_counts, missing_factor
-from fado.aim._choosing import Lines
-from fado.aim._comparing import Attribute
-from fado.aim._curve import Rows, point_of
-from fado.aim._decisions import Coefficients
+from fado.aim._curve import Coefficients, Counts, Rows, point_of
+from fado.aim._learning import Attribute
+from fado.aim._lines import Lines, chance_of_showing, expected_counts, missing_factor
 from fado.metrics import Budget, lower_ratio_limit
 
 

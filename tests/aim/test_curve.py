@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from tests.aim.test_decisions import known
 
-from fado.aim._curve import Curve, Rows
-from fado.aim._decisions import Coefficients, Knowledge, Limit, decision_scores
+from fado.aim._curve import Coefficients, Curve, Knowledge, Limit, Rows, decision_scores
 from fado.metrics import Budget
 
 BUDGET = Budget("fpr", 0.1)

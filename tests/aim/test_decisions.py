@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import logit
 
-from fado.aim._decisions import (
+from fado.aim._curve import (
     RATES,
     Coefficients,
     Dual,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fado.generation._cells import Cells, counts_asked_for, fill_labels, fill_positives
-from fado.generation._parents import draw_parents
+from fado.generation._making import draw_parents
+from fado.generation._sampler import Cells, counts_asked_for, fill_labels, fill_positives
 from fado.tabular import Groups, Labels
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fado.generation import _report as module
 from fado.generation import generation_report
-from fado.generation._distances import as_positions, nearest_distances
+from fado.generation._report import as_positions, nearest_distances
 from fado.tabular import Table
 
 N = 1_500

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fado.active._query import UtilityQuery
-from fado.active._utilities import DEFAULT_ALPHA
+from fado.active._query import DEFAULT_ALPHA, UtilityQuery
 
 if TYPE_CHECKING:
-    from fado.active._sampling import UtilitySampling
-    from fado.active._stream import UtilityStream
+    from fado.active._strategies import UtilitySampling, UtilityStream
 
 __all__ = ["DEFAULT_ALPHA", "UtilityQuery", "UtilitySampling", "UtilityStream"]
 
-_STRATEGIES = {"UtilitySampling": "fado.active._sampling", "UtilityStream": "fado.active._stream"}
+_STRATEGIES = {"UtilitySampling": "fado.active._strategies", "UtilityStream": "fado.active._strategies"}
 
 
 def __getattr__(name: str) -> Any:

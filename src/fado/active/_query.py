@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado._checks import check_share
-from fado.active._batch import Limits, pick_best
-from fado.active._costs import batch_size, read_costs, score_rows
-from fado.active._diversity import pick_diverse
-from fado.active._expected import binding_quotas, expect_quotas, pick_expected
-from fado.active._groups import (
+from fado._checks import MOST_ROWS, check_count, check_instance, check_share
+from fado._messages import warn_user
+from fado.active._diversity import Limits, Ruler, pick_best, pick_diverse
+from fado.active._shares import (
     KnownGroups,
     PoolGroups,
     ProbableGroups,
+    binding_quotas,
+    check_shares,
+    expect_quotas,
+    groups_named,
     join_groups,
+    limit_parts,
     modelled_groups,
+    names_groups_of,
+    pick_expected,
+    quotas_of,
     told_groups,
+    warn_if_far_off,
 )
-from fado.active._limits import limit_parts, warn_if_far_off
-from fado.active._points import Ruler
-from fado.active._shares import check_shares, groups_named, names_groups_of, quotas_of
-from fado.active._utilities import pool_utilities, read_pool, value_pool
-from fado.tabular import Table, take_rows
+from fado.tabular import Table, one_column, take_rows
+from fado.utility import LinearUtility
+from fado.valuation import Valuation
 
-__all__ = ["UtilityQuery"]
+__all__ = [
+    "DEFAULT_ALPHA",
+    "UtilityQuery",
+    "batch_size",
+    "is_table_like",
+    "pool_utilities",
+    "read_costs",
+    "read_pool",
+    "score_rows",
+    "value_pool",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -222,3 +238,116 @@ def _expected(
         groups = join_groups(list(found.values()))
     counts = groups.expected(rows).tolist()
     return {label: count for label, count in zip(groups.labels, counts, strict=True) if count > 0}
+
+
+def read_costs(cost: Any, n_rows: int) -> FloatArray | None:
+    """Read what the rows cost."""
+    if cost is None:
+        return None
+    column = one_column(cost, "cost")
+    if column.levels is not None:
+        raise ValueError("`cost` must hold numbers, got text.")
+    costs = column.numbers()
+    if len(costs) != n_rows:
+        raise ValueError(f"`cost` has {len(costs)} entries and the pool has {n_rows} rows: pass one per row.")
+    wrong = np.flatnonzero(~(np.isfinite(costs) & (costs > 0)))
+    if len(wrong):
+        raise ValueError(
+            f"`cost` must be a positive number in every row, got {costs[wrong[0]]:g} in row {wrong[0]}, "
+            "counted from 0."
+        )
+    return costs
+
+
+def batch_size(n: Any, budget: Any, costs: FloatArray | None, n_rows: int) -> float:
+    """Give what the batch may hold: a number of rows, or what they cost."""
+    if (n is None) == (budget is None):
+        raise ValueError("Say how many rows to choose by `n`, or what they may cost by `budget`.")
+    if n is not None:
+        n = check_count("n", n, 1, MOST_ROWS)
+        if n > n_rows:
+            warn_user(f"`n={n}` is more than the {n_rows} rows of the pool: all of them are chosen.")
+        return float(min(n, n_rows))
+    if costs is None:
+        raise ValueError("`budget` is for rows that have a `cost`: pass it, or say how many rows by `n`.")
+    if isinstance(budget, bool) or not isinstance(budget, Real):
+        raise TypeError(f"`budget` must be a number, got {budget!r}.")
+    spent = float(budget)
+    if not 0 < spent < np.inf:
+        raise ValueError(f"`budget` must be positive and finite, got {budget}.")
+    if costs.min() > spent:
+        raise ValueError(f"`budget={spent:g}` is less than {costs.min():g}, what the cheapest row costs.")
+    return spent
+
+
+def score_rows(utilities: FloatArray, costs: FloatArray | None) -> FloatArray:
+    """Give what rows are ordered by: utility, or utility per cost; those without come last."""
+    if costs is not None:  # which counts against a row whatever the sign of its utility
+        utilities = np.where(utilities > 0, utilities / costs, utilities * costs)
+    return np.where(np.isnan(utilities), -np.inf, utilities)
+
+
+DEFAULT_ALPHA = 0.75  # of the utility where none is chosen and there are protected attributes
+
+
+def read_pool(X: Any, argument: str) -> Table:
+    """Read the shape of a pool, which must have rows."""
+    table = Table.from_input(X)
+    if not table.n_rows:
+        raise ValueError(f"`{argument}` has no rows: there is nothing to choose from.")
+    return table
+
+
+def is_table_like(value: Any) -> bool:
+    """Tell whether this may hold rows: it has a length or a shape, or is a lazy table."""
+    has_rows = isinstance(value, Sized) or hasattr(value, "shape") or hasattr(value, "collect")
+    return has_rows and not isinstance(value, type | str)
+
+
+def value_pool(valuator: Any, X: Any) -> Any:
+    """Have a valuator value rows that it was not fitted on; their own groups change no value."""
+    if isinstance(valuator, type) or not callable(getattr(valuator, "value", None)):
+        raise TypeError(
+            "`valuator` must have a method `value` for rows that it has not seen, like "
+            f"OutOfBagEntropy(keep_models=True).fit(X, y), got {valuator!r}."
+        )
+    return valuator.value(X)
+
+
+def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> FloatArray:
+    """Give the utility of every row, NaN where it has none.
+
+    Examples
+    --------
+    >>> valuation = Valuation.from_probabilities([0.5, 1.0], {"sex": [0.5, 0.5]})
+    >>> pool_utilities(valuation, None)
+    array([1.  , 0.25])
+    """
+    check_instance("utility", utility)
+    if utility is not None and not callable(utility):
+        raise TypeError(
+            "`utility` must be a utility like LinearUtility(alpha=0.75), or another function of a valuation, "
+            f"got {utility!r}."
+        )
+    if np.isnan(valuation["y"]).all():  # nothing has been learnt yet
+        return np.full(len(valuation), np.nan)
+    if utility is None:
+        utility = LinearUtility(DEFAULT_ALPHA if valuation.protected else 1.0)
+    utilities = np.asarray(utility(_epistemic(valuation) if epistemic else valuation), dtype=np.float64)
+    if utilities.shape != (len(valuation),):
+        raise ValueError(
+            f"`utility` gave numbers of shape {utilities.shape} for {len(valuation)} rows: it must give one "
+            "per row."
+        )
+    return np.where(np.isfinite(utilities), utilities, np.nan)
+
+
+def _epistemic(valuation: Any) -> Valuation:
+    """Give the epistemic parts as values."""
+    parts = {name: valuation.field("epistemic", name) for name in valuation.variables}
+    if not np.nan_to_num(parts["y"]).any():
+        raise ValueError(
+            "`epistemic=True` needs what several models say of a row, and the valuator keeps one of each "
+            "variable: use OutOfBagEntropy, or `epistemic=False`."
+        )
+    return Valuation(parts, scales=valuation.scales)

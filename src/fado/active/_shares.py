@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import closest_names, list_names
-from fado.active._groups import PoolGroups, join_groups
+from fado._messages import closest_names, list_names, warn_user
+from fado.active._diversity import Limits
+from fado.tabular import Table, group_rows, protected_columns, variable_from
 
-__all__ = ["check_shares", "groups_named", "names_groups_of", "quotas_of", "whole_quotas"]
+__all__ = [
+    "KnownGroups",
+    "PoolGroups",
+    "ProbableGroups",
+    "binding_quotas",
+    "check_shares",
+    "expect_quotas",
+    "groups_named",
+    "join_groups",
+    "limit_parts",
+    "modelled_groups",
+    "names_groups_of",
+    "pick_expected",
+    "quotas_of",
+    "told_groups",
+    "warn_if_far_off",
+    "whole_quotas",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,23 +66,9 @@ def check_shares(group_shares: Any) -> None:
 def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[PoolGroups, dict[int, Any]]:
     """Find the groups that shares are given for: those of one attribute, or the combinations of all.
 
-    Parameters
-    ----------
-    group_shares : mapping
-        Labels of one attribute to shares; or tuples, with a label of each attribute.
-    attributes : sequence of PoolGroups
-        The protected attributes.
-
-    Returns
-    -------
-    groups : PoolGroups
-        The groups of that attribute, or the combinations.
-    shares : dict of int to number
-        By the places of the groups that were named.
-
     Examples
     --------
-    >>> from fado.active._groups import KnownGroups
+    >>> from fado.active._shares import KnownGroups
     >>> sex = KnownGroups(("f", "m"), np.array([0, 1]))
     >>> old = KnownGroups((False, True), np.array([1, 0]))
     >>> groups, shares = groups_named({"m": 0.5}, [sex, old])
@@ -88,20 +94,9 @@ def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[P
 def quotas_of(group_shares: Any, shares: Mapping[int, Any], groups: PoolGroups, total: float) -> FloatArray:
     """Give how many rows of a batch each group is to have; NaN for those that were not named.
 
-    Parameters
-    ----------
-    group_shares : {"equal", "pool"} or mapping
-        What the user wants. A float is a share of the batch, a whole number is a number of rows.
-    shares : mapping of int to number
-        The same by the groups' places, if it is a mapping.
-    groups : PoolGroups
-        The groups.
-    total : float
-        How many rows the batch has; or what it may cost, and shares are of that.
-
     Examples
     --------
-    >>> from fado.active._groups import KnownGroups
+    >>> from fado.active._shares import KnownGroups
     >>> groups = KnownGroups(("a", "b", "c"), np.array([0, 0, 0, 1]))
     >>> quotas_of("equal", {}, groups, 10), quotas_of("pool", {}, groups, 10)
     (array([5., 5., 0.]), array([7.5, 2.5, 0. ]))
@@ -184,3 +179,285 @@ def _unknown(named: Mapping[Any, Any], choices: Sequence[PoolGroups]) -> str:
         f"`group_shares` names {strange!r}, which is no group"
         f"{closest_names(str(strange), [str(label) for label in labels], there)}"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class KnownGroups:
+    """The groups of rows whose protected attributes are known."""
+
+    labels: tuple[Any, ...]
+    codes: npt.NDArray[np.int64]
+
+    def expected(self, rows: Any = slice(None)) -> FloatArray:
+        """Give how many of some rows are in each group."""
+        return np.bincount(self.codes[rows], minlength=len(self.labels)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ProbableGroups:
+    """The groups of rows whose protected attributes only models tell.
+
+    Examples
+    --------
+    >>> groups = ProbableGroups(("f", "m"), np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]))
+    >>> groups.expected([0, 1]).round(2)
+    array([1.1, 0.9])
+    """
+
+    labels: tuple[Any, ...]
+    probabilities: FloatArray
+
+    def expected(self, rows: Any = slice(None)) -> FloatArray:
+        """Give how many of some rows are expected in each group."""
+        return np.asarray(self.probabilities[rows].sum(axis=0), dtype=np.float64)
+
+
+PoolGroups = KnownGroups | ProbableGroups
+
+
+def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
+    """Give the combinations of several attributes, labelled by tuples; those of one are its own groups.
+
+    Examples
+    --------
+    >>> sex = KnownGroups(("f", "m"), np.array([0, 1, 1]))
+    >>> old = KnownGroups((False, True), np.array([1, 0, 1]))
+    >>> both = join_groups([sex, old])
+    >>> both.labels[both.codes[0]], both.expected()
+    (('f', True), array([0., 1., 1., 1.]))
+    """
+    if len(attributes) == 1:
+        return attributes[0]
+    labels = tuple(product(*(own.labels for own in attributes)))
+    known = [own for own in attributes if isinstance(own, KnownGroups)]
+    if len(known) == len(attributes):
+        codes = np.zeros_like(known[0].codes)
+        for own in known:
+            codes = codes * len(own.labels) + own.codes
+        return KnownGroups(labels, codes)
+    joint, *others = (_probabilities(own) for own in attributes)
+    for other in others:
+        joint = (joint[:, :, None] * other[:, None, :]).reshape(len(joint), -1)
+    return ProbableGroups(labels, joint)
+
+
+def told_groups(
+    models: Any, table: Table, sensitive_features: Any, *, all_of_classes: bool = False
+) -> dict[str, PoolGroups]:
+    """Read the groups of protected attributes of classes that are known."""
+    told = [variable_from(column) for column, _ in protected_columns(sensitive_features, table)]
+    found: dict[str, PoolGroups] = {}
+    for own in told:
+        if all_of_classes:
+            group_rows([own])  # which refuses numbers in a sentence
+        if own.kind == "classes":
+            absent = [label for label in _classes(models, own.name) if label not in own.classes]
+            found[own.name] = KnownGroups((*own.classes, *absent), own.labels.astype(np.int64))
+    return found
+
+
+def modelled_groups(models: Any, X: Any, but: Collection[str] = ()) -> dict[str, PoolGroups]:
+    """Give the groups of protected attributes of classes as models tell them."""
+    if not hasattr(models, "probabilities"):
+        return {}
+    names = [name for name in models.variables[1:] if name not in but and models.classes(name)]
+    return {name: ProbableGroups(models.classes(name), models.probabilities(X, name)) for name in names}
+
+
+def _probabilities(groups: PoolGroups) -> FloatArray:
+    if isinstance(groups, ProbableGroups):
+        return groups.probabilities
+    return np.eye(len(groups.labels))[groups.codes]
+
+
+def _classes(models: Any, name: str) -> tuple[Any, ...]:
+    """Give the labels that models know of an attribute; none if they know no such attribute of classes."""
+    if not hasattr(models, "classes") or name not in models.variables[1:]:
+        return ()
+    return tuple(models.classes(name))
+
+
+Rows = npt.NDArray[np.int64]
+
+_NEAR = 0.5  # rows
+_ROUNDS = 20  # of picking, where quotas are missed
+_SWEEPS = 10  # over the groups, whose bonuses depend on each other
+_HALVINGS = 40
+_BORDER = 50  # rows on either side that may change places
+_TIES = 1e-6  # of the spread: rows of equal score and probability must not all come in, or out, at once
+_GOLDEN = (5**0.5 - 1) / 2  # whose multiples lie evenly between whole numbers
+_LARGEST = 2.0**20  # of a bonus, in spreads of the scores: then probabilities alone decide
+
+
+def pick_expected(
+    scores: FloatArray,
+    probabilities: FloatArray,
+    quotas: FloatArray,
+    n: int,
+    pick: Callable[[FloatArray], Rows],
+) -> Rows:
+    """Pick a batch that is expected to hold each group's quota, or is nearest to it."""
+    aimed, step, before = quotas, np.ones(len(quotas)), np.zeros(len(quotas))
+    picked, nearest = np.empty(0, dtype=np.int64), np.inf
+    for _ in range(_ROUNDS):
+        found = pick(expect_quotas(scores, probabilities, aimed, n))
+        lacking = np.nan_to_num(quotas - probabilities[found].sum(axis=0))
+        off = float(np.abs(lacking).max())
+        if off < nearest:
+            picked, nearest = found, off
+        step[lacking * before < 0] /= 2
+        further = np.clip(aimed + step * lacking, 0, n)
+        if off <= _NEAR or np.array_equal(further, aimed, equal_nan=True):
+            break
+        aimed, before = further, lacking
+    return picked
+
+
+def binding_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
+    """Leave out quotas that are met by utility alone, where all groups have one and rows are left.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
+    >>> p = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> binding_quotas(scores, p, np.array([1.0, 1.0]), n=3)
+    array([nan, nan])
+    >>> binding_quotas(scores, p, np.array([0.0, 2.0]), n=3)
+    array([nan,  2.])
+    """
+    if np.isnan(quotas).any() or quotas.sum() >= n - _NEAR:
+        return quotas
+    binding = np.full(len(quotas), np.nan)
+    while True:
+        chosen = _top(expect_quotas(scores, probabilities, binding, n), n)
+        short = np.isnan(binding) & (probabilities[chosen].sum(axis=0) < quotas - _NEAR)
+        if not short.any():
+            return binding
+        binding[short] = quotas[short]
+
+
+def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
+    """Give scores whose n highest rows are expected to hold each group's quota.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
+    >>> p = np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.8, 0.2]])
+    >>> changed = expect_quotas(scores, p, np.array([1.0, np.nan]), n=2)
+    >>> chosen = np.argsort(-changed)[:2]
+    >>> sorted(chosen.tolist()), p[chosen, 0].sum().round(1)
+    ([0, 2], np.float64(1.0))
+    """
+    wanted = np.flatnonzero(~np.isnan(quotas))
+    named, near = wanted, _NEAR
+    if len(wanted) == len(quotas) > 1:  # what the others lack, the last has too much
+        named, near = wanted[:-1], _NEAR / (len(wanted) - 1)
+    known = scores[np.isfinite(scores)]
+    spread = float(np.ptp(known)) or 1.0
+    scores = scores + _TIES * spread * ((np.arange(len(scores)) * _GOLDEN) % 1.0)
+    bonuses = np.zeros(len(quotas))
+    changed, nearest = scores, np.inf
+    for _ in range(_SWEEPS):
+        for group in named:
+            others = scores + probabilities @ np.where(np.arange(len(quotas)) == group, 0.0, bonuses)
+            bonuses[group] = _bonus(others, probabilities[:, group], float(quotas[group]), n, spread, near)
+        found: FloatArray = scores + probabilities @ bonuses
+        off = np.abs(probabilities[_top(found, n)][:, wanted].sum(axis=0) - quotas[wanted]).max(initial=0.0)
+        if off < nearest:
+            changed, nearest = found, off
+        if len(named) <= 1 or off <= _NEAR:
+            return changed
+    return _with_swaps(changed, probabilities[:, wanted], quotas[wanted], n)
+
+
+def _with_swaps(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
+    """Let rows at the border of a batch change places while that brings groups nearer to their quotas."""
+    scores = scores.copy()
+    order = np.argsort(-scores, kind="stable")
+    inside, outside = (
+        rows[np.isfinite(scores[rows])] for rows in (order[max(n - _BORDER, 0) : n], order[n : n + _BORDER])
+    )
+    lacking = quotas - probabilities[order[:n]].sum(axis=0)
+    while len(inside) and len(outside) and np.abs(lacking).max() > _NEAR:
+        gains = probabilities[outside][None, :, :] - probabilities[inside][:, None, :]
+        off = np.abs(lacking - gains).max(axis=2)
+        out, into = np.unravel_index(np.argmin(off), off.shape)
+        if off[out, into] >= np.abs(lacking).max():
+            break
+        lacking = lacking - gains[out, into]
+        leaving, coming = inside[out], outside[into]
+        scores[[leaving, coming]] = scores[[coming, leaving]]
+        inside[out], outside[into] = coming, leaving
+    return scores
+
+
+def _bonus(
+    scores: FloatArray, p: FloatArray, quota: float, n: int, spread: float, near_enough: float
+) -> float:
+    """Find the bonus with which the expected number of one group is near to its quota."""
+
+    def excess(bonus: float) -> float:
+        return float(p[_top(scores + bonus * p, n)].sum()) - quota
+
+    at_zero = excess(0.0)
+    if abs(at_zero) <= near_enough:
+        return 0.0
+    sign = -1.0 if at_zero > 0 else 1.0
+    near, far = 0.0, spread
+    while sign * excess(sign * far) < 0 and far < _LARGEST * spread:
+        near, far = far, 2 * far
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        over = sign * excess(sign * middle)
+        if abs(over) <= near_enough:
+            return sign * middle
+        near, far = (middle, far) if over < 0 else (near, middle)
+    return sign * far
+
+
+def _top(scores: FloatArray, n: int) -> npt.NDArray[np.intp]:
+    return np.argpartition(-scores, n - 1)[:n]
+
+
+_FAR_OFF = 0.02  # of the batch: how far an expected number may be from what was asked for
+
+
+def limit_parts(
+    groups: KnownGroups, quotas: FloatArray, spending: FloatArray, total: float, *, counts_rows: bool
+) -> Limits:
+    """Give each group that has a quota a part of its own, and the others one together."""
+    if counts_rows:
+        quotas = whole_quotas(quotas)
+    named = ~np.isnan(quotas)
+    part_of = np.where(named, np.cumsum(named) - 1, named.sum())
+    of_parts = np.append(quotas[named], max(total - np.nansum(quotas), 0.0))
+    there = np.bincount(groups.codes, weights=spending, minlength=len(quotas))
+    lacking = np.flatnonzero(named & (there < np.nan_to_num(quotas) * (1 - 1e-9)))
+    if len(lacking):
+        told = [
+            f"{groups.labels[group]!r} ({there[group]:g} of {quotas[group]:g})" for group in lacking.tolist()
+        ]
+        warn_user(
+            f"The pool has less than `group_shares` ask for of {list_names(told)}: the rest of the batch "
+            "goes to other rows, by utility."
+        )
+    return Limits(spending, total, part_of[groups.codes], of_parts)
+
+
+def warn_if_far_off(
+    groups: ProbableGroups, quotas: FloatArray, chosen: npt.NDArray[np.int64], *, diverse: bool
+) -> None:
+    """Say which groups of a batch are far from what they are to have."""
+    expected = groups.expected(chosen)
+    off = np.nan_to_num(np.abs(expected - quotas))
+    far = np.flatnonzero(off > max(1.0, _FAR_OFF * len(chosen)))
+    if len(far):
+        told = [
+            f"{groups.labels[group]!r} (about {expected[group]:.0f}, not {quotas[group]:.0f})"
+            for group in far.tolist()
+        ]
+        lead = "no batch as diverse was found that holds" if diverse else "no batch of this pool holds"
+        warn_user(
+            f"By the models' word, {lead} what `group_shares` ask for of {list_names(told)}: the nearest is "
+            "taken."
+        )

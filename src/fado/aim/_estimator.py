@@ -13,26 +13,23 @@ from sklearn.utils.validation import check_is_fitted
 from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count
 from fado._compat import get_tags
 from fado._messages import warn_user
-from fado.aim._bounds import chance_of_showing
-from fado.aim._choosing import Lines, curve_frame, log_factors_frame
-from fado.aim._comparing import (
-    check_confidence,
-    find_attributes,
-    labels_apart,
-    labels_in_order,
-    read_lines,
-    read_rows_apart,
-    two_classes,
-)
 from fado.aim._facts import Yardstick, tell_facts, with_test_rows
 from fado.aim._learning import (
     Learner,
     check_both_labels,
+    check_confidence,
     check_regressor,
     deal_folds,
+    find_attributes,
     find_folds,
+    labels_apart,
+    labels_in_order,
+    read_lines,
+    read_rows_apart,
     takes_weights,
+    two_classes,
 )
+from fado.aim._lines import Lines, chance_of_showing, curve_frame, log_factors_frame
 from fado.aim._scores import Aim, default_student
 from fado.aim._weights import search_weights
 from fado.engine import default_estimators

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.aim._choosing import INTERVAL, log_factors_frame
-from fado.aim._comparing import Attribute, groups_of, labels_apart, numbered_as, read_rows_apart
+from fado.aim._learning import Attribute, groups_of, labels_apart, numbered_as, read_rows_apart
+from fado.aim._lines import INTERVAL, log_factors_frame
 from fado.aim._scores import Aimed
 from fado.engine import Scorer
 from fado.metrics import RATIO_NAMES, Budget, measure
@@ -27,19 +27,7 @@ DRAWS = 200
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
-    """How rows of any part are measured.
-
-    Parameters
-    ----------
-    attributes : tuple of Attribute
-        Whose groups are compared.
-    budget : Budget
-        What limits decisions.
-    confidence : float or None
-        That was asked for.
-    seed : int
-        Of the draws for intervals.
-    """
+    """How rows of any part are measured."""
 
     attributes: tuple[Attribute, ...]
     budget: Budget
@@ -49,11 +37,7 @@ class Yardstick:
     def measure(
         self, positive: Bools, scores: FloatArray, threshold: float, weights: FloatArray
     ) -> dict[str, float]:
-        """Give all metrics of some rows, with intervals.
-
-        Where each attribute has groups of its own, a ratio is the lowest of the attributes' ratios, which
-        stand beside it by name.
-        """
+        """Give all metrics of some rows, with intervals."""
         level = 2 * (self.confidence or INTERVAL) - 1
         by_attribute = {}
         for own in self.attributes:
@@ -209,23 +193,7 @@ def with_test_rows(
     model: tuple[Scorer, float],
     untouched: tuple[Scorer, float],
 ) -> Facts:
-    """Give the facts with what the model and the untouched one do on test rows, by their thresholds.
-
-    Parameters
-    ----------
-    facts : Facts
-        What is known.
-    yardstick : Yardstick
-        How to measure.
-    how : {"crossed", "each"}
-        Which groups are compared.
-    test : tuple
-        The rows.
-    labels : tuple
-        The negative label and the positive one.
-    model, untouched : pair of Scorer and float
-        The models with their thresholds.
-    """
+    """Give the facts with what the model and the untouched one do on test rows, by their thresholds."""
     rows = read_rows_apart(test, "test")
     return with_part(
         facts,
@@ -248,23 +216,7 @@ def with_part(
     before: tuple[FloatArray, float],
     metrics: dict[str, float] | None = None,
 ) -> Facts:
-    """Give the facts with what was measured on another part.
-
-    Parameters
-    ----------
-    facts : Facts
-        What is known.
-    yardstick : Yardstick
-        How to measure; its attributes have the part's groups.
-    name : str
-        Of the part.
-    positive, weights : ndarray
-        Of its rows.
-    after, before : pair of ndarray and float
-        Scores and threshold of the model, and of the untouched one.
-    metrics : dict, optional
-        Those of the model, if they are known.
-    """
+    """Give the facts with what was measured on another part."""
     codes = [own.validation for own in yardstick.attributes]
     found = metrics or yardstick.measure(positive, *after, weights)
     decided, untouched = (scores >= threshold for scores, threshold in (after, before))

@@ -9,11 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from fado.aim._bounds import Counts
-from fado.aim._comparing import read_lines
-from fado.aim._curve import Curve, Point, Rows, count_limit
-from fado.aim._decisions import Knowledge, Limit
-from fado.aim._learning import nearness
+from fado.aim._curve import Counts, Curve, Knowledge, Limit, Point, Rows, count_limit
+from fado.aim._learning import nearness, read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
 from fado.interventions import (
     BaseScoreIntervention,
@@ -139,13 +136,7 @@ class _Aimed(BaseScoreIntervention):
         return points[0] if shares[0] >= 1 else max(above, key=lambda point: point.tpr)
 
     def points(self, rows: EvaluatedRows) -> list[Point]:
-        """Give the whole curve: the untouched point first, the most equal one last.
-
-        Parameters
-        ----------
-        rows : EvaluatedRows
-            The rows, and what models know of them.
-        """
+        """Give the whole curve: the untouched point first, the most equal one last."""
         lines = lines_of(self.ratio, self.at_least)
         if rows.n_compared < 2:
             raise ValueError("There are no two groups that are large enough to be compared.")

@@ -17,12 +17,9 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from fado._messages import warn_user
-from fado.aim._bounds import ALLOWANCE
-from fado.aim._choosing import Lines
-from fado.aim._comparing import Attribute
-from fado.aim._curve import Curve, Point, Rows, point_of
-from fado.aim._decisions import Coefficients, Knowledge, decision_scores
-from fado.aim._learning import Fold, Learner, Models, check_both_labels, group_predictability
+from fado.aim._curve import Coefficients, Curve, Knowledge, Point, Rows, decision_scores, point_of
+from fado.aim._learning import Attribute, Fold, Learner, Models, check_both_labels, group_predictability
+from fado.aim._lines import ALLOWANCE, Lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
 from fado.metrics import Budget
 from fado.tabular import Table
@@ -39,41 +36,7 @@ _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in errors: wi
 
 @dataclass(frozen=True, eq=False)
 class Aimed:
-    """What came of it.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        What is handed over.
-    untouched : Scorer
-        The model of the label alone, as it is.
-    untouched_scores : ndarray
-        Its scores of the validation rows.
-    point : Point
-        What was measured of it on the validation rows.
-    points : list of Point
-        The way to it, the untouched model first.
-    chosen : int
-        Where `point` stands among them.
-    scores : ndarray
-        The scores of the validation rows.
-    rows : Rows
-        The validation rows.
-    attributes : tuple of Attribute
-        With the groups of those rows.
-    lines : Lines
-        What was asked.
-    predictability : float
-        How well features tell the group.
-    each_alone : bool
-        Whether there are several lines, not all reached, and each could be without the others.
-    decision_scores : ndarray or None
-        Of the training rows, by models that have not seen them; NaN of those that none has left out.
-    sample_weight : ndarray or None
-        With which the model was trained.
-    threshold, untouched_at : float or None
-        At which the model and the untouched one decide, if fitting them again on all rows has moved that.
-    """
+    """What came of it."""
 
     scorer: Scorer
     untouched: Scorer
@@ -98,13 +61,7 @@ class Aimed:
         return bool(self.lines.limits) and self.lines.reached(self.point.counts)
 
     def reason(self, missing: int | None) -> str:
-        """Say why lines are not reached, or that they are by worse decisions only; else nothing.
-
-        Parameters
-        ----------
-        missing : int or None
-            How many rows were missing before anything was fitted.
-        """
+        """Say why lines are not reached, or that they are by worse decisions only; else nothing."""
         if self.reached:
             return self.lines.caveat(self.points[0], self.point, self.predictability)
         return self.lines.reason(
@@ -123,31 +80,7 @@ class Aimed:
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """The rows, what is asked of decisions on them, and the models that learn.
-
-    Parameters
-    ----------
-    learner : Learner
-        Fits models on the training rows.
-    table : Table
-        The training rows.
-    positive : ndarray of bool
-        Which of them are positive.
-    attributes : tuple of Attribute
-        Their groups.
-    folds : sequence of pairs of ndarray
-        The rows to fit on and those to validate.
-    lines : Lines
-        What is asked.
-    budget : Budget
-        What limits decisions.
-    seed : int
-        Of the rows that the curve is sought on, if there are many.
-    deal : callable
-        Deals some rows into folds.
-    validation : tuple of Table and ndarray, or None
-        Validation rows of their own: their features, labels and weights.
-    """
+    """The rows, what is asked of decisions on them, and the models that learn."""
 
     learner: Learner
     table: Table
@@ -161,13 +94,7 @@ class Aim:
     validation: tuple[Table, Bools, FloatArray] | None = None
 
     def missing_rows(self, *, all_folds: bool) -> int | None:
-        """Give how many more rows any result would need, before anything is fitted, and warn if it is some.
-
-        Parameters
-        ----------
-        all_folds : bool
-            Whether the rows of all folds measure, or of the last one.
-        """
+        """Give how many more rows any result would need, before anything is fitted, and warn of them."""
         lines, attributes = self.lines, self.attributes
         if self.validation is not None:
             positive = self.validation[1]
@@ -201,12 +128,7 @@ class Aim:
         )
 
     def _moved_threshold(self, point: Point, scorer: Scorer) -> float:
-        """Give the threshold at which the models of all rows are expected to spend what those of folds did.
-
-        Scores of a model of all rows lie elsewhere than those of models of fewer. What can be compared is how
-        much each spends of rows that it has seen: less than of others, by what it has learnt by heart. The
-        more rows, the less that is.
-        """
+        """Give the threshold at which models of all rows are expected to spend what those of folds did."""
         seen, n_folds = self.learner.seen, len(self.folds)
         if seen is None or self.budget.kind == "threshold":
             return point.threshold
@@ -258,18 +180,7 @@ class Aim:
         )
 
     def last_fold(self) -> tuple[Positions, Table, tuple[Attribute, ...], Rows]:
-        """Give the rows to learn from, and those that validate: set apart, or the last fold's.
-
-        Returns
-        -------
-        learnt : ndarray of int
-        table : Table
-            Of the validation rows.
-        attributes : tuple of Attribute
-            With their groups.
-        rows : Rows
-            Their labels, groups and weights.
-        """
+        """Give the rows to learn from, and those that validate: set apart, or the last fold's."""
         if self.validation is not None:
             every = np.arange(self.table.n_rows, dtype=np.int32)
             return every, self.validation[0], self.attributes, self._own_rows()

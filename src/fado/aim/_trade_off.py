@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.aim._choosing import Lines, curve_frame
-from fado.aim._comparing import Attribute, check_confidence, find_attributes, read_lines, two_classes
-from fado.aim._curve import Curve, Point, Rows
-from fado.aim._decisions import Knowledge, decision_scores
+from fado.aim._curve import Curve, Knowledge, Point, Rows, decision_scores
+from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
+from fado.aim._lines import Lines, curve_frame
 from fado.metrics import Budget
 from fado.tabular import (
     MIN_GROUP_SIZE,

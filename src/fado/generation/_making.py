@@ -1,17 +1,199 @@
-"""Make rows: every entry from a row of the leaf that the row so far falls into."""
+"""A tree for every column: which rows of the table have entries that another row could have as well.
+
+The trees stand in sequence: that of a column sees the columns before it and the group. All is done on codes,
+the places of entries among the sorted entries of their column, so that it makes no difference how numbers are
+scaled, and an entry that is missing is one more code.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from fado.execution import n_workers
-from fado.generation._trees import ColumnTree, Entries, grow_trees
-from fado.tabular import Problem, Table, columns_that_determine
+from fado._progress import tracked
+from fado.execution import ThreadExecutor, n_workers
+from fado.interventions import minmax
+from fado.tabular import Groups, Labels, Problem, Table, columns_that_determine, take_rows
 
-__all__ = ["check_dense", "draw_donors", "row_keys"]
+__all__ = [
+    "FLOOR",
+    "ColumnTree",
+    "Entries",
+    "attributes_of",
+    "check_dense",
+    "draw_donors",
+    "draw_parents",
+    "grow_trees",
+    "row_keys",
+    "take_entries",
+    "take_more_rows",
+]
 
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+
+LEAF = 10  # rows in a leaf, at least: fewer made rows that are nearer to real ones, and no better
+LEAVES = 20  # that even a few rows should have, at least, if that leaves them two rows each
+MOST_ROWS = 20_000  # that a tree is grown on; its leaves hold all
+MOST_COLUMNS = 64  # that a split is looked for in; drawn anew for each split where there are more
+CLASSES = 32  # that a tree tells apart; rarer levels count as one
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The table as trees see it."""
+
+    codes: Codes
+    levelled: tuple[bool, ...]
+    groups: npt.NDArray[np.int64]
+    bound: frozenset[int]
+    weights: FloatArray
+
+    @classmethod
+    def read(
+        cls, table: Table, groups: npt.NDArray[np.int64], bound: frozenset[int], weights: FloatArray | None
+    ) -> Entries:
+        """Encode the columns of a table."""
+        codes = np.column_stack([column.encode()[0] for column in table.columns])
+        levelled = tuple(column.levels is not None for column in table.columns)
+        weights = np.ones(table.n_rows) if weights is None else weights
+        return cls(codes, levelled, groups, bound, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTree:
+    """The leaves of one column."""
+
+    column: int
+    tree: Any
+    numbers: tuple[FloatArray | None, ...]
+    leaves: npt.NDArray[np.int64]
+    rows: Rows
+    keys: npt.NDArray[np.int64]
+    weights: FloatArray
+    n_groups: int
+    bound: bool
+
+    def draw(
+        self,
+        codes: Codes,
+        groups: npt.NDArray[np.int64],
+        parents: Rows,
+        kept: npt.NDArray[np.bool_],
+        places: FloatArray,
+    ) -> Rows:
+        """Find donors of this column's entries for rows that have entries in the columns before."""
+        leaves = self.tree.apply(_seen(codes, groups, self.numbers))
+        low = leaves * self.n_groups + (groups if self.bound else 0)
+        first = np.searchsorted(self.keys, low)
+        last = np.searchsorted(self.keys, low + (1 if self.bound else self.n_groups))
+        wanted = self.weights[first] + places * (self.weights[last] - self.weights[first])
+        found = np.clip(np.searchsorted(self.weights, wanted, side="right") - 1, first, last - 1)
+        kept = (kept & (self.leaves[parents] == leaves)) | (first == last)  # of its group, only the parent
+        return np.where(kept, parents, self.rows[found])
+
+
+def grow_trees(
+    entries: Entries, rows: Rows, seed: int, workers: int, *, progress: bool = False
+) -> list[ColumnTree]:
+    """Grow the trees of all columns on some rows, side by side."""
+    seeds = np.random.SeedSequence([seed, 2]).generate_state(entries.codes.shape[1])
+    tasks = [(j, int(own) % 2**31) for j, own in enumerate(seeds)]
+
+    def grow(task: tuple[int, int], shared: Any, stop: threading.Event) -> ColumnTree:
+        return _grow(entries, rows, *task)
+
+    grown = ThreadExecutor(workers).run(grow, tasks)
+    return list(tracked(grown, len(tasks), what="columns", show=progress))
+
+
+def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> ColumnTree:
+    """Grow one column's tree."""
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    own, groups, weights = entries.codes[rows, column], entries.groups[rows], entries.weights[rows]
+    before = entries.codes[rows, :column]
+    levelled = entries.levelled[column]
+    target: npt.NDArray[Any] = _classes(own) if levelled else _ranks(own)
+    first: FloatArray = (target == 0).astype(np.float64) if levelled else target.reshape(len(rows), -1)[:, 0]
+    numbers = (
+        _ordered(groups, first),
+        *(_ordered(before[:, j], first) if entries.levelled[j] else None for j in range(before.shape[1])),
+    )
+    kind = DecisionTreeClassifier if levelled else DecisionTreeRegressor
+    leaf = int(np.clip(len(rows) // LEAVES, min(2, len(rows)), LEAF))
+    seen = _seen(before, groups, numbers)
+    some = _some(len(rows), seed)
+    most = min(MOST_COLUMNS, seen.shape[1])
+    tree = kind(min_samples_leaf=leaf, max_features=most, random_state=seed)
+    tree.fit(seen[some], target[some], sample_weight=weights[some])
+    leaves = tree.apply(seen)
+    n_groups = int(entries.groups.max()) + 1
+    keys = leaves * n_groups + groups
+    order = np.argsort(keys, kind="stable")
+    everywhere = np.full(len(entries.groups), -1, dtype=np.int64)
+    everywhere[rows] = leaves
+    return ColumnTree(
+        column=column,
+        tree=tree,
+        numbers=numbers,
+        leaves=everywhere,
+        rows=rows[order],
+        keys=keys[order],
+        weights=np.concatenate([[0.0], np.cumsum(weights[order])]),
+        n_groups=n_groups,
+        bound=column in entries.bound,
+    )
+
+
+def _seen(codes: Codes, groups: npt.NDArray[np.int64], numbers: Sequence[FloatArray | None]) -> Floats:
+    """Lay out what a tree sees: the group, then the columns."""
+    columns = [groups, *codes.T]
+    laid = [own if known is None else known[own] for own, known in zip(columns, numbers, strict=True)]
+    return np.column_stack(laid).astype(np.float32)
+
+
+def _some(n_rows: int, seed: int) -> Rows:
+    """Draw the rows that a tree is grown on."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
+
+
+def _ordered(codes: npt.NDArray[Any], target: FloatArray) -> FloatArray:
+    """Give every level the mean of the target there, so that a split parts levels that differ in it."""
+    n_codes = int(codes.max(initial=-1)) + 1
+    place = np.where(codes < 0, n_codes, codes)
+    counts, sums = np.bincount(place, minlength=n_codes + 1), np.bincount(place, target, n_codes + 1)
+    means = np.full(n_codes + 1, target.mean())
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _classes(codes: Codes) -> npt.NDArray[np.int64]:
+    """Give the levels that occur numbers by how common they are; the rarest share a number."""
+    _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    return np.minimum(rank[place], CLASSES - 1)
+
+
+def _ranks(codes: Codes) -> FloatArray:
+    """Give the entries' shares of lower ones, equal ones halfway; and beside them which are missing."""
+    missing = codes < 0
+    _, place, counts = np.unique(codes[~missing], return_inverse=True, return_counts=True)
+    ranks = np.full(len(codes), 0.5)
+    ranks[~missing] = (np.cumsum(counts) - counts / 2)[place] / max(counts.sum(), 1)
+    return np.column_stack([ranks, missing]) if missing.any() else ranks
+
 
 KEPT = 0.5  # of the entries in the parent's leaf are the parent's
 TRIES = 5  # to make a row that is not a copy
@@ -149,3 +331,103 @@ def _bound_columns(problem: Problem) -> frozenset[int]:
     for variable in problem.protected:
         found.update(columns_that_determine(variable, problem.table, frozenset(found)))
     return frozenset(found)
+
+
+Positions = npt.NDArray[np.integer[Any]]
+
+
+def take_entries(X: Any, donors: Positions) -> Any:
+    """Make rows whose entry of column j is taken from row ``donors[:, j]`` of `X`.
+
+    The result is of the type of `X`, and every column keeps its own type. The row labels of a pandas table
+    are those of the first column's donors.
+
+    Parameters
+    ----------
+    X : array, list, pandas, polars or pyarrow table
+        The rows to take entries from.
+    donors : ndarray of int, shape (n_made, n_columns)
+        Positions of rows of `X`, as `draw_donors` gives them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> take_entries(np.array([[1, 10], [2, 20], [3, 30]]), np.array([[0, 0], [2, 1]]))
+    array([[ 1, 10],
+           [ 3, 20]])
+    """
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        columns = {j: X.iloc[:, j].array.take(own) for j, own in enumerate(donors.T)}
+        return pd.DataFrame(columns, index=X.index.take(donors[:, 0])).set_axis(X.columns, axis=1)
+    if isinstance(X, pa.Table):
+        place = {name: j for j, name in enumerate(Table.from_input(X).names)}  # without an unnamed index
+        taken = [
+            column.take(pa.array(donors[:, place.get(name, 0)]))
+            for name, column in zip(X.column_names, X.columns, strict=True)
+        ]
+        return pa.Table.from_arrays(taken, schema=X.schema)
+    if isinstance(X, np.ndarray):
+        return np.asanyarray(X)[donors, np.arange(donors.shape[1])]
+    if isinstance(X, list | tuple):
+        as_row = type(X[0]) if isinstance(X[0], list | tuple) else np.array
+        return type(X)(as_row([X[row][j] for j, row in enumerate(own)]) for own in donors.tolist())
+    import narwhals as nw
+
+    frame = nw.from_native(X.collect() if hasattr(X, "collect") else X, pass_through=False)
+    series = [frame[:, j][own] for j, own in enumerate(donors.T)]
+    made = nw.concat([column.to_frame() for column in series], how="horizontal")
+    return made if isinstance(X, nw.DataFrame) else made.to_native()
+
+
+def take_more_rows(values: Any, rows: Positions, donors: Positions | None = None) -> Any:
+    """Give all rows, and then some again, or such as are made of `donors`; as what was passed."""
+    if donors is None:
+        taken = take_rows(values, rows)
+    else:
+        given = np.repeat(rows[: len(rows) - len(donors), None], donors.shape[1], axis=1)
+        taken = take_entries(values, np.concatenate([given, donors]))
+    if not hasattr(values, "iloc"):
+        return taken
+    import pandas as pd
+
+    index = values.index
+    counted = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
+    return taken.set_axis(pd.RangeIndex(len(rows), name=index.name) if counted else index.take(rows), axis=0)
+
+
+def attributes_of(sensitive_features: Any, X: Any, rows: Positions, *, named: bool) -> Any:
+    """Give the protected attributes of all rows and of those made, as what they were passed as."""
+    if named and isinstance(sensitive_features, list | tuple):
+        names = list(sensitive_features)
+        return X.select(names) if isinstance(X, pa.Table) else X[names]
+    if named:
+        return X[sensitive_features]
+    if isinstance(sensitive_features, Mapping):
+        return {name: take_more_rows(own, rows) for name, own in sensitive_features.items()}
+    return None if sensitive_features is None else take_more_rows(sensitive_features, rows)
+
+
+FLOOR = 0.3  # of the chance of the row of most utility, for that of least: no row is out of the question
+
+
+def draw_parents(
+    made: npt.NDArray[np.int64],
+    labels: Labels,
+    groups: Groups,
+    utilities: FloatArray | None,
+    sample_weight: FloatArray | None,
+    generator: np.random.Generator,
+) -> Rows:
+    """Draw as many parents in every cell as rows are to be made there, a row any number of times."""
+    drawn = [np.zeros(0, dtype=np.intp)]
+    for label, group in np.argwhere(made).tolist():
+        rows = np.flatnonzero((labels.codes == label) & (groups.codes == group))
+        chances = np.ones(len(rows))
+        if utilities is not None:
+            chances = FLOOR + (1 - FLOOR) * minmax(utilities[rows])
+        if sample_weight is not None:
+            chances = chances * sample_weight[rows]
+        drawn.append(generator.choice(rows, made[label, group], p=chances / chances.sum()))
+    return np.concatenate(drawn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +13,13 @@ import pyarrow as pa
 
 from fado.engine import LightGBMEngine, Task
 from fado.execution import ThreadExecutor, n_workers
-from fado.generation._cells import Cells
-from fado.generation._distances import as_positions, nearest_distances
-from fado.generation._making import draw_donors, row_keys
-from fado.generation._models import checking_estimator, train_and_score
-from fado.generation._parents import draw_parents
+from fado.generation._making import draw_donors, draw_parents, row_keys
+from fado.generation._sampler import Cells
 from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
 from fado.valuation import read_validation, seed_from
 
-__all__ = ["generation_report"]
+__all__ = ["as_positions", "checking_estimator", "generation_report", "nearest_distances", "train_and_score"]
 
 Bools = npt.NDArray[np.bool_]
 
@@ -206,3 +204,99 @@ def _nearness(problem: Problem, made: Problem, validated: Problem, seed: int) ->
         for which, own in distances["made"].items()
     }
     return {"distances": distances, "copies": copies}
+
+
+FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int32]
+
+
+def checking_estimator() -> Any:
+    """Give the unfitted LightGBM classifier that `generation_report` and `train_and_score` use."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=100, num_leaves=15, learning_rate=0.1, min_child_samples=20, verbose=-1
+    )
+
+
+def train_and_score(
+    table: Table,
+    positive: Bools,
+    validated: Table,
+    *,
+    weights: FloatArray | None = None,
+    seed: int = 0,
+) -> FloatArray:
+    """Train the checking estimator on some rows, and score other rows.
+
+    Parameters
+    ----------
+    table : Table
+        The rows to learn from, as ``fado.tabular.Table``.
+    positive : ndarray of bool
+        Which of them are positive.
+    validated : Table
+        The rows to score; columns are found by name.
+    weights : ndarray, optional
+        How much each row to learn from counts.
+    seed : int, default=0
+        Seed of the model.
+
+    Returns
+    -------
+    ndarray of shape (n_validated,)
+        The probability of each validation row of being positive.
+    """
+    variable = Variable("y", "classes", positive.astype(np.int32), (False, True))
+    rows = np.arange(table.n_rows, dtype=np.int32)
+    task = Task(checking_estimator(), variable, rows, seed, validated, weights)
+    return LightGBMEngine(table).fit(task).scores
+
+
+FineArray = npt.NDArray[np.float32]
+
+_BLOCK = 2**22  # pairs of rows that are looked at together
+
+
+def as_positions(columns: Sequence[Column], n_known: int) -> FineArray:
+    """Lay out columns so that the distance of two entries is the difference of their numbers, at most 1.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from
+    >>> as_positions([column_from("n", [10, 30, 20, 90, None])], 4).T
+    array([[ 0.125,  0.625,  0.375,  0.875, -2.   ]], dtype=float32)
+    """
+    laid = []
+    for column in columns:
+        codes, _ = column.encode()
+        if column.levels is not None:
+            laid.append(2.0 * codes)
+            continue
+        known = np.sort(codes[:n_known][codes[:n_known] >= 0])
+        below, up_to = (np.searchsorted(known, codes, side=side) for side in ("left", "right"))
+        laid.append(np.where(codes < 0, -2.0, (below + up_to) / (2 * max(len(known), 1))))
+    return np.column_stack(laid).astype(np.float32)
+
+
+def nearest_distances(rows: FineArray, table: FineArray) -> FineArray:
+    """Give every row's distance to the nearest of a table: the mean over columns, each at most 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = np.array([[0.0, 2.0], [0.5, 4.0]], dtype=np.float32)  # a number, and a level
+    >>> nearest_distances(np.array([[0.25, 2.0], [0.5, 6.0]], dtype=np.float32), table)
+    array([0.125, 0.5  ], dtype=float32)
+    """
+    nearest = np.empty(len(rows), dtype=np.float32)
+    step = max(1, _BLOCK // len(table))
+    columns = np.ascontiguousarray(table.T)
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        sums = np.zeros((len(block), len(table)), dtype=np.float32)
+        for j, column in enumerate(columns):
+            apart = np.abs(block[:, j, None] - column)
+            sums += np.minimum(apart, 1.0, out=apart)
+        nearest[start : start + step] = sums.min(axis=1) / len(columns)
+    return nearest

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fado.aim._search import Search, Step
+from fado.aim._weights import Search, Step
 
 
 def answer(log_factors, base, slope, *, noise=None, width=0.0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,16 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import list_names
-from fado.aim._bounds import Counts, expected_counts, missing_factor
-from fado.aim._comparing import Attribute
-from fado.aim._curve import Point
-from fado.aim._decisions import RATES, Limit
+from fado.aim._curve import RATES, Counts, Limit, Point
+from fado.aim._learning import Attribute
 from fado.metrics import Budget, ratio_limits, share_limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["INTERVAL", "Lines", "curve_frame", "log_factors_frame"]
+__all__ = [
+    "ALLOWANCE",
+    "INTERVAL",
+    "Lines",
+    "chance_of_showing",
+    "curve_frame",
+    "expected_counts",
+    "log_factors_frame",
+    "missing_factor",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -32,19 +39,7 @@ _COUNTED = {0: "negatives", 1: "positives", None: "rows"}
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """What is asked of decisions: ratios with their lines, and how sure they are to reach them.
-
-    Parameters
-    ----------
-    limits : tuple of Limit
-        The ratios of each attribute.
-    lines : tuple of float
-        The least that each must be.
-    confidence : float or None
-        With which lower bounds must reach the lines; None if estimates must.
-    allowance : float
-        By how much counts are divided for a bound.
-    """
+    """What is asked of decisions: ratios with their lines, and how sure they are to reach them."""
 
     limits: tuple[Limit, ...]
     lines: tuple[float, ...]
@@ -86,14 +81,7 @@ class Lines:
         return -np.inf if np.isnan(margins).any() else float(margins.min(initial=np.inf))
 
     def choose(self, points: Sequence[Point]) -> int:
-        """Choose a point, from the untouched first to the most equal last.
-
-        Without a confidence it is the one of the highest true-positive rate that reaches all lines, or the
-        untouched one if that does. With
-        one, points are tested from the most equal one back, until the first that fails: the last that passed
-        is chosen, and the number of tests needs no correction. Where none reaches the lines, it is the
-        closest.
-        """
+        """Choose a point, from the untouched first to the most equal last."""
         ratios = [self.margin([own.ratio for own in point.counts]) for point in points]
         passed = [place for place, point in enumerate(points) if self.reached(point.counts)]
         if self.confidence is None:
@@ -110,10 +98,7 @@ class Lines:
         return place
 
     def missing_rows(self, budget: Budget, positive: Bools, attributes: Sequence[Attribute]) -> int | None:
-        """Give how many more rows even equal rates would need for their bounds; 0 if there are enough.
-
-        None if that cannot be told before models are fitted.
-        """
+        """Give how many more rows even equal rates would need for their bounds; 0 if there are enough."""
         if self.confidence is None:
             return 0
         expected = [
@@ -141,23 +126,7 @@ class Lines:
         each_alone: bool,
         missing: int | None,
     ) -> str:
-        """Say why the lines were not reached, and what came closest.
-
-        Parameters
-        ----------
-        point : Point
-            What is handed over, as it was measured.
-        positive : ndarray of bool
-            Which validation rows are positive.
-        attributes : sequence of Attribute
-            Their groups.
-        predictability : float
-            How well features tell the group.
-        each_alone : bool
-            Whether there are several lines, and each could be reached without the others.
-        missing : int or None
-            How many rows were missing before anything was fitted.
-        """
+        """Say why the lines were not reached, and what came closest."""
         if not self.limits:
             return "There are no two groups to compare: the estimator is trained as it is."
         asked = zip(self.limits, self.lines, strict=True)
@@ -254,19 +223,7 @@ class Lines:
 def curve_frame(
     points: Sequence[Point], lines: Lines, attributes: Sequence[Attribute], chosen: int | None
 ) -> pd.DataFrame:
-    """Give one row per point, the untouched one first.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        The curve.
-    lines : Lines
-        What is asked.
-    attributes : sequence of Attribute
-        Whose groups are compared.
-    chosen : int or None
-        Which point was chosen, if one was.
-    """
+    """Give one row per point, the untouched one first."""
     import pandas as pd
 
     rows = []
@@ -346,3 +303,70 @@ def _cells(limit: Limit, positive: Bools, attributes: Sequence[Attribute]) -> tu
         for label in (False, True)
     ]
     return counts[0], counts[1]
+
+
+ALLOWANCE = 1.5  # by how much counts are divided where models are fitted again
+_DRAWS = 4_000
+_MOST = 1e6  # times as many rows: more are never told
+_ROUNDS = 60
+
+
+def expected_counts(
+    ratio: str, budget: Budget, negatives: FloatArray, positives: FloatArray
+) -> Counts | None:
+    """Give the counts of a perfectly equal model, before anything is fitted; None if they cannot be told."""
+    members = negatives if ratio == "fpr_ratio" else negatives + positives
+    limited = {
+        "fpr_ratio": ("fpr", "selection_rate", "top_k"),
+        "selection_rate_ratio": ("selection_rate", "top_k"),
+    }
+    if budget.kind not in limited.get(ratio, ()):
+        return None
+    n_rows = int((negatives + positives).sum())
+    share = budget.share(n_rows)
+    if ratio == "fpr_ratio" and budget.kind != "fpr":  # at the most, all that is selected is negative
+        share = min(share * n_rows / max(float(negatives.sum()), 1.0), 1.0)
+    return Counts.of_rows(share * members, members)
+
+
+def missing_factor(passes: Callable[[float], bool]) -> float:
+    """Give how many times as many rows would let a perfectly equal model pass; 1 if there are enough."""
+    if passes(1.0):
+        return 1.0
+    low, high = 1.0, 2.0
+    while not passes(high):
+        low, high = high, 2 * high
+        if high > _MOST:
+            return float("inf")
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
+
+
+def chance_of_showing(
+    counts: Sequence[Counts], lines: Sequence[float], share: float, *, seed: int, allowance: float = 1.0
+) -> float:
+    """Give how likely other rows, so many times as many as were counted, show all ratios at their lines.
+
+    Examples
+    --------
+    Equal rates of 500 events each, where a line of 0.8 is not close:
+
+    >>> counts = Counts.of_rows(np.array([500.0, 500.0]), np.array([10_000.0, 10_000.0]))
+    >>> chance_of_showing([counts], [0.8], 1.0, seed=0) > 0.98
+    True
+    """
+    shown = np.ones(_DRAWS, dtype=np.bool_)
+    generator = np.random.default_rng([seed, 5])
+    for own, line in zip(counts, lines, strict=True):
+        if not own.defined:
+            return float("nan")
+        sizes = own.sizes / allowance
+        events = own.rates * sizes
+        rates = generator.beta(events + 0.5, np.maximum(sizes - events, 0.0) + 0.5, (_DRAWS, len(sizes)))
+        drawn = np.maximum(np.rint(own.sizes * share), 1).astype(np.int64)
+        found = generator.binomial(drawn, rates) / drawn
+        highest = found.max(axis=1)
+        shown &= (highest > 0) & (found.min(axis=1) >= line * highest)
+    return float(shown.mean())
