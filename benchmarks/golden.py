@@ -418,7 +418,7 @@ def configuration(split, space, threshold):
                 "scalings": ["minmax", "none"],
                 "negative": "clip",
             },
-            "corrected_uar": {"floors": [0.1], "alphas": [0.5], "corrections": [1.0, 1.5]},
+            "corrected_uar": {"floors": [0.1], "alphas": [0.5], "prevalence_corrections": [1.0, 1.5]},
         },
         "models": {"count": 2, "space": space},
         "evaluation": {"bootstrap": 20, "threshold": threshold},

@@ -55,13 +55,8 @@ WRONG = [
     ("interventions.rw", "yes", r"`interventions.rw` must be true or false, got 'yes'"),
     (
         "interventions.corrected_uar",
-        {"alphas": [1.0], "corrections": [-1]},
+        {"alphas": [1.0], "prevalence_corrections": [-1]},
         r"corrections\[0\]` must be",
-    ),
-    (
-        "interventions.corrected_uar",
-        {"alphas": [1.0], "corrections": [1.0], "prevalence_corrections": [1.5]},
-        r"corrected_uar.corrections` is the former name of `prevalence_corrections`: give one",
     ),
     ("interventions.uaps.strengths", [], r"`interventions.uaps.strengths` is empty: list at least one"),
     ("interventions.uaps", {"utilities": ["linear"]}, r"`interventions.uaps.alphas` is missing: set it"),
@@ -223,14 +218,6 @@ def test_every_setting_has_its_place(table):
         "interventions.corrected_uar.prevalence_corrections": [1.0],
     }
     assert (flat["data.weight"], flat["data.groups"]) == (None, None)
-
-
-def test_a_setting_may_have_its_former_name(table):
-    table["interventions"] = {"corrected_uar": {"alphas": [0.5], "corrections": [0, 2]}}
-    former = config_from(table)
-    table["interventions"] = {"corrected_uar": {"alphas": [0.5], "prevalence_corrections": [0, 2]}}
-    assert config_from(table) == former
-    assert former.interventions["corrected_uar"]["prevalence_corrections"] == (0.0, 2.0)
 
 
 def test_what_a_store_asked_for_is_kept_when_it_is_not_registered(table):

@@ -41,7 +41,6 @@ CORRECTION = Setting(
     1.0,
     "prevalence_corrections",
     help="Power of the correction of rates: 0 for none, 1 for equal rates.",
-    former="corrections",
 )
 
 CONSTRAINT = Setting(

@@ -37,8 +37,6 @@ class Setting:
         The values that a setting of kind ``"choice"`` may have.
     help : str
         One sentence for the command line.
-    former : str, optional
-        What `plural` was called in earlier releases; configurations may still use it.
     """
 
     name: str
@@ -47,7 +45,6 @@ class Setting:
     plural: str | None = None
     choices: tuple[str, ...] = ()
     help: str = ""
-    former: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,12 @@
 """What is asked: a TOML file in, checked and frozen settings out."""
 
-from fado.experiment.config._config import config_from, read_config
+from fado.experiment.config._config import (
+    PRESETS,
+    config_from,
+    preset_text,
+    read_config,
+    write_preset,
+)
 from fado.experiment.config._estimators import (
     LIGHTGBM,
     describe_object,
@@ -8,26 +14,25 @@ from fado.experiment.config._estimators import (
     is_object,
     make_estimator,
 )
-from fado.experiment.config._given import Given
-from fado.experiment.config._interventions import rename_former
 from fado.experiment.config._metrics import apply_metric, metric_functions, metric_names, register_metric
-from fado.experiment.config._plugins import PLUGIN_FIELDS, lacking_plugins, plugins_used
-from fado.experiment.config._presets import PRESETS, preset_text, write_preset
+from fado.experiment.config._section import Parameter, draw_models
 from fado.experiment.config._settings import (
     CROSSED,
     EACH,
     GIVEN,
+    PLUGIN_FIELDS,
     Config,
     DataConfig,
     EvaluationConfig,
+    Given,
     ModelsConfig,
     SplitConfig,
     ValuationConfig,
     decides_data,
-    former_settings,
+    lacking_plugins,
+    plugins_used,
     ratio_name,
 )
-from fado.experiment.config._space import Parameter, draw_models
 
 __all__ = [
     "CROSSED",
@@ -50,7 +55,6 @@ __all__ = [
     "describe_object",
     "draw_models",
     "estimator_versions",
-    "former_settings",
     "is_object",
     "lacking_plugins",
     "make_estimator",
@@ -61,6 +65,5 @@ __all__ = [
     "ratio_name",
     "read_config",
     "register_metric",
-    "rename_former",
     "write_preset",
 ]

@@ -4,49 +4,73 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from fado._checks import MOST_ROWS
-from fado.experiment.config._evaluation import read_evaluation
-from fado.experiment.config._given import Given
-from fado.experiment.config._interventions import keep_interventions, read_interventions
-from fado.experiment.config._models import read_models
-from fado.experiment.config._section import MOST_SEEDS, Section, is_number, shown
+from fado._checks import MOST_ROWS, check_probabilities
+from fado._storage import remove_abandoned, replacing
+from fado.experiment.config._estimators import LIGHTGBM, is_object, make_estimator, parameter_names
+from fado.experiment.config._metrics import check_metric_name, metric_names
+from fado.experiment.config._section import (
+    MOST_SEEDS,
+    Reader,
+    Section,
+    as_amount,
+    as_share,
+    as_text,
+    draw_models,
+    is_number,
+    plain_reader,
+    read_parameter,
+    read_space,
+    shown,
+)
 from fado.experiment.config._settings import (
     CROSSED,
+    EACH,
     GIVEN,
     Config,
     DataConfig,
+    EvaluationConfig,
+    Given,
+    Grid,
+    ModelsConfig,
     SplitConfig,
     ValuationConfig,
 )
-from fado.experiment.config._space import read_parameter
-from fado.interventions import intervention_entries
+from fado.interventions import Entry, Setting, intervention_entries
 from fado.tabular import MIN_GROUP_SIZE
+from fado.utility import utility_names
 from fado.valuation import valuator_names
 
-__all__ = ["config_from", "read_config"]
+__all__ = [
+    "PRESETS",
+    "config_from",
+    "keep_interventions",
+    "preset_text",
+    "read_config",
+    "read_evaluation",
+    "read_interventions",
+    "read_models",
+    "write_preset",
+]
 
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
 MOST_BAGS = 100_000
+MOST_RESAMPLES = 100_000
+_BUDGETS = ("max_fpr", "max_selection_rate", "top_k", "fixed_threshold")
 MOST_TRIALS = 10_000_000
 
 
 def read_config(path: str | os.PathLike[str], given: Given | None = None) -> Config:
-    """Read and check a TOML file; a relative path of the data is relative to it.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    given : Given, optional
-        As for `config_from`.
-    """
+    """Read and check a TOML file; a relative path of the data is relative to it."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"The configuration {str(path)!r} is a directory: name a TOML file.")
@@ -81,21 +105,7 @@ def config_from(
     stored: bool = False,
     given: Given | None = None,
 ) -> Config:
-    """Check a configuration.
-
-    Parameters
-    ----------
-    table : dict
-        Plain data, as TOML gives it.
-    directory : pathlib.Path, optional
-        What a relative path of the data is relative to.
-    stored : bool
-        Whether it comes from a store, where it was checked before: the valuators, interventions and metrics
-        that it asks for may belong to packages that are not installed any more, and nothing that it names is
-        imported.
-    given : Given, optional
-        What is handed over in Python beside it.
-    """
+    """Check a configuration."""
     if given is not None:
         table = given.added_to(table)
     top = Section(table)
@@ -290,3 +300,224 @@ def _valuation(section: Section, *, stored: bool) -> ValuationConfig:
             f"({valuation.unseen_fraction:g}) must be at least 1, so that every row is left out once."
         )
     return valuation
+
+
+UTILITY = "linear"  # if a configuration names none
+
+
+def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
+    """Give the grid of every registered intervention by its key; see `Config`."""
+    found = {entry.key: _read_entry(section, entry) for entry in intervention_entries()}
+    section.done()
+    if not any(found.values()):
+        raise ValueError(f"`{section.place}` has none: switch at least one on.")
+    return found
+
+
+def keep_interventions(section: Section) -> dict[str, Grid | bool | None]:
+    """Give what a store says of its interventions, whether or not they are registered."""
+    entries = {entry.key: entry for entry in intervention_entries()}
+    found: dict[str, Grid | bool | None] = {}
+    for key in dict.fromkeys([*entries, *section]):
+        try:
+            found[key] = _read_entry(section, entries[key])
+        except (KeyError, ValueError):
+            found[key] = section.take(key, None)
+    return found
+
+
+def _read_entry(section: Section, entry: Entry) -> Grid | bool | None:
+    """Read a switch, if there is nothing to set, or a table of what to try."""
+    if not entry.settings and not entry.uses_values:
+        return section.switch(entry.key, entry.by_default)
+    if section.take(entry.key, entry.by_default) is False:
+        return None
+    given = Section({}, section.at(entry.key))
+    if entry.key in section and (entry.uses_values or section.take(entry.key) is not True):
+        given = section.section(entry.key)
+    return _read_grid(given, entry)
+
+
+def _as_line(value: Any, place: str) -> float:
+    if as_share(value, place) == 0:
+        raise ValueError(f"`{place}` must be above 0, got {shown(value)}.")
+    return float(value)
+
+
+def _read_grid(section: Section, entry: Entry) -> Grid:
+    grid: Grid = {}
+    if entry.uses_values:
+        grid["utilities"] = section.texts("utilities", (UTILITY,), utility_names())
+        grid["alphas"] = section.shares("alphas")
+    for setting in entry.settings:
+        read = _reader(setting)
+        if setting.plural is None:
+            grid[setting.name] = read(section.take(setting.name, setting.default), section.at(setting.name))
+        else:
+            grid[setting.plural] = section.different(setting.plural, (setting.default,), read)
+    section.done()
+    for name, values in grid.items():
+        if values == ():
+            raise ValueError(f"`{section.at(name)}` is empty: list at least one.")
+    return grid
+
+
+def _reader(setting: Setting) -> Callable[[Any, str], Any]:
+    """Give what checks one value of a setting."""
+    if setting.kind == "choice":
+        return lambda value, place: as_text(value, place, setting.choices)
+    return {"share": as_share, "line": _as_line, "number": as_amount}[setting.kind]
+
+
+def read_evaluation(section: Section, given: Given | None, *, stored: bool) -> EvaluationConfig:
+    """Read how models are measured; a store may name metrics that are not registered any more."""
+    evaluation = EvaluationConfig(
+        **_budget(section),
+        threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
+        bootstrap=section.whole("bootstrap", 0, at_most=MOST_RESAMPLES),
+        groups=section.text("groups", CROSSED, (CROSSED, EACH)),
+        metrics=_metrics(section, given, stored=stored),
+        keep_scores=section.switch("keep_scores", False),
+    )
+    section.done()
+    return evaluation
+
+
+def _budget(section: Section) -> dict[str, Any]:
+    """Read the one budget that is set; the false-positive rate, if none is."""
+    there = [name for name in _BUDGETS if name in section]
+    if len(there) > 1:
+        told = " and ".join(f"`{section.at(name)}`" for name in there)
+        raise ValueError(f"{told} both set the threshold: keep one of them.")
+    budget: dict[str, Any] = dict.fromkeys(_BUDGETS)
+    kind = there[0] if there else "max_fpr"
+    if kind == "top_k":
+        budget[kind] = section.whole(kind, at_least=1, at_most=MOST_ROWS)
+    elif kind == "fixed_threshold":
+        budget[kind] = section.take(kind)
+        if not is_number(budget[kind]):
+            raise ValueError(f"`{section.at(kind)}` must be a number, got {shown(budget[kind])}.")
+    else:
+        budget[kind] = section.number(kind, 0.05, above=0, below=1)
+    for name in _BUDGETS:  # whichever it is, all are known
+        section.take(name, None)
+    return budget
+
+
+def _metrics(section: Section, given: Given | None, *, stored: bool) -> tuple[str, ...]:
+    known = (*metric_names(), *(() if given is None else given.metrics))
+    names = section.texts("metrics", (), () if stored else known)
+    for name in names:
+        if name not in known:
+            check_metric_name(name)
+    return names
+
+
+MOST_MODELS = 100_000
+_DRAWN = 1_000  # of them are looked at for a method that depends on parameters
+_RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validation|test)_.*", re.DOTALL)
+
+
+def read_models(section: Section, given: Given | None, *, stored: bool) -> ModelsConfig:
+    """Read which models are trained; of what comes from a store nothing is imported."""
+    name, pipeline = section.text("estimator", LIGHTGBM), section.texts("pipeline", ())
+    plain = name != LIGHTGBM or bool(pipeline)
+    has_space = "space" in section or not plain
+    space = section.section("space") if has_space else Section({}, section.at("space"))
+    models = ModelsConfig(
+        count=section.whole("count", 25, 1, at_most=MOST_MODELS),
+        seed=section.whole("seed", 0, at_most=MOST_SEEDS),
+        deadline=section.number("deadline", above=0) if "deadline" in section else None,
+        space=read_space(
+            space, _parameter_reader(name, pipeline, given, stored=stored) if plain else read_parameter
+        ),
+        estimator=name,
+        pipeline=pipeline,
+    )
+    for key in ("deadline", "space"):
+        section.take(key, None)
+    section.done()
+    if plain and not stored:
+        is_given = given is not None and given.estimator is not None
+        place = "estimator" if is_given else section.at("estimator")
+        _check_probabilities(_estimator(models, given), models, place)
+    if not models.space and not plain:
+        raise ValueError(f"`{space.place}` is empty: set at least `n_estimators`.")
+    _check_free(models, space.place)
+    return models
+
+
+def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given | None, *, stored: bool) -> Reader:
+    """Give what checks the parameters of an estimator that is not LightGBM's, or not alone."""
+    if stored:
+        return plain_reader(name, None)
+    if given is not None and given.estimator is not None:
+        if pipeline:
+            raise ValueError("`models.pipeline` goes with a name: put the steps into the `estimator` given.")
+        kind = type(given.estimator).__name__
+        return plain_reader(kind, list(given.estimator.get_params(deep=True)))
+    if is_object(name):
+        raise ValueError(
+            f"`models.estimator` is {name!r}, which was handed over in Python: hand it over again, by "
+            "`Experiment(..., estimator=...)`."
+        )
+    return plain_reader(name, parameter_names(make_estimator(name, pipeline)))
+
+
+def _estimator(models: ModelsConfig, given: Given | None) -> Any:
+    """Give the estimator that was handed over, or make the one that is named."""
+    if given is not None and given.estimator is not None:
+        return given.estimator
+    return make_estimator(models.estimator, models.pipeline)
+
+
+def _check_probabilities(estimator: Any, models: ModelsConfig, place: str) -> None:
+    """Refuse a classifier that gives no probabilities with one of the parameters that are drawn for it."""
+    from sklearn.base import clone
+
+    told = {}  # by the parameters that are words or switches: numbers decide no method
+    for drawn in draw_models(models.space, min(models.count, _DRAWN), models.seed):
+        words = {name: value for name, value in drawn.items() if isinstance(value, str | bool | None)}
+        told[repr(words)] = words
+    for words in told.values():
+        check_probabilities(place, clone(estimator).set_params(**words))
+
+
+def _check_free(models: ModelsConfig, place: str) -> None:
+    """Refuse parameters whose columns would be those of settings or results."""
+    taken = {"algorithm", "utility", "alpha"}
+    for entry in intervention_entries():
+        taken |= {setting.name for setting in entry.settings} | set(entry.fixed)
+    for name in models.space:
+        if name in taken or _RESERVED.fullmatch(name):
+            raise ValueError(
+                f"`{place}.{name}` has the name of another column of the results: with a step before it, as "
+                '`models.pipeline = ["sklearn.preprocessing.StandardScaler"]`, it is called by its step, '
+                f"{models.estimator.rpartition('.')[2].lower()}__{name}."
+            )
+
+
+PRESETS = ("quick", "paper")
+
+
+def preset_text(preset: str) -> str:
+    """Give a preset's TOML text.
+
+    Examples
+    --------
+    >>> "count = 25" in preset_text("paper")
+    True
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"`preset` must be {' or '.join(map(repr, PRESETS))}, got {preset!r}.")
+    return (files("fado.experiment.config") / "templates" / f"{preset}.toml").read_text(encoding="utf-8")
+
+
+def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:
+    """Write a commented configuration that runs as it stands; a file that is there already stays."""
+    text = preset_text(preset)
+    if Path(path).exists():
+        remove_abandoned(Path(path))
+        raise FileExistsError(f"{str(path)!r} exists already: name another file, or delete it first.")
+    with replacing(path, "The configuration") as temporary:
+        temporary.write_text(text, encoding="utf-8")

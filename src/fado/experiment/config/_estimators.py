@@ -41,18 +41,6 @@ _LIGHTGBM_STEP = {"n_jobs": 1, "verbosity": -1, "force_row_wise": True, "determi
 def make_estimator(name: str, pipeline: tuple[str, ...] = (), place: str = "models") -> Any:
     """Make the estimator that a configuration names, with nothing set.
 
-    Only classifiers of scikit-learn, LightGBM, XGBoost and CatBoost are found, and before them transformers
-    of scikit-learn. With transformers, columns of strings or categories become indicators first.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"sklearn.linear_model.LogisticRegression"``.
-    pipeline : tuple of str
-        The transformers before it, such as ``"sklearn.preprocessing.StandardScaler"``.
-    place : str
-        Where the names stand, for messages.
-
     Examples
     --------
     >>> make_estimator("sklearn.linear_model.LogisticRegression")

@@ -89,17 +89,6 @@ def check_metric_name(name: Any) -> None:
 def apply_metric(name: str, function: Callable[..., Any], *rows: Any, **offered: Any) -> float:
     """Give what a metric of the user's own says of some rows, or say in a sentence what is wrong with it.
 
-    Parameters
-    ----------
-    name : str
-        What the metric is called.
-    function : callable
-        The metric.
-    *rows : arrays
-        Labels, scores and groups.
-    **offered
-        What it gets if it has a parameter of that name.
-
     Examples
     --------
     >>> apply_metric("half", lambda y, scores, groups, threshold: threshold / 2, [], [], [], threshold=1)

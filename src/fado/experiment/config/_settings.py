@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import packages_distributions
 from typing import Any
 
-from fado.experiment.config._estimators import LIGHTGBM
-from fado.experiment.config._space import Parameter
+from fado.experiment.config._estimators import LIGHTGBM, describe_object
+from fado.experiment.config._metrics import check_metric_name
+from fado.experiment.config._section import Parameter
 from fado.interventions import intervention_entries
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE
+from fado.utility import utility_class, utility_names
+from fado.valuation import valuator_class, valuator_names
 
 __all__ = [
     "CROSSED",
     "EACH",
     "GIVEN",
+    "PLUGIN_FIELDS",
     "Config",
     "DataConfig",
     "EvaluationConfig",
+    "Given",
     "Grid",
     "ModelsConfig",
     "SplitConfig",
     "ValuationConfig",
     "decides_data",
-    "former_settings",
+    "lacking_plugins",
+    "plugins_used",
     "ratio_name",
 ]
 
@@ -72,11 +81,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which rows train, validate and test: by the values of a column, at random by shares, or as given.
-
-    With a column, `validation` may be a number: the share of the rows of `train` that is drawn for it. Of
-    data that are given, it only says whether there is such a part.
-    """
+    """Which rows train, validate and test: by the values of a column, at random by shares, or as given."""
 
     method: str
     column: str | None
@@ -142,11 +147,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """The whole configuration, with the plain data that it was read from.
-
-    `interventions` maps the key of every registered intervention to its grid, or, if it has nothing to set,
-    to whether it is switched on; None stands for one that is not asked for.
-    """
+    """The whole configuration, with the plain data that it was read from."""
 
     seed: int
     data: DataConfig
@@ -165,12 +166,7 @@ class Config:
         return tuple(expression.strip() for expression in self.data.protected)
 
     def flat(self) -> dict[str, Any]:
-        """Give every setting by its place, as two configurations are compared and as a report shows one.
-
-        Where the data came from is left out: what they are is for their fingerprint to say. Fits are named
-        by the settings of their evaluation: what became one of them later is told if it is not what all fits
-        before had.
-        """
+        """Give every setting by its place, as two configurations are compared and as a report shows one."""
         settings = asdict(self)
         settings.pop("source")
         settings["data"].pop("path")
@@ -196,22 +192,6 @@ def ratio_name(ratio: str, attribute: str | None) -> str:
     return ratio if attribute is None else f"{ratio}[{attribute}]"
 
 
-def former_settings(before: dict[str, Any], now: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the flat settings of a store and of a configuration in a form in which they can be compared.
-
-    Releases that knew no small groups say nothing of them: whether there are any is for the fingerprint of
-    the data to say.
-
-    Examples
-    --------
-    >>> former_settings({"seed": 0}, {"seed": 0, "data.min_group_size": 30, "evaluation.groups": "each"})
-    ({'evaluation.groups': 'crossed', 'seed': 0}, {'evaluation.groups': 'each', 'seed': 0})
-    """
-    size = "data.min_group_size"
-    told = {name: value for name, value in now.items() if name != size or size in before}
-    return {"evaluation.groups": CROSSED} | before, {"evaluation.groups": CROSSED} | told
-
-
 def decides_data(name: str) -> bool:
     """Tell whether a setting, by its place, decides what the data or their parts are."""
     return name.startswith(("data.", "split.", "seed")) and name != "data.exclude"
@@ -226,3 +206,99 @@ def _flattened(table: dict[str, Any], place: str) -> dict[str, Any]:
         else:
             flat[here] = list(value) if isinstance(value, tuple) else value
     return flat
+
+
+@dataclass(frozen=True)
+class Given:
+    """Objects that no file can hold; a configuration notes what they are called."""
+
+    estimator: Any = None
+    space: Mapping[str, Any] | None = None
+    metrics: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.estimator is not None:
+            from sklearn.base import clone
+
+            describe_object(self.estimator)
+            object.__setattr__(self, "estimator", clone(self.estimator))  # the user's may change
+        for name, function in self.metrics.items():
+            check_metric_name(name)
+            if not callable(function):
+                raise TypeError(f"The metric {name!r} must be a function, got {function!r}.")
+
+    def added_to(self, table: Any) -> Any:
+        """Give a configuration that names what is given; one that is none stays for its reader to refuse."""
+        if not isinstance(table, Mapping):
+            return table
+        named = deepcopy(dict(table))
+        if self.estimator is not None:
+            _section(named, "models")["estimator"] = describe_object(self.estimator)
+        if self.space is not None:
+            _section(named, "models")["space"] = deepcopy(dict(self.space))
+        if self.metrics:
+            evaluation = _section(named, "evaluation")
+            before = evaluation.get("metrics", [])
+            if isinstance(before, list | tuple):
+                evaluation["metrics"] = [*before, *(name for name in self.metrics if name not in before)]
+        return named
+
+
+def _section(table: dict[str, Any], name: str) -> dict[str, Any]:
+    """Give a table of the configuration, to be changed, or an empty one that nobody reads."""
+    own = table.setdefault(name, {})
+    return own if isinstance(own, dict) else {}
+
+
+PLUGIN_FIELDS = ("kind", "name", "module", "package")
+_OURS = "fado."
+_SHOWN = 80  # characters of what a store says
+
+
+def plugins_used(config: Config) -> list[dict[str, str]]:
+    """Say where the valuators, utilities and interventions come from that are not of this package."""
+    classes = _classes()
+    used = []
+    for kind, name in _names_used(config):
+        module = classes[kind, name].__module__
+        if not module.startswith(_OURS):
+            package = ", ".join(packages_distributions().get(module.partition(".")[0], []))
+            used.append(dict(zip(PLUGIN_FIELDS, (kind, name, module, package), strict=True)))
+    return used
+
+
+def lacking_plugins(config: Config, plugins: Sequence[Mapping[str, str]]) -> list[str]:
+    """Name what a store's experiment used and nobody has registered here, with the module it came from."""
+    registered = _classes()
+    noted = {(own["kind"], own["name"]): own for own in plugins}
+    lacking = []
+    for kind, name in _names_used(config):
+        if (kind, name) not in registered:
+            told = f"the {kind} {name[:_SHOWN]!r}"
+            origin = noted.get((kind, name))
+            if origin is not None:
+                of = f" of the package {origin['package'][:_SHOWN]!r}" if origin["package"] else ""
+                told += f" (module {origin['module'][:_SHOWN]!r}{of})"
+            lacking.append(told)
+    return lacking
+
+
+def _classes() -> dict[tuple[str, str], Any]:
+    """Give all registered classes by their kind and name."""
+    return {
+        **{("valuator", name): valuator_class(name) for name in valuator_names()},
+        **{("utility", name): utility_class(name) for name in utility_names()},
+        **{("intervention", entry.key): entry.kind for entry in intervention_entries()},
+    }
+
+
+def _names_used(config: Config) -> Iterator[tuple[str, str]]:
+    """List what a configuration asks for, each once; what a store says may be of any kind."""
+    found = {("valuator", name): None for name in config.valuation.algorithms}
+    for key, grid in config.interventions.items():
+        if grid:
+            found["intervention", str(key)] = None
+        named = grid.get("utilities", ()) if isinstance(grid, Mapping) else ()
+        for name in named if isinstance(named, list | tuple) else ():
+            found["utility", str(name)] = None
+    yield from found

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment.config import EACH, Config, config_from, lacking_plugins, ratio_name, rename_former
+from fado.experiment.config import EACH, Config, config_from, lacking_plugins, ratio_name
 from fado.experiment.results._comparing import areas_of, mark_comparable
 from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
@@ -114,7 +114,7 @@ class Results:
                 config,
                 about["summary"],
                 about.get("positive"),
-                rename_former(about["settings"]),
+                about["settings"],
                 Path(store),
                 lacking_plugins(config, about.get("plugins", [])),
             )

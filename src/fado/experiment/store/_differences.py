@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fado.experiment.config import decides_data, former_settings, rename_former
+from fado.experiment.config import decides_data
 
 __all__ = ["differences", "refuse_other"]
 
@@ -33,7 +33,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
 
 def refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse to mix results of different experiments."""
-    settings = differences(*former_settings(rename_former(before["settings"]), now["settings"]))
+    settings = differences(before["settings"], now["settings"])
     found = [*settings.values(), *_other_versions(before["versions"], now["versions"])]
     if before["fingerprint"] != now["fingerprint"] and not any(map(decides_data, settings)):
         rows = [_n_rows(about["summary"]) for about in (before, now)]
