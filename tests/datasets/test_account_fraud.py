@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fado.datasets import make_account_fraud
-from fado.datasets._columns import CATEGORIES, COLUMNS, EXTRA_COLUMNS, NUMBERS
-from fado.datasets._variants import VARIANTS, cell_shares
+from fado.datasets._baf import CATEGORIES, COLUMNS, EXTRA_COLUMNS, NUMBERS
+from fado.datasets._fraud import VARIANTS, cell_shares
 
 ROWS = 200_000
 # Share of the minority in percent; fraud rates of majority and minority in percent, by range of months.

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from fado.tabular import Problem, note_features, read_problem
-from fado.tabular._given import target_column
-from fado.tabular._labels import labels_of
+from fado.tabular._problem import target_column
+from fado.tabular._variables import labels_of
 
 X = np.zeros((4, 2))
 Y = ["no", "yes", "no", "yes"]

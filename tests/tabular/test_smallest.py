@@ -104,7 +104,7 @@ def test_counts_and_rows_of_small_strata(sizes, small, n_blocks, seed):
 
 
 def test_rows_of_strata_that_grow_are_let_go(monkeypatch):
-    monkeypatch.setattr("fado.tabular._strata._PENDING", 500)
+    monkeypatch.setattr("fado.tabular._streams._PENDING", 500)
     counter = StrataCounter(small=100)
     rng = np.random.default_rng(0)
     strata = rng.integers(0, 50, 20_000)

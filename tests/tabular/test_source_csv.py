@@ -9,7 +9,7 @@ from fado.tabular import open_source, read_table
 @pytest.fixture
 def small_blocks(monkeypatch):
     for size in ("_FIRST", "_BLOCK"):
-        monkeypatch.setattr(f"fado.tabular._source_csv.{size}", 1000)
+        monkeypatch.setattr(f"fado.tabular._source.{size}", 1000)
 
 
 def written(folder, **contents):

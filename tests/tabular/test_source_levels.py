@@ -34,7 +34,7 @@ def test_no_text_no_levels(tmp_path):
 
 @pytest.mark.parametrize("pending", [0, 1 << 16])
 def test_too_many_levels_are_refused_and_no_fewer(pending, monkeypatch):
-    monkeypatch.setattr("fado.tabular._source_levels._PENDING", pending)
+    monkeypatch.setattr("fado.tabular._streams._PENDING", pending)
 
     def collected(n):
         collector = LevelsCollector(pa.schema({"id": TEXT}), most=100)
@@ -50,7 +50,7 @@ def test_too_many_levels_are_refused_and_no_fewer(pending, monkeypatch):
 
 
 def test_texts_that_repeat_are_not_held(monkeypatch):
-    monkeypatch.setattr("fado.tabular._source_levels._PENDING", 50)
+    monkeypatch.setattr("fado.tabular._streams._PENDING", 50)
     collector = LevelsCollector(pa.schema({"t": TEXT}))
     for _ in range(100):
         collector.add(pa.table({"t": pa.array(TEXTS, TEXT)}))

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from fado.tabular import Table, check_learnable, column_from, variable_from
-from fado.tabular._given import blocks_of, protected_columns, target_column, weights_of
+from fado.tabular._problem import blocks_of, protected_columns, target_column, weights_of
 from fado.tabular._variables import check_kinds
 
 TABLE = Table.from_input(pd.DataFrame({"sex": ["f", "m", "f"], "age": [20, 50, 70]}))

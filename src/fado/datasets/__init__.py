@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from fado.datasets._account_fraud import make_account_fraud
 from fado.datasets._baf import load_baf
+from fado.datasets._fraud import make_account_fraud
 from fado.datasets._split import temporal_split
 
 if TYPE_CHECKING:

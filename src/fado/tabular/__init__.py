@@ -1,38 +1,71 @@
 """What a user hands over, read once: tables, variables, labels, groups, files."""
 
-from fado.tabular._columns import Column, column_from
+from fado.tabular._column import Column, column_from
 from fado.tabular._comparisons import Expression, GroupNames, protected_from, read_attributes
-from fado.tabular._csv import write_csv
-from fado.tabular._dealing import deal_rows
-from fado.tabular._files import ENDINGS, ending_of, read_table
-from fado.tabular._given import (
+from fado.tabular._files import ENDINGS, ending_of, read_table, reader_of, write_csv
+from fado.tabular._problem import (
+    Problem,
     attribute_columns,
     check_weights,
+    join_problems,
     mean_one,
+    note_features,
     one_column,
     protected_columns,
+    read_problem,
     target_column,
     weights_of,
 )
-from fado.tabular._groups import Groups, group_rows, title_in_full, warn_of_missing, warn_of_missing_rows
-from fado.tabular._hashing import deal_small_strata, fold_of, row_hash
-from fado.tabular._joining import join_problems
-from fado.tabular._labels import Labels, label_named, labels_of, positive_code
-from fado.tabular._open import open_table
-from fado.tabular._pattern_of_labels import LabelPattern
-from fado.tabular._patterns import as_names, columns_named, is_pattern, names_like
-from fado.tabular._problem import Problem, note_features, read_problem
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
-from fado.tabular._rows import read_folds, read_rows, take_rows
-from fado.tabular._shelf import ShelvedTable, on_shelf
-from fado.tabular._small import MIN_GROUP_SIZE, SMALL_SHARE, check_min_group_size, small_groups, tell_small
-from fado.tabular._smallest import SmallestRows
 from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, in_blocks, open_source
-from fado.tabular._source_levels import MOST_LEVELS, LevelsCollector
-from fado.tabular._source_paths import reader_of
-from fado.tabular._strata import SMALL_STRATUM, StrataCounter
-from fado.tabular._table import Table, one_hot
-from fado.tabular._variables import MISSING, TARGET, Kind, Variable, check_learnable, variable_from
+from fado.tabular._streams import (
+    MOST_LEVELS,
+    SMALL_STRATUM,
+    LevelsCollector,
+    ShelvedTable,
+    SmallestRows,
+    StrataCounter,
+    deal_rows,
+    deal_small_strata,
+    fold_of,
+    on_shelf,
+    row_hash,
+)
+from fado.tabular._table import (
+    Table,
+    as_names,
+    columns_named,
+    is_pattern,
+    names_like,
+    one_hot,
+    open_table,
+    read_folds,
+    read_rows,
+    take_rows,
+)
+from fado.tabular._variables import (
+    MIN_GROUP_SIZE,
+    MISSING,
+    SMALL_SHARE,
+    TARGET,
+    Groups,
+    Kind,
+    LabelPattern,
+    Labels,
+    Variable,
+    check_learnable,
+    check_min_group_size,
+    group_rows,
+    label_named,
+    labels_of,
+    positive_code,
+    small_groups,
+    tell_small,
+    title_in_full,
+    variable_from,
+    warn_of_missing,
+    warn_of_missing_rows,
+)
 
 __all__ = [
     "ENDINGS",

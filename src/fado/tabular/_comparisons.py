@@ -15,11 +15,10 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
-from fado.tabular._columns import Column, column_from
+from fado.tabular._column import Column, column_from
 from fado.tabular._expressions import Comparison, Junction, Value, parse
-from fado.tabular._labels import is_label
-from fado.tabular._open import open_table
-from fado.tabular._variables import MISSING, TARGET, Variable, variable_from
+from fado.tabular._table import open_table
+from fado.tabular._variables import MISSING, TARGET, Variable, is_label, variable_from
 
 __all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
 

@@ -1,19 +1,43 @@
-"""Tables from files, by their ending: CSV or Parquet."""
+"""Tables in files: CSV or Parquet, one file or many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import codecs
+import csv
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import list_names, warn_user
-from fado.tabular._csv import read_csv, reason_of
-from fado.tabular._index import named_index, without_index
+from fado.tabular._table import is_pattern, named_index, without_index
 
-__all__ = ["ENDINGS", "check_distinct", "ending_of", "opened_parquet", "read_table", "tell_index"]
+__all__ = [
+    "ENDINGS",
+    "Paths",
+    "check_distinct",
+    "data_files",
+    "ending_of",
+    "in_own_decimals",
+    "opened_parquet",
+    "parse_options",
+    "parsing",
+    "read_csv",
+    "read_table",
+    "reader_of",
+    "reason_of",
+    "separator_of",
+    "tell_index",
+    "with_missing_cells",
+    "write_csv",
+]
 
 ENDINGS = (".csv", ".parquet")
 _PAGES = 1 << 18  # bytes of a column that are read at once, page by page
@@ -112,3 +136,342 @@ def _check_magic(path: Path) -> None:
             f"{str(path)!r} cannot be read as Parquet: its end is missing; it is still being written, or was "
             "cut off."
         )
+
+
+_LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
+_START = 1 << 16  # bytes that show what separates fields
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+_NUMBER = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+_RECODE = "`iconv -f latin1 -t utf-8`"
+_UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
+_STARTS = {
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+    b"\x1f\x8b": "is compressed: unpack it, for example with `gunzip`.",
+    b"PK\x03\x04": "is a ZIP archive or a workbook: unpack it, or save the sheet as CSV.",
+    b"BZh": "is compressed: unpack it, for example with `bunzip2`.",
+    b"\xfd7zXZ": "is compressed: unpack it, for example with `unxz`.",
+    b"(\xb5/\xfd": "is compressed: unpack it, for example with `unzstd`.",
+    b"PAR1": "is a Parquet file: let its name end in .parquet.",
+}
+
+
+def read_csv(path: Path) -> pa.Table:
+    """Read a CSV file, or say in one sentence what is wrong with it.
+
+    Fields are separated by commas; by semicolons or tabs, if the first lines are so, one like the other, and
+    not by commas. Numbers of such files may have decimal commas. Only an empty cell is a missing one.
+    """
+    separator = separator_of(path)
+    return in_own_decimals(path, separator, lambda decimal_point: _read(path, separator, decimal_point))[0]
+
+
+def separator_of(path: Path) -> str:
+    """Find what separates a file's fields; refuse a file that is no text."""
+    size = path.stat().st_size
+    if size == 0:
+        raise ValueError(f"{str(path)!r} is empty.")
+    with path.open("rb") as file:
+        start = file.read(_START)
+    _check_start(path, start)
+    return _separator(path, start.decode("utf-8-sig", errors="replace"), whole=size <= _START)
+
+
+def in_own_decimals(path: Path, separator: str, read: Callable[[str], pa.Table]) -> tuple[pa.Table, str]:
+    """Read a table with decimal points, or commas if its numbers are so; give it, and which they are."""
+    table = read(".")
+    if separator == "," or not _columns_of_numbers(table):
+        return table, "."
+    table = read(",")
+    mixed = _columns_of_numbers(table)
+    if mixed:
+        raise ValueError(
+            f"{str(path)!r} writes numbers with decimal commas and with decimal points (column "
+            f"{mixed[0]!r}): save it with points alone."
+        )
+    return table, ","
+
+
+def reason_of(error: Exception) -> str:
+    """Give another library's message as the end of a sentence."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= 200 else text[:200] + "..."
+    return text if text.endswith(".") else text + "."
+
+
+def _check_start(path: Path, start: bytes) -> None:
+    """Refuse files that are something else, by their first bytes."""
+    for known, what in _STARTS.items():
+        if start.startswith(known):
+            raise ValueError(f"{str(path)!r} {what}")
+    if start[:4].count(0) > 1:  # UTF-16 or UTF-32 without a mark
+        raise ValueError(f"{str(path)!r} {_UTF_16}")
+
+
+def _separator(path: Path, start: str, *, whole: bool) -> str:
+    """Find what separates the fields of the first lines."""
+    if _fields(start, ",", whole) > 1:
+        return ","
+    found = [own for own in _OTHER_SEPARATORS if _fields(start, own, whole) > 1]
+    if len(found) == 1:
+        return found[0]
+    header = next((line for line in start.splitlines() if line.strip()), "")
+    for own, name in _OTHER_SEPARATORS.items():
+        if own in header and "," not in header:
+            raise ValueError(
+                f"{str(path)!r} has {name} in its header, but its lines do not all have the same number of "
+                "fields: save it with commas between them."
+            )
+    return ","
+
+
+def _fields(start: str, separator: str, whole: bool) -> int:
+    """Count the fields of each of the first lines; 0 if the counts differ."""
+    try:
+        counts = [len(row) for row in csv.reader(io.StringIO(start, newline=""), delimiter=separator) if row]
+    except csv.Error:
+        return 0
+    if not whole:
+        counts = counts[:-1]  # the last was cut
+    return counts[0] if len(set(counts)) == 1 else 0
+
+
+def _read(path: Path, separator: str, decimal_point: str) -> pa.Table:
+    block = min(path.stat().st_size + 1, _LARGEST_BLOCK)
+    parse, convert = parse_options(separator, decimal_point)
+    with parsing(path):
+        table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=block), parse, convert)
+        table.column_names  # noqa: B018 - which may be no text
+    return with_missing_cells(path, table)
+
+
+def parse_options(
+    separator: str, decimal_point: str
+) -> tuple[pyarrow.csv.ParseOptions, pyarrow.csv.ConvertOptions]:
+    """Give the rules by which lines become fields, and fields entries."""
+    # "NA" in a column of text is a category; only an empty cell is a missing one
+    entries = pyarrow.csv.ConvertOptions(strings_can_be_null=False, decimal_point=decimal_point)
+    return pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True), entries
+
+
+@contextmanager
+def parsing(path: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a file that is being read."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(_encoding(path)) from error
+    except (pa.ArrowException, OSError) as error:
+        if "invalid UTF8" in str(error):
+            raise ValueError(_encoding(path)) from error
+        raise ValueError(f"{str(path)!r} cannot be read as CSV: {reason_of(error)}") from error
+
+
+def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
+    """Give a table whose empty cells are missing in columns of text, too."""
+    columns = table.columns
+    for j, column in enumerate(columns):
+        if pa.types.is_binary(column.type):
+            raise ValueError(_encoding(path))
+        if pa.types.is_string(column.type):
+            empty = pc.equal(column, "")
+            if pc.any(empty).as_py():
+                columns[j] = pc.if_else(empty, pa.scalar(None, column.type), column)
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _encoding(path: Path) -> str:
+    """Say which byte of a file is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                decoder.decode(line)
+            except UnicodeDecodeError as error:
+                byte = error.object[error.start]
+                return (
+                    f"{str(path)!r} is not UTF-8 text: line {number} has the byte 0x{byte:02x}; convert it, "
+                    f"for example with {_RECODE}."
+                )
+    return f"{str(path)!r} is not UTF-8 text: convert it, for example with {_RECODE}."
+
+
+def _columns_of_numbers(table: pa.Table) -> list[str]:
+    """List the columns that were read as text, but hold numbers with a decimal comma or point."""
+    missing = pa.array([None, *pyarrow.csv.ConvertOptions().null_values], pa.string())  # as in any number
+    found = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_string(column.type):
+            continue
+        known = column.filter(pc.invert(pc.is_in(column, value_set=missing)))
+        numbers = pc.all(pc.match_substring_regex(known, _NUMBER), min_count=0).as_py()
+        if numbers and pc.any(pc.match_substring_regex(known, "[.,]"), min_count=0).as_py():
+            found.append(name)
+    return found
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Write a CSV file; names and text that a spreadsheet would run are refused."""
+    table = _decoded(table)
+    _refuse_formulas(table)
+    pyarrow.csv.write_csv(table, path)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Turn categories into what they stand for, as CSV has no other form for them."""
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _refuse_formulas(table: pa.Table) -> None:
+    """Refuse text that a spreadsheet would run; to change it in silence would be to change the data."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        found = [name] if name.startswith(_FORMULA_STARTS) else _formulas(column)
+        if found:
+            raise ValueError(
+                f"Column {name!r} has text that a spreadsheet may run as a formula ({found[0][:30]!r}): "
+                "write a file that ends in .parquet, or change the text."
+            )
+
+
+def _formulas(column: pa.ChunkedArray) -> list[str]:
+    """Find an entry that begins like a formula, if there is one."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return []
+    begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
+    return column.filter(begins).slice(0, 1).to_pylist()
+
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def data_files(paths: Paths) -> list[Path]:
+    """List the files of a table, sorted by path, or say why there are none.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        Files, directories, patterns as a shell has them. Names that begin with ``_`` or ``.`` are not data
+        where they are not given themselves; nor are files of other endings, of which a warning tells.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else _checked(paths)
+    try:
+        found = [path for each in given for path in _meant_by(os.fspath(each))]
+    except OSError as error:
+        raise ValueError(f"{error.filename!r} cannot be read: {error.strerror}.") from error
+    twice = (
+        sorted({str(path) for path in found if found.count(path) > 1}) if len(set(found)) < len(found) else []
+    )
+    if twice:
+        raise ValueError(f"{list_names([repr(name) for name in twice])} would be read twice: name it once.")
+    kinds = {ending: [path for path in found if ending_of(path) == ending] for ending in ENDINGS}
+    if all(kinds.values()):
+        named = " and ".join(repr(str(files[0])) for files in kinds.values())
+        raise ValueError(
+            f"A table is in CSV or in Parquet files, not in both: {named}; name those of one kind, for "
+            "example with the pattern '*.parquet'."
+        )
+    return sorted(found, key=lambda path: path.parts)
+
+
+def reader_of(paths: Paths, out: Path) -> str | None:
+    """Give the directory or pattern that would also stand for what is written to a place, once it is there.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        As `data_files` takes them.
+    out : pathlib.Path
+        A file, or a directory of files.
+
+    Examples
+    --------
+    >>> reader_of(["in/a.csv", "data/*"], Path("data/values")), reader_of("data/*", Path("data/_values"))
+    ('data/*', None)
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return next((os.fspath(name) for name in given if _would_read(Path(name), out.resolve())), None)
+
+
+def _would_read(given: Path, out: Path) -> bool:
+    """Tell whether a directory or pattern would stand for a place, for its directory, or for files in it."""
+    fixed = len(given.parts)
+    if not given.exists():
+        fixed = next((place for place, part in enumerate(given.parts) if is_pattern(part)), fixed)
+    base, patterns = Path(*given.parts[:fixed]).resolve(), given.parts[fixed:]
+    if not out.is_relative_to(base) or any(map(_is_hidden, out.relative_to(base).parts)):
+        return False
+    inside = out.relative_to(base).parts
+    return any(_fits(names, patterns) for names in (inside[:-1], inside, (*inside, "part-00000.parquet")))
+
+
+def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_fits(names[skipped:], patterns[1:]) for skipped in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], patterns[0]) and _fits(names[1:], patterns[1:])
+
+
+def _checked(paths: Sequence[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
+    listed = list(paths)
+    wrong = [path for path in listed if not isinstance(path, str | os.PathLike)]
+    if wrong:
+        raise TypeError(f"`paths` must hold paths, got {wrong[0]!r}.")
+    if not listed:
+        raise ValueError("`paths` must name at least one file, directory or pattern.")
+    return listed
+
+
+def _meant_by(name: str) -> list[Path]:
+    """List the files that one path or pattern stands for."""
+    path = Path(name)
+    if path.is_dir():
+        return _of_directory(path)
+    if path.exists():
+        return [path]
+    if not is_pattern(name):
+        raise ValueError(f"There is no file or directory {name!r}.")
+    fixed = next(place for place, part in enumerate(path.parts) if is_pattern(part))
+    matches = Path(*path.parts[:fixed]).glob(str(Path(*path.parts[fixed:])))
+    shown = [match for match in matches if not any(map(_is_hidden, match.parts[fixed:]))]
+    folders = [match for match in shown if match.is_dir()]
+    files = _of_known_endings(name, [match for match in shown if match.is_file()])
+    files += [file for folder in folders for file in _of_directory(folder)]
+    if not files:
+        raise ValueError(f"{name!r} fits no file that ends in .csv or .parquet.")
+    return files
+
+
+def _of_directory(folder: Path) -> list[Path]:
+    inside = [path for path in folder.iterdir() if not _is_hidden(path.name)]
+    folders = sorted(path.name for path in inside if path.is_dir())
+    if folders:
+        raise ValueError(
+            f"{str(folder)!r} has directories inside it ({list_names([repr(name) for name in folders])}): "
+            f"name the files that are meant with a pattern, for example {str(folder / '*' / '*.parquet')!r}."
+        )
+    files = _of_known_endings(str(folder), [path for path in inside if path.is_file()])
+    if not files:
+        raise ValueError(f"The directory {str(folder)!r} has no file that ends in .csv or .parquet.")
+    return files
+
+
+def _of_known_endings(name: str, files: list[Path]) -> list[Path]:
+    """Leave out the files that hold no table, and tell of them."""
+    known = [path for path in files if path.suffix.lower() in ENDINGS]
+    others = sorted(path.name for path in files if path.suffix.lower() not in ENDINGS)
+    if known and others:
+        warn_user(
+            f"{list_names([repr(other) for other in others])} of {name!r} are left out: only files that end "
+            "in .csv or .parquet are read."
+        )
+    return known
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from fado.tabular._columns import Column
-from fado.tabular._given import blocks_of, mean_one, protected_columns, target_column, weights_of
-from fado.tabular._groups import Groups, group_rows
-from fado.tabular._labels import Labels, labels_of, positive_code
-from fado.tabular._rows import take_rows
-from fado.tabular._table import Table
-from fado.tabular._variables import Variable, check_kinds, variable_from
+from fado._messages import closest_names, warn_user
+from fado.tabular._column import Column, column_from
+from fado.tabular._table import Table, is_frame, named_columns, take_rows
+from fado.tabular._variables import (
+    TARGET,
+    Groups,
+    Labels,
+    Variable,
+    check_kinds,
+    group_rows,
+    labels_of,
+    positive_code,
+    variable_from,
+)
 
-__all__ = ["Problem", "note_features", "read_problem"]
+__all__ = [
+    "Problem",
+    "attribute_columns",
+    "blocks_of",
+    "check_weights",
+    "join_problems",
+    "mean_one",
+    "note_features",
+    "one_column",
+    "protected_columns",
+    "read_problem",
+    "target_column",
+    "weights_of",
+]
 
 
 @dataclass(frozen=True)
@@ -210,3 +231,319 @@ def _checked_table(X: Any, least_rows: int) -> Table:
             "columns."
         )
     return table
+
+
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
+
+
+def target_column(y: Any, n_rows: int) -> Column:
+    """Read the target, refusing what no model can learn from."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warn_user(
+            "A column-vector y was passed when a 1d array was expected; its one column is used.",
+            DataConversionWarning,
+        )
+        y = np.asarray(y)[:, 0]
+    column = one_column(y, TARGET)
+    _check_length(column, n_rows)
+    if n_rows and (column.levels is None or column.data.null_count):
+        numbers = column.numbers()
+        missing = int(np.isnan(numbers).sum())
+        if missing:
+            raise ValueError(
+                f"`y` has {missing} missing or NaN value(s): drop those rows or label them first."
+            )
+        if np.isinf(numbers).any():
+            raise ValueError("`y` contains infinity: drop or mend those rows first.")
+    return column
+
+
+def protected_columns(sensitive_features: Any, table: Table) -> list[tuple[Column, int | None]]:
+    """Read the protected attributes, each with its position among the features if it was given by name."""
+    if sensitive_features is None:
+        return []
+    found: list[tuple[Column, int | None]]
+    if _is_name(sensitive_features):
+        found = [_by_name(sensitive_features, table)]
+    elif isinstance(sensitive_features, list | tuple) and _are_names(sensitive_features, table):
+        found = [_by_name(name, table) for name in sensitive_features]
+    else:
+        found = [(column, None) for column in attribute_columns(sensitive_features)]
+    if not found:
+        raise ValueError("`sensitive_features` names no protected attribute: pass at least one, or None.")
+    names = [column.name for column, _ in found]
+    if TARGET in names:
+        raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"Protected attributes must have different names, got {repeated[0]!r} more than once."
+        )
+    for column, _ in found:
+        _check_length(column, table.n_rows)
+    return found
+
+
+def attribute_columns(values: Any) -> list[Column]:
+    """Read protected attributes from whatever holds their entries: mapping, table, array, Series or list.
+
+    Those without a name are called "z", or "z0", "z1", ... if there are several.
+    """
+    if isinstance(values, Mapping):
+        return [one_column(own, f"sensitive_features[{name!r}]", str(name)) for name, own in values.items()]
+    if is_frame(values):
+        return named_columns(values)
+    array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
+    if isinstance(array, np.matrix):
+        array = np.asarray(array)
+    if getattr(array, "ndim", 1) == 2:
+        names = ["z"] if array.shape[1] == 1 else [f"z{j}" for j in range(array.shape[1])]
+        return [replace(column_from(name, array[:, j]), named=False) for j, name in enumerate(names)]
+    name = getattr(values, "name", None)
+    if name in (None, ""):
+        return [replace(one_column(values, "sensitive_features", "z"), named=False)]
+    return [one_column(values, "sensitive_features", str(name))]
+
+
+def one_column(values: Any, argument: str, name: str | None = None, *, times: bool = False) -> Column:
+    """Read one column; messages call it by its argument."""
+    if not isinstance(values, Sized) and hasattr(values, "__array__"):
+        values = np.asarray(values)
+    if values is None or isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Sized):
+        raise TypeError(
+            f"`{argument}` must hold one value per row, got {values!r}; pass an array, list or Series."
+        )
+    shape: Sequence[int] = values.shape if hasattr(values, "shape") else (len(values),)
+    if isinstance(values, list | tuple) and len(values) and isinstance(values[0], list | tuple | np.ndarray):
+        shape = (len(values), len(values[0]))
+    if len(shape) != 1:
+        raise ValueError(f"`{argument}` must be one-dimensional, got shape {tuple(shape)}; pass one column.")
+    return column_from(argument if name is None else name, values, times=times)
+
+
+def weights_of(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | None:
+    """Read the rows' weights, refusing what no model should be trained with."""
+    if sample_weight is None:
+        return None
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(n_rows, sample_weight)
+    column = one_column(sample_weight, "sample_weight")
+    if column.levels is not None:
+        raise ValueError("`sample_weight` must hold numbers, got text.")
+    weights = column.numbers()
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"`sample_weight` must have one weight per row, shape {(n_rows,)}, got {weights.shape}."
+        )
+    check_weights(weights, "sample_weight")
+    if n_rows and not weights.any():
+        raise ValueError("`sample_weight` is zero in every row: give some row a weight.")
+    return weights
+
+
+def check_weights(weights: npt.NDArray[np.float64], name: str, where: str = "") -> None:
+    """Refuse weights that are not finite, negative, or too large or too small to be multiplied.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Of some rows.
+    name : str
+        The argument that they were passed as.
+    where : str
+        Where they were read, for messages, such as " of 'rows.csv'".
+    """
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"`{name}` must be finite and not negative in every row{where}.")
+    beyond = (weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT))
+    if beyond.any():
+        raise ValueError(
+            f"`{name}` must be 0 or between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} in every row{where}, got "
+            f"{weights[beyond][0]:g}: divide all weights by their mean, and set what is then too small to 0."
+        )
+
+
+def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Scale weights to a mean of 1, equal ones to the last bit; some rows may all weigh 0, and stay so."""
+    if not weights.any():
+        return weights
+    weights = weights / weights.max()  # so that the sum cannot overflow
+    return weights / weights.mean()
+
+
+def blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
+    """Read which rows belong together: equal entries, 0, 1, 2, ... by their order."""
+    if groups is None:
+        return None
+    column = one_column(groups, "groups", times=True)
+    if len(column) != n_rows:
+        raise ValueError(f"`groups` must have one entry per row, {n_rows}, got {len(column)}.")
+    codes, _ = column.encode()
+    if (codes < 0).any():
+        raise ValueError(
+            f"`groups` is missing in {int((codes < 0).sum())} rows: give every row the block it belongs to."
+        )
+    return codes.astype(np.int64)
+
+
+def _is_name(value: Any) -> bool:
+    """Tell what may be a column's name: text, or a whole number as pandas allows it."""
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+
+
+def _are_names(values: list[Any] | tuple[Any, ...], table: Table) -> bool:
+    """Tell names of columns from a plain list of labels."""
+    if not values:
+        return False
+    if all(isinstance(value, str) for value in values):
+        return len(values) != table.n_rows or set(values) <= set(table.names)
+    names = set(table.source.columns) if hasattr(table.source, "iloc") else set()
+    return all(map(_is_name, values)) and len(values) != table.n_rows and names.issuperset(values)
+
+
+def _by_name(name: Any, table: Table) -> tuple[Column, int]:
+    name = name.item() if isinstance(name, np.integer) else name
+    positions = table.positions(name)
+    if len(positions) == 1:
+        return table.column(positions[0]), positions[0]
+    if positions:
+        raise ValueError(
+            f"`sensitive_features` names {name!r}, which {len(positions)} columns of X are called."
+        )
+    hint = closest_names(str(name), table.names, ": pass its values instead.")
+    raise ValueError(f"`sensitive_features` names {name!r}, which is not a column of X{hint}")
+
+
+def _check_length(column: Column, n_rows: int) -> None:
+    if len(column) != n_rows:
+        what = "`y`" if column.name == TARGET else f"Protected attribute {column.name!r}"
+        cut = " To be cut with X, by cross-validation for instance, it must be a Series or a DataFrame."
+        hint = "" if column.name == TARGET else cut
+        raise ValueError(
+            f"{what} has {len(column)} entries and X has {n_rows} rows (inconsistent numbers of samples): "
+            f"pass one entry per row.{hint}"
+        )
+
+
+def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
+    """Give the rows of both, the first ones first, in the columns of the first.
+
+    Columns and attributes are found by name, or by position where they have none. Blocks are told apart.
+
+    Parameters
+    ----------
+    first, second : Problem
+        What to put together.
+    called : str
+        What messages call the second.
+
+    Raises
+    ------
+    ValueError
+        If the second lacks a column, or holds text where the first holds numbers.
+    """
+    if first.table.is_sparse or second.table.is_sparse:
+        raise ValueError("Rows of sparse matrices cannot be put together here: convert them to dense tables.")
+    places = _places(first.table, second.table, called)
+    theirs = [second.table.column(place) for place in places]
+    columns = [_joined(*pair, called) for pair in zip(first.table.columns, theirs, strict=True)]
+    attributes = (second.sources[0], *_attributes(first, second, called))
+    sources = tuple(_joined(*pair, called) for pair in zip(first.sources, attributes, strict=True))
+    variables = tuple(map(variable_from, sources))
+    weighted, blocked = (
+        any(getattr(own, name) is not None for own in (first, second)) for name in ("sample_weight", "blocks")
+    )
+    weights = [
+        np.ones(own.n_rows) if own.sample_weight is None else own.sample_weight for own in (first, second)
+    ]
+    blocks = [np.arange(own.n_rows) if own.blocks is None else own.blocks for own in (first, second)]
+    return replace(
+        first,
+        table=Table.of_columns(columns, named=first.table.is_named),
+        target=variables[0],
+        protected=variables[1:],
+        sources=sources,
+        sample_weight=np.concatenate(weights) if weighted else None,
+        blocks=np.concatenate([blocks[0], blocks[1] + blocks[0].max() + 1]) if blocked else None,
+    )
+
+
+def _places(first: Table, second: Table, called: str) -> list[int]:
+    """Find the columns of the first in the second: by name, or by position where names tell nothing."""
+    if not (first.is_named and second.is_named) or first.names == second.names:
+        if first.n_columns != second.n_columns:
+            raise ValueError(
+                f"{called} has {second.n_columns} columns, and the rows to learn from have "
+                f"{first.n_columns}: give both the same."
+            )
+        return list(range(first.n_columns))
+    places = []
+    for name in first.names:
+        found = second.positions(name)
+        if not found:
+            raise ValueError(f"{called} has no column {name!r}{closest_names(name, second.names)}")
+        if len(found) > 1 or len(first.positions(name)) > 1:
+            raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
+        places += found
+    return places
+
+
+def _attributes(first: Problem, second: Problem, called: str) -> list[Column]:
+    """Find the protected attributes of the first among those of the second."""
+    own, theirs = first.sources[1:], second.sources[1:]
+    if len(own) != len(theirs):
+        raise ValueError(
+            f"{called} has {len(theirs)} protected attributes, and the rows to learn from have {len(own)}: "
+            "give both the same."
+        )
+    if not (first.names_given and second.names_given):
+        return list(theirs)
+    by_name = {column.name: column for column in theirs}
+    lacking = [column.name for column in own if column.name not in by_name]
+    if lacking:
+        raise ValueError(f"{called} has no protected attribute {lacking[0]!r}: give both the same.")
+    return [by_name[column.name] for column in own]
+
+
+def _joined(first: Column, second: Column, called: str) -> Column:
+    """Put one column below another, with the levels of both."""
+    if first.levels is None and second.levels is None:
+        if first.data.type == second.data.type:
+            return Column(
+                first.name, pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
+            )
+        numbers = np.concatenate([first.numbers(), second.numbers()])
+        return Column(first.name, pa.chunked_array([pa.array(numbers)]))
+    first, second = _levelled_as(second, first), _levelled_as(first, second)
+    if first.levels is None or second.levels is None:
+        raise _different(first, second, called)
+    if (first.labels is None) != (second.labels is None) and first.levels and second.levels:
+        raise _different(first, second, called)
+    labels = {
+        level: label
+        for own in (second, first)
+        for level, label in zip(own.levels or (), own.labels or own.levels or (), strict=True)
+    }
+    levels = tuple(sorted(labels))
+    codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
+    written = None if first.labels is None else tuple(labels[level] for level in levels)
+    return Column(first.name, pa.chunked_array(codes), levels, written)
+
+
+def _levelled_as(other: Column, column: Column) -> Column:
+    """Give a column without any entry as one of levels, if another is: nobody can tell what it holds."""
+    if column.levels is not None or other.levels is None or not np.isnan(column.numbers()).all():
+        return column
+    return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())
+
+
+def _different(first: Column, second: Column, called: str) -> ValueError:
+    kinds = [
+        "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
+        for own in (first, second)
+    ]
+    return ValueError(f"Column {first.name!r} holds {kinds[0]}, and that of {called} {kinds[1]}: convert it.")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fado.tabular._columns import Column
+from fado.tabular._column import Column
 from fado.tabular._table import Table
 from fado.tabular._variables import Variable
 

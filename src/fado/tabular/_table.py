@@ -1,29 +1,43 @@
-"""Tables of any library in; Arrow columns out.
-
-Everything behind the public surface sees one form: numbers and booleans as plain Arrow columns, strings and
-categoricals as integer codes into their sorted levels. Rows are known by their position alone. A column is
-read when it is first asked for, and only once.
-"""
+"""Tables of any library in; Arrow columns out. And rows and columns by position, name or pattern."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
-from fado.tabular._columns import Column, column_from
-from fado.tabular._index import without_index
-from fado.tabular._rows import is_sparse, take_rows
+from fado._messages import closest_names
+from fado.tabular._column import Column, column_from
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "is_frame", "named_columns", "one_hot"]
+__all__ = [
+    "Table",
+    "as_names",
+    "columns_named",
+    "is_frame",
+    "is_pattern",
+    "is_sparse",
+    "named_columns",
+    "named_index",
+    "names_like",
+    "one_hot",
+    "open_table",
+    "read_folds",
+    "read_rows",
+    "take_rows",
+    "without_index",
+]
 
 
 class Table:
@@ -239,3 +253,296 @@ def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64
             kept = np.sort(np.argsort(-frequency, kind="stable")[:most])
         blocks.extend((codes == level).astype(np.float64) for level in kept)
     return np.column_stack(blocks)
+
+
+_UNNAMED = r"__index_level_\d+__"
+
+
+def named_index(table: pa.Table) -> list[str]:
+    """List the columns that are a pandas table's index and have a name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1]}, index=pd.Index([7], name="id"))
+    >>> named_index(pa.Table.from_pandas(frame))
+    ['id']
+    """
+    index = _told(table).get("index_columns")
+    names = [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
+    return [name for name in names if name in table.column_names and not re.fullmatch(_UNNAMED, name)]
+
+
+def without_index(table: pa.Table) -> pa.Table:
+    """Give a table without the index that has no name; one that has is a column like any other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 8], name="id"))
+    >>> without_index(pa.Table.from_pandas(frame)).to_pandas()
+       a  id
+    0  1   7
+    1  2   8
+    >>> without_index(pa.Table.from_pandas(frame.rename_axis(None))).column_names
+    ['a']
+    """
+    unnamed = [name for name in table.column_names if re.fullmatch(_UNNAMED, name)]
+    named = named_index(table)
+    if unnamed:
+        table = table.drop_columns(unnamed)
+    if not named:
+        return table
+    told = json.dumps(_told(table) | {"index_columns": []}).encode()
+    return table.replace_schema_metadata((table.schema.metadata or {}) | {b"pandas": told})
+
+
+def _told(table: pa.Table) -> dict[str, Any]:
+    """Give what pandas told of its table; nothing, if it did not or that is broken."""
+    try:
+        told = json.loads((table.schema.metadata or {})[b"pandas"])
+    except (KeyError, ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+Rows = npt.NDArray[np.int64]
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether this is a scipy sparse matrix or array."""
+    import scipy.sparse
+
+    return scipy.sparse.issparse(X)
+
+
+def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
+    """Give some rows of a table, a column or a list, as what it was passed as."""
+    if hasattr(values, "iloc"):  # pandas, whose labels are not positions
+        return values.take(rows)  # what `iloc` gives, pandas 2 takes for a view and warns of changes to it
+    if is_sparse(values):
+        return values.tocsr()[rows].asformat(values.format)
+    if isinstance(values, pa.Table | pa.ChunkedArray | pa.Array):
+        return values.take(pa.array(rows))
+    if isinstance(values, list | tuple):
+        return type(values)(values[row] for row in rows)
+    if hasattr(values, "collect"):  # a lazy polars table
+        return values.collect()[rows]
+    return values[rows]  # numpy and polars
+
+
+def read_rows(given: Any, n_rows: int, what: str) -> Rows:
+    """Read which rows a user asks for: their positions, in the order given, or a mask over all rows.
+
+    Parameters
+    ----------
+    given : array-like of int or bool, of shape (n,)
+        What was passed in.
+    n_rows : int
+        How many rows there are.
+    what : str
+        What the user knows it by; a message begins with it.
+
+    Raises
+    ------
+    TypeError
+        If it is neither positions nor a mask.
+    ValueError
+        If there is no such row, or a mask has not one entry per row.
+
+    Examples
+    --------
+    >>> read_rows([4, 0], 5, "`rows`"), read_rows([True, False, True], 3, "`rows`")
+    (array([4, 0]), array([0, 2]))
+    >>> read_rows([True, False], 3, "`rows`")
+    Traceback (most recent call last):
+        ...
+    ValueError: `rows`: a mask must have one entry for each of the 3 rows, got 2.
+    """
+    array = np.asarray(given)
+    if array.ndim == 1 and array.dtype == np.bool_:
+        if len(array) != n_rows:
+            raise ValueError(
+                f"{what}: a mask must have one entry for each of the {n_rows:,} rows, got {len(array):,}."
+            )
+        return np.flatnonzero(array)
+    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
+        raise TypeError(f"{what}: must be positions of rows, or a mask over all of them, got {given!r}.")
+    wrong = array[(array < 0) | (array >= n_rows)]
+    if len(wrong):
+        raise ValueError(f"{what}: there is no row {wrong[0]}; rows are 0 to {n_rows - 1}.")
+    return array.astype(np.int64)
+
+
+def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> list[tuple[Rows, Rows]]:
+    """Read folds as scikit-learn takes them, but for a number of them: the rows of each, ascending.
+
+    Parameters
+    ----------
+    cv : splitter, or iterable of (train, validation)
+        A splitter of scikit-learn, or pairs of positions of rows or masks.
+    n_rows : int
+        How many rows there are.
+    labels, blocks : ndarray of shape (n_rows,), optional
+        What a splitter may go by: the rows' labels, and which rows belong together.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If a fold is empty, learns from a row that it also validates, or from a row of the same block, or if a
+        row is measured twice.
+    """
+    if isinstance(cv, type):
+        raise TypeError(f"`cv` must be a splitter, got the class {cv.__name__}: write `{cv.__name__}()`.")
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        try:
+            pairs = list(cv.split(np.zeros((n_rows, 1)), labels, blocks))
+        except (TypeError, ValueError) as error:
+            said = " ".join(str(error).split())
+            raise ValueError(f"`cv` ({cv!r}) cannot split these rows: {said}") from error
+    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+        pairs = list(cv)
+    else:
+        raise TypeError(
+            "`cv` must be a number of folds, a splitter of scikit-learn, or pairs of the rows to train on "
+            f"and to validate, got {cv!r}."
+        )
+    if not pairs:
+        raise ValueError("`cv` has no folds: give at least one pair of rows to train on and to validate.")
+    folds, validated_by = [], np.full(n_rows, -1)
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(
+                f"Fold {number} of `cv` must be a pair of the rows to train on and to validate, got {pair!r}."
+            )
+        train, validation = (
+            _rows_of_fold(part, n_rows, f"Fold {number} of `cv`, {name} rows")
+            for part, name in zip(pair, ("training", "validation"), strict=True)
+        )
+        _check_apart(number, train, validation, blocks)
+        before = validation[validated_by[validation] >= 0]
+        if len(before):
+            raise ValueError(
+                f"Fold {number} of `cv` validates row {before[0]}, which fold {validated_by[before[0]]} has "
+                "validated: every row may be measured once."
+            )
+        validated_by[validation] = number
+        folds.append((train, validation))
+    return folds
+
+
+def _rows_of_fold(part: Any, n_rows: int, what: str) -> Rows:
+    rows = np.sort(read_rows(part, n_rows, what))
+    if not len(rows):
+        raise ValueError(f"{what}: there are none, and a fold needs some.")
+    repeated = rows[1:][rows[1:] == rows[:-1]]
+    if len(repeated):
+        raise ValueError(f"{what}: row {repeated[0]} is there twice; name it once.")
+    return rows
+
+
+def _check_apart(number: int, train: Rows, validation: Rows, blocks: Any) -> None:
+    """Refuse a fold that learns from what it validates."""
+    both = np.intersect1d(train, validation, assume_unique=True)
+    if len(both):
+        raise ValueError(
+            f"Fold {number} of `cv` trains on row {both[0]} and validates it: leave it out of one of both."
+        )
+    if blocks is None:
+        return
+    shared = np.isin(blocks[validation], blocks[train])
+    if shared.any():
+        raise ValueError(
+            f"Fold {number} of `cv` trains on a row of the same entry of `groups` as row "
+            f"{validation[shared.argmax()]}, which it validates: use a splitter that keeps groups together, "
+            "such as GroupKFold."
+        )
+
+
+def as_names(given: Any, called: str) -> list[Any]:
+    """Read a list of columns: a name alone is a list of one, None an empty list.
+
+    Parameters
+    ----------
+    given : sequence, str or None
+        What was passed in.
+    called : str
+        What the user knows it by, for a message.
+
+    Examples
+    --------
+    >>> as_names("age", "drop"), as_names(None, "drop")
+    (['age'], [])
+    """
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(f"`{called}` must be a list of column names, got {given!r}.")
+    return list(given)
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether a name could stand for several."""
+    return any(sign in name for sign in "*?[")
+
+
+def names_like(name: str, names: Sequence[str]) -> list[str]:
+    """Find the names that one stands for: itself if it is among them, else those that it fits as a pattern.
+
+    Examples
+    --------
+    >>> names_like("age_*", ["age_1", "age_2", "sex"])
+    ['age_1', 'age_2']
+    >>> names_like("age_*", ["age_1", "age_*"])
+    ['age_*']
+    """
+    return [name] if name in names else [own for own in names if fnmatchcase(own, name)]
+
+
+def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, called: str) -> list[str]:
+    """Find columns by their names or patterns, each once; a column called like a pattern wins.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Those of all columns.
+    wanted : sequence of str, str or None
+        Names or patterns, as `as_names` reads them.
+    called : str
+        What the user knows `wanted` by, for a message.
+
+    Examples
+    --------
+    >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
+    ['age_1', 'age_2', 'sex']
+    """
+    known = set(names)
+    found: dict[str, None] = {}
+    for name in as_names(wanted, called):
+        if not isinstance(name, str):
+            raise TypeError(f"`{called}` must list names of columns as text, got {name!r}.")
+        here = [name] if name in known else names_like(name, names)
+        if not here:
+            what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
+            raise ValueError(f"`{called}` names {name!r}: {what}{closest_names(name, names)}")
+        found.update(dict.fromkeys(here))
+    return list(found)
+
+
+def open_table(frame: Any) -> Any:
+    """Wrap a pandas, polars or pyarrow table as a narwhals DataFrame."""
+    # Imported here so that the generator and the loader need numpy and pandas alone.
+    import narwhals.stable.v2 as nw
+
+    if isinstance(frame, pd.DataFrame) and not frame.columns.is_unique:
+        repeated = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"`frame` must have distinct column names, got {repeated!r} more than once.")
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        kind = type(frame).__name__
+        raise TypeError(f"`frame` must be a pandas, polars or pyarrow table, got {kind}.") from None

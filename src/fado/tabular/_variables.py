@@ -1,18 +1,46 @@
-"""The variables that rows are valued for: the target and the protected attributes."""
+"""Variables that rows are valued for, their labels, and the groups that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import warn_user
-from fado.tabular._columns import Column
+from fado._checks import check_count
+from fado._messages import COMPARE_TARGET, list_names, warn_user
+from fado.tabular._column import Column
 
-__all__ = ["MISSING", "TARGET", "Kind", "Variable", "check_kinds", "check_learnable", "variable_from"]
+__all__ = [
+    "MIN_GROUP_SIZE",
+    "MISSING",
+    "SMALL_SHARE",
+    "TARGET",
+    "Groups",
+    "Kind",
+    "LabelPattern",
+    "Labels",
+    "Variable",
+    "check_kinds",
+    "check_learnable",
+    "check_min_group_size",
+    "group_rows",
+    "is_label",
+    "label_named",
+    "labels_of",
+    "positive_code",
+    "small_groups",
+    "tell_small",
+    "title_in_full",
+    "variable_from",
+    "warn_of_missing",
+    "warn_of_missing_rows",
+]
 
 Kind = Literal["classes", "continuous"]
 
@@ -179,3 +207,343 @@ def _one_class(name: str, values: list[Any]) -> str:
     return (
         f"{what} has only one class{shown}: there is nothing to tell apart; leave it out or check the data."
     )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A target of classes: per row the position of its label in `classes`.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        The rows' labels, as positions in `classes`.
+    classes : tuple
+        The labels, sorted.
+    positive : int or None
+        The position of the positive label; None where there is none.
+    """
+
+    codes: npt.NDArray[np.int32]
+    classes: tuple[Any, ...]
+    positive: int | None = None
+
+    @property
+    def is_positive(self) -> npt.NDArray[np.bool_]:
+        """Mark the rows of the positive label."""
+        return self.codes == self.positive
+
+
+def labels_of(column: Column, pos_label: Any = None) -> Labels:
+    """Read a target of classes; more than two labels must be whole numbers, if they are numbers."""
+    codes, entries = column.encode()
+    if column.levels is None and len(entries) > 2:
+        _check_whole(column)
+    classes = tuple(column.label_of(entry) for entry in entries)
+    return Labels(codes, classes, positive_code(classes, pos_label))
+
+
+def positive_code(classes: Sequence[Any], pos_label: Any, argument: str = "pos_label") -> int | None:
+    """Find the positive label: the one asked for, or the larger of two; more than two have none.
+
+    Examples
+    --------
+    >>> positive_code(["no", "yes"], None), positive_code(["no", "yes"], "no"), positive_code([1, 2, 3], None)
+    (1, 0, None)
+    """
+    if pos_label is None:
+        return 1 if len(classes) == 2 else None
+    if pos_label not in classes:
+        shown = " and ".join(map(repr, classes)) if len(classes) <= 2 else ", ".join(map(repr, classes[:8]))
+        raise ValueError(f"`{argument}` must be one of the labels {shown}, got {pos_label!r}.")
+    return list(classes).index(pos_label)
+
+
+def label_named(classes: Sequence[Any], text: str, argument: str) -> Any:
+    """Find the label that a text, such as one from a command line, stands for: "1" for 1, 1.0 and "1"."""
+    for label in classes:
+        if is_label(label, text):
+            return label
+    shown = ", ".join(repr(str(label)) for label in classes[:8]) + (", ..." if len(classes) > 8 else "")
+    raise ValueError(f"`{argument} {text}` is not a label of the target; it has {shown}.")
+
+
+def is_label(label: Any, text: str) -> bool:
+    """Tell whether a text stands for a label: "1" for 1, 1.0 and "1"."""
+    try:
+        return str(label) == text or float(label) == float(text)
+    except (TypeError, ValueError):
+        return False
+
+
+def _check_whole(column: Column) -> None:
+    from sklearn.utils.multiclass import check_classification_targets
+
+    try:
+        check_classification_targets(column.numbers())
+    except ValueError as error:
+        raise ValueError(f"`y` is continuous, and this needs classes: {COMPARE_TARGET}. ({error})") from error
+
+
+class LabelPattern:
+    """A digest of which rows share a label, in the order of the rows; how they are cut does not matter.
+
+    Examples
+    --------
+    >>> whole, cut = LabelPattern(), LabelPattern()
+    >>> whole.add(np.array([0, 0, 1]))
+    >>> for codes in ([0], [0, 1]):
+    ...     cut.add(np.array(codes))
+    >>> whole.hexdigest() == cut.hexdigest()
+    True
+    """
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def add(self, codes: npt.NDArray[np.integer[Any]]) -> None:
+        """See some rows.
+
+        Parameters
+        ----------
+        codes : ndarray of int
+            Their labels, numbered as all rows so far first show them: what labels are called must not matter.
+        """
+        self._digest.update(np.ascontiguousarray(codes, dtype=np.int32).data)
+
+    def hexdigest(self) -> str:
+        """Give the digest of all rows so far."""
+        return self._digest.hexdigest()
+
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups: per row the position of its group's name. Every group has rows.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Each row's group.
+    names : tuple of str
+        For messages: labels as Python writes them, so that the text ``'(missing)'`` and a missing entry look
+        different.
+    titles : tuple of str
+        For people: labels as they are.
+    """
+
+    codes: Codes
+    names: tuple[str, ...]
+    titles: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def sizes(self) -> Codes:
+        """How many rows each group has."""
+        return np.bincount(self.codes, minlength=len(self))
+
+    @property
+    def by_row(self) -> npt.NDArray[np.object_]:
+        """What people call the group of each row."""
+        return np.array(self.titles, dtype=object)[self.codes]
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Groups:
+        """Give the groups of some rows; those without rows are none any more."""
+        cut = Groups(self.codes[rows], self.names, self.titles)
+        return _numbered_as(cut, np.flatnonzero(cut.sizes))
+
+
+def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appearance: bool = False) -> Groups:
+    """Give every row its group: the combination of its protected attributes.
+
+    Missing entries are a group of their own. Without attributes all rows are one group.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        The protected attributes.
+    quarters : bool
+        Whether a continuous attribute is cut into its quarters; otherwise it is refused.
+    appearance : bool
+        Whether levels are numbered as a categorical declares them, else in the order in which rows show
+        them, the missing last; and not in their own order.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from, variable_from
+    >>> sex = variable_from(column_from("sex", ["m", "f", "m"]))
+    >>> group_rows([sex])
+    Groups(codes=array([1, 0, 1]), names=("'f'", "'m'"), titles=('f', 'm'))
+    """
+    if not variables:
+        raise ValueError("There is no protected attribute to make groups of.")
+    parts = [_levels(variable, quarters=quarters, appearance=appearance) for variable in variables]
+    if len(parts) == 1:
+        return parts[0]
+    codes = np.zeros(len(parts[0].codes), dtype=np.int64)
+    names, titles = [""], [""]
+    for number, (variable, part) in enumerate(zip(variables, parts, strict=True)):
+        combined, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
+        before, here = np.divmod(combined, len(part))
+        joint = ", " if number else ""
+        full = title_in_full(variable.name, part)
+        names = [f"{names[b]}{joint}{full.names[h]}" for b, h in zip(before, here, strict=True)]
+        titles = [f"{titles[b]}{joint}{full.titles[h]}" for b, h in zip(before, here, strict=True)]
+    return Groups(codes, tuple(names), tuple(titles))
+
+
+def title_in_full(attribute: str, groups: Groups) -> Groups:
+    """Give an attribute's groups names that tell the attribute; those of comparisons do so as they are.
+
+    Examples
+    --------
+    >>> title_in_full("sex", Groups(np.arange(2), ("'f'", "'m'"), ("f", "m"))).titles
+    ('sex = f', 'sex = m')
+    >>> told = ("a < 9", "a >= 9", "(missing)")
+    >>> title_in_full("a>=9", Groups(np.arange(3), told, told)).titles
+    ('a < 9', 'a >= 9', 'a>=9 = (missing)')
+    """
+    titles = ["".join(title.split()) for title in groups.titles]
+    compared = re.search(r"[<>=]| in \[", attribute) is not None and "".join(attribute.split()) in titles
+    kept = [compared and title != MISSING for title in groups.titles]
+
+    def full(texts: tuple[str, ...], equals: str) -> tuple[str, ...]:
+        pairs = zip(texts, kept, strict=True)
+        return tuple(text if is_kept else f"{attribute}{equals}{text}" for text, is_kept in pairs)
+
+    return Groups(groups.codes, full(groups.names, "="), full(groups.titles, " = "))
+
+
+def warn_of_missing(variables: Sequence[Variable]) -> None:
+    """Say which attributes are missing in some rows, which are a group of their own."""
+    for variable in variables:
+        if variable.kind == "classes" and variable.has_missing:
+            missing = int((variable.labels == len(variable.classes) - 1).sum())
+            warn_of_missing_rows(variable, missing, len(variable.labels))
+
+
+def warn_of_missing_rows(variable: Variable, missing: int, n_rows: int) -> None:
+    """Say in how many rows an attribute is missing, which are a group of their own."""
+    warn_user(
+        f"Protected attribute {variable.name!r} is missing in {missing} of {n_rows} rows: they are a group "
+        f"of their own, {variable.classes[-1]!r}."
+    )
+
+
+def _levels(variable: Variable, *, quarters: bool, appearance: bool) -> Groups:
+    """Give the groups of one attribute, only those that have rows."""
+    if variable.kind == "continuous":
+        if not quarters:
+            n_numbers = len(np.unique(variable.labels[variable.known]))
+            raise ValueError(
+                f"Protected attribute {variable.name!r} has {n_numbers} different numbers, too many for "
+                "groups: cut it into a few, for example by `age >= 50`."
+            )
+        return _quarters(variable)
+    names = [repr(label) for label in variable.classes]
+    if variable.has_missing:
+        names[-1] = str(variable.classes[-1])
+    groups = Groups(
+        variable.labels.astype(np.int64), tuple(names), tuple(str(label) for label in variable.classes)
+    )
+    order = np.flatnonzero(groups.sizes)
+    if appearance:
+        order = _by_appearance(variable, order)
+    return _numbered_as(groups, order)
+
+
+def _quarters(variable: Variable) -> Groups:
+    numbers, known = variable.labels, variable.known
+    edges = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
+    edges = edges[edges < numbers[known].max()]
+    codes = np.searchsorted(edges, numbers).astype(np.int64)
+    bounds = [f"{edge:.4g}" for edge in edges]
+    names = [f"up to {bounds[0]}"] if len(bounds) else ["all"]
+    names += [f"{low} to {high}" for low, high in pairwise(bounds)]
+    names += [f"over {bounds[-1]}"] if len(bounds) else []
+    if not known.all():
+        codes[~known] = len(names)
+        names.append(MISSING)
+    return Groups(codes, tuple(names), tuple(names))
+
+
+def _by_appearance(variable: Variable, occurring: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Order classes as a categorical declares them, or by the first row of each; the missing come last."""
+    codes = variable.labels
+    first = np.full(len(variable.classes), len(codes))
+    if variable.declared is not None:
+        first[: len(variable.declared)] = variable.declared
+    else:
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+    if variable.has_missing:
+        first[-1] = max(len(codes), len(variable.classes)) + first.max()
+    return occurring[np.argsort(first[occurring], kind="stable")]
+
+
+def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
+    """Keep the groups in `order`, which holds all that have rows, and number them so."""
+    place = np.zeros(len(groups), dtype=np.int64)
+    place[order] = np.arange(len(order))
+
+    def kept(texts: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple(texts[group] for group in order)
+
+    return Groups(place[groups.codes], kept(groups.names), kept(groups.titles))
+
+
+MIN_GROUP_SIZE = 30  # rows
+SMALL_SHARE = 0.01  # of the table
+
+
+def small_groups(sizes: npt.ArrayLike, min_group_size: int = MIN_GROUP_SIZE) -> npt.NDArray[np.bool_]:
+    """Mark the groups that have too few rows to be compared: few by number, and few of the table.
+
+    Parameters
+    ----------
+    sizes : array-like of int
+        How many rows each group has. A group without rows is none, and not marked.
+    min_group_size : int, default=30
+        From how many rows on a group is compared in any case. A group of fewer is small if it also has less
+        than 1 % of the rows; 0 marks none.
+
+    Examples
+    --------
+    >>> small_groups([5000, 4980, 20])
+    array([False, False,  True])
+    >>> small_groups([50, 30, 20])
+    array([False, False, False])
+    >>> small_groups([5000, 4980, 20], min_group_size=0)
+    array([False, False, False])
+    """
+    counts = np.asarray(sizes)
+    return (counts > 0) & (counts < min_group_size) & (counts < SMALL_SHARE * counts.sum())
+
+
+def tell_small(
+    names: Sequence[str], sizes: npt.ArrayLike, small: npt.NDArray[np.bool_], min_group_size: int
+) -> str:
+    """Say which groups are small, and why: the subject of a sentence that says what becomes of them.
+
+    Examples
+    --------
+    >>> sizes = [5000, 4980, 20]
+    >>> tell_small(["'a'", "'b'", "'c'"], sizes, small_groups(sizes), 30)
+    "Group 'c' (20 rows), with fewer than 30 rows and less than 1 % of the table,"
+    """
+    counts = np.asarray(sizes)
+    told = [
+        f"{names[group]} ({counts[group]} {'row' if counts[group] == 1 else 'rows'})"
+        for group in np.flatnonzero(small).tolist()
+    ]
+    return (
+        f"Group{'s' if len(told) > 1 else ''} {list_names(told)}, with fewer than {min_group_size} rows and "
+        f"less than {100 * SMALL_SHARE:g} % of the table,"
+    )
+
+
+def check_min_group_size(min_group_size: Any, name: str = "min_group_size") -> None:
+    """Refuse what is no number of rows; 0 compares all groups."""
+    check_count(name, min_group_size, 0, 10**12)

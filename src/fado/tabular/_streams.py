@@ -1,0 +1,524 @@
+"""Tables that are seen block by block: draws, samples, counts, levels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fado._storage import replacing
+from fado.tabular._column import Column
+from fado.tabular._table import Table
+
+__all__ = [
+    "MOST_LEVELS",
+    "SMALL_STRATUM",
+    "LevelsCollector",
+    "ShelvedTable",
+    "SmallestRows",
+    "StrataCounter",
+    "deal_rows",
+    "deal_small_strata",
+    "fold_of",
+    "on_shelf",
+    "row_hash",
+]
+
+Rows = npt.NDArray[np.integer[Any]]
+
+_MASK = (1 << 64) - 1
+_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
+_SAMPLE, _FOLD, _OFFSET = 0, 1, 2  # what a hash is for: draws of one kind tell nothing of another
+
+
+def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
+    """Give each row a number that looks drawn; no two rows share one.
+
+    The k rows of the smallest numbers are a random sample of k rows, and part of every larger such sample.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^64 - 1.
+    rows : ndarray of int
+        The rows' places in the whole table, from 0 on.
+
+    Examples
+    --------
+    >>> row_hash(0, np.arange(6)).argsort()
+    array([0, 1, 3, 5, 4, 2])
+    """
+    return _mixed_rows(_key(seed, _SAMPLE), rows)
+
+
+def fold_of(seed: int, tile: int, rows: Rows, n_folds: int) -> npt.NDArray[np.int64]:
+    """Give each row's fold in a tile: every fold is as likely, and one tile tells nothing of another.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^64 - 1.
+    tile : int
+        Which of several divisions of the same rows into folds.
+    rows : ndarray of int
+        The rows' places in the whole table, from 0 on.
+    n_folds : int
+        At least 1.
+
+    Examples
+    --------
+    >>> fold_of(0, 0, np.arange(8), 5)
+    array([4, 0, 3, 3, 3, 3, 1, 3])
+    >>> fold_of(0, 0, np.array([6, 3]), 5)
+    array([1, 3])
+    """
+    return _share(_mixed_rows(_key(seed, _FOLD, tile), rows), n_folds)
+
+
+def deal_small_strata(
+    seed: int, tile: int, rows: Rows, strata: npt.NDArray[np.integer[Any]], n_folds: int
+) -> npt.NDArray[np.int64]:
+    """Deal all rows of some strata to folds, so that the counts of a stratum differ by one at most.
+
+    The rows of a stratum are dealt in turn, in the order of their hashes in the tile, from a fold on that
+    follows from its first row. Neither the order of `rows` nor the numbers of the strata matter.
+
+    Parameters
+    ----------
+    seed, tile, n_folds : int
+        As `fold_of` takes them.
+    rows : ndarray of int
+        The places of all rows of these strata in the whole table.
+    strata : ndarray of int
+        Each row's stratum.
+
+    Examples
+    --------
+    >>> strata = np.array([7, 7, 7, 9, 9, 9, 9])
+    >>> folds = deal_small_strata(0, 0, np.arange(7), strata, 3)
+    >>> np.bincount(folds[:3]), np.sort(np.bincount(folds[3:]))
+    (array([1, 1, 1]), array([1, 1, 2]))
+    """
+    if not len(rows):
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort((_mixed_rows(_key(seed, _FOLD, tile), rows), strata))
+    begins = np.flatnonzero(np.diff(strata[order], prepend=strata[order[0]] - 1))
+    sizes = np.diff(begins, append=len(rows))
+    first = np.minimum.reduceat(rows[order], begins)
+    offset = _share(_mixed_rows(_key(seed, _OFFSET, tile), first), n_folds)
+    folds = np.empty(len(rows), dtype=np.int64)
+    folds[order] = (np.arange(len(rows)) - np.repeat(begins - offset, sizes)) % n_folds
+    return folds
+
+
+def _key(seed: int, *words: int) -> int:
+    """Mix a seed and what follows into one number."""
+    key = _mixed(seed)
+    for word in words:
+        key = _mixed(key ^ word)
+    return key
+
+
+def _mixed(number: int) -> int:
+    """Take one step of splitmix64."""
+    number = (number + _STEP) & _MASK
+    number = ((number ^ (number >> 30)) * _FIRST) & _MASK
+    number = ((number ^ (number >> 27)) * _SECOND) & _MASK
+    return number ^ (number >> 31)
+
+
+def _mixed_rows(key: int, rows: Rows) -> npt.NDArray[np.uint64]:
+    """Take that step from each row's place under a key, in arrays."""
+    numbers = rows.astype(np.uint64)
+    numbers ^= np.uint64(key)
+    numbers += np.uint64(_STEP)
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        numbers ^= numbers >> np.uint64(shift)
+        numbers *= np.uint64(factor)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers
+
+
+def _share(hashes: npt.NDArray[np.uint64], n_folds: int) -> npt.NDArray[np.int64]:
+    """Cut the range of the hashes into equal shares, and tell in which each lies."""
+    upper = hashes >> np.uint64(32)
+    return ((upper * np.uint64(n_folds)) >> np.uint64(32)).astype(np.int64)
+
+
+Codes = npt.NDArray[np.int64]
+
+
+def deal_rows(
+    cells: Codes, shares: Sequence[float], generator: np.random.Generator, blocks: Codes | None = None
+) -> Codes:
+    """Give each row the number of its part; every part gets its share of every cell.
+
+    Parameters
+    ----------
+    cells : ndarray of int
+        Each row's kind, such as its combination of label and group.
+    shares : sequence of float
+        Of the rows, for each part; they sum to 1.
+    generator : numpy.random.Generator
+        Of the draws.
+    blocks : ndarray of int, optional
+        Which rows belong together, 0, 1, 2, ...: whole blocks go to a part, so that shares are kept about. A
+        block counts for the rarest of its rows' cells.
+
+    Examples
+    --------
+    >>> cells = np.repeat([0, 1], [8, 4])
+    >>> dealt = deal_rows(cells, [0.75, 0.25], np.random.default_rng(0))
+    >>> np.bincount(cells[dealt == 0]), np.bincount(cells[dealt == 1])
+    (array([6, 3]), array([2, 1]))
+    """
+    blocks = np.arange(len(cells)) if blocks is None else blocks
+    sizes = np.bincount(blocks)
+    rarest = np.lexsort((cells, np.bincount(cells)[cells], blocks))[np.cumsum(sizes) - sizes]
+    stratum = cells[rarest]
+    drawn = np.empty(len(sizes), dtype=np.int64)
+    edges = np.cumsum(shares)[:-1]
+    for cell in np.unique(stratum):
+        members = generator.permutation(np.flatnonzero(stratum == cell))
+        before = np.cumsum(sizes[members]) - sizes[members]
+        place = (before + generator.random() * sizes[members]) / sizes[members].sum()
+        drawn[members] = np.searchsorted(edges, place, side="right")
+    return drawn[blocks]
+
+
+_SLACK = 1.25  # times the rows that are asked for are held before some are let go
+
+
+class SmallestRows:
+    """Keep the rows of the smallest hashes among all that are seen.
+
+    The rows that are kept depend neither on the order of the blocks nor on their sizes. Little more than
+    `n_rows` rows are held at any time, beside a block.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many to keep; all, if fewer are seen.
+    schema : pyarrow.Schema
+        Of every block.
+
+    Examples
+    --------
+    >>> from fado.tabular import row_hash
+    >>> table = pa.table({"age": [20, 30, 40, 50, 60, 70]})
+    >>> sample = SmallestRows(2, table.schema)
+    >>> for rows in (np.array([3, 4, 5]), np.array([0, 1, 2])):
+    ...     sample.add(row_hash(0, rows), rows, table.take(rows))
+    >>> rows, kept = sample.finish()
+    >>> rows, kept["age"].to_pylist()
+    (array([0, 1]), [20, 30])
+    """
+
+    def __init__(self, n_rows: int, schema: pa.Schema) -> None:
+        self.n_rows = n_rows
+        self.schema = schema
+        self._hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        self._rows: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+        self._columns: list[list[pa.Array]] = [[pa.array([], field.type)] for field in schema]
+        self._held = 0
+        self._bound: np.uint64 | None = None  # below which are the hashes of all further rows to keep
+
+    def add(
+        self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.integer[Any]], block: pa.Table
+    ) -> None:
+        """See a block.
+
+        Parameters
+        ----------
+        hashes : ndarray of uint64
+            Of its rows, no two alike among all rows.
+        rows : ndarray of int
+            Their places in the whole table.
+        block : pyarrow.Table
+            The rows themselves.
+        """
+        wanted = np.arange(len(hashes)) if self._bound is None else np.flatnonzero(hashes < self._bound)
+        if len(wanted) > self.n_rows:
+            wanted = np.sort(wanted[_smallest(hashes[wanted], self.n_rows)])
+        if not len(wanted):
+            return
+        self._hashes.append(hashes[wanted])
+        self._rows.append(rows[wanted].astype(np.int64))
+        for kept, column in zip(self._columns, block.take(pa.array(wanted)).columns, strict=True):
+            kept.extend(column.chunks)
+        self._held += len(wanted)
+        if self._held > _SLACK * self.n_rows:
+            self._let_go()
+
+    def finish(self) -> tuple[npt.NDArray[np.int64], pa.Table]:
+        """Give the places of the kept rows in the whole table, in order, and the rows."""
+        if self._held > self.n_rows:
+            self._let_go()
+        self._arrange(np.argsort(np.concatenate(self._rows)))
+        return self._rows[0], pa.table([kept[0] for kept in self._columns], schema=self.schema)
+
+    def _let_go(self) -> None:
+        """Keep the rows of the smallest hashes alone, and learn which further ones can be among them."""
+        self._arrange(np.sort(_smallest(np.concatenate(self._hashes), self.n_rows)))
+        self._bound = self._hashes[0].max(initial=0)
+
+    def _arrange(self, places: npt.NDArray[np.int64]) -> None:
+        """Take some of the rows that are held, column by column, so that only one is held twice."""
+        self._hashes = [np.concatenate(self._hashes)[places]]
+        self._rows = [np.concatenate(self._rows)[places]]
+        self._held = len(places)
+        taken, pool = pa.array(places), pa.default_memory_pool()
+        for kept in self._columns:
+            whole = pa.concat_arrays(kept)
+            kept.clear()
+            kept.append(whole.take(taken))
+            del whole
+            pool.release_unused()  # or blocks that are gone still count as memory of this process
+
+
+def _smallest(hashes: npt.NDArray[np.uint64], n_rows: int) -> npt.NDArray[np.int64]:
+    """Give the places of the smallest."""
+    return np.argpartition(hashes, n_rows - 1)[:n_rows] if n_rows else np.empty(0, dtype=np.int64)
+
+
+SMALL_STRATUM = 1_000  # rows; hashes deal as many evenly enough
+_PENDING = 1 << 16  # rows that are held before those of strata that have grown are let go
+
+
+class StrataCounter:
+    """Count the rows of strata, and remember which rows those of few have.
+
+    Parameters
+    ----------
+    small : int
+        Strata of fewer rows are small.
+
+    Examples
+    --------
+    >>> counter = StrataCounter(small=3)
+    >>> counter.add(np.array([0, 1, 0]), np.array([0, 1, 2]))
+    >>> counter.add(np.array([0, 2, 1]), np.array([3, 4, 5]))
+    >>> counter.counts
+    array([3, 2, 1])
+    >>> counter.small_rows()
+    (array([1, 4, 5]), array([1, 2, 1]))
+    """
+
+    def __init__(self, small: int = SMALL_STRATUM) -> None:
+        self.small = small
+        self.counts: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._held: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+        self._pending = 0
+
+    def add(self, strata: npt.NDArray[np.integer[Any]], rows: npt.NDArray[np.integer[Any]]) -> None:
+        """See a block.
+
+        Parameters
+        ----------
+        strata : ndarray of int
+            Each row's stratum: 0, 1, 2, ...
+        rows : ndarray of int
+            Their places in the whole table.
+        """
+        seen = np.bincount(strata, minlength=len(self.counts))
+        seen[: len(self.counts)] += self.counts
+        self.counts = seen
+        few = np.flatnonzero(seen[strata] < self.small)
+        if len(few):
+            self._held.append((rows[few].astype(np.int64), strata[few].astype(np.int64)))
+            self._pending += len(few)
+        if self._pending > _PENDING:
+            self._held = [self.small_rows()]
+            self._pending = 0
+
+    def small_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Give the rows of small strata, in the order of the table, and the stratum of each."""
+        if not self._held:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        rows, strata = (np.concatenate(each) for each in zip(*self._held, strict=True))
+        few = np.flatnonzero(self.counts[strata] < self.small)
+        few = few[np.argsort(rows[few])]
+        return rows[few], strata[few]
+
+
+MOST_LEVELS = 1_000_000  # of one column: more are names of rows, not kinds
+_PENDING = 1 << 16  # texts that are held before those that repeat are let go
+
+
+class LevelsCollector:
+    """Unite the levels of columns of text over blocks.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of every block; columns that hold no text are passed over.
+    most : int
+        Levels that a column may have.
+
+    Examples
+    --------
+    >>> table = pa.table({"sex": pa.array(["m", None, "f"], pa.large_string()), "age": [20, 30, 40]})
+    >>> collector = LevelsCollector(table.schema)
+    >>> for start in range(3):
+    ...     collector.add(table.slice(start, 1))
+    >>> collector.levels()
+    {'sex': ('f', 'm')}
+    """
+
+    def __init__(self, schema: pa.Schema, most: int = MOST_LEVELS) -> None:
+        self.most = most
+        self._seen = {
+            field.name: _Distinct(field.type) for field in schema if pa.types.is_large_string(field.type)
+        }
+
+    def add(self, block: pa.Table) -> None:
+        """See a block; refuse a column that has too many levels by now."""
+        for name, distinct in self._seen.items():
+            distinct.add(block.column(name))
+            self._check(name)
+
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Give the sorted levels of each column, as a `Column` has them."""
+        found = {}
+        for name, distinct in self._seen.items():
+            found[name] = distinct.ordered()
+            self._check(name)
+        return found
+
+    def _check(self, name: str) -> None:
+        if self._seen[name].at_least > self.most:
+            raise ValueError(
+                f"Column {name!r} has more than {self.most:,} different texts, like an identifier: leave it "
+                f"out with `drop=[{name!r}]`, or coarsen it."
+            )
+
+
+class _Distinct:
+    """The distinct texts of one column."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._texts = pa.array([], kind)
+        self._new: list[pa.Array] = []
+        self._pending = 0
+
+    @property
+    def at_least(self) -> int:
+        """How many there are for certain."""
+        return len(self._texts)
+
+    def add(self, column: pa.ChunkedArray) -> None:
+        found = pc.unique(column).drop_null()
+        self._new.append(found)
+        self._pending += len(found)
+        if self._pending > max(_PENDING, len(self._texts)):
+            self._unite()
+
+    def ordered(self) -> tuple[str, ...]:
+        self._unite()
+        return tuple(self._texts.take(pc.sort_indices(self._texts)).to_pylist())
+
+    def _unite(self) -> None:
+        self._texts = pc.unique(pa.concat_arrays([self._texts, *self._new]))
+        self._new, self._pending = [], 0
+
+
+_LEVELS = b"fado.levels"
+
+
+class ShelvedTable(Table):
+    """A table whose columns also stand in a file. Pickled, it is the file's path and the rows it holds.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file, which `on_shelf` wrote.
+    columns : sequence of Column
+        What it holds, of these rows.
+    rows : ndarray of int or None
+        The places of these rows in the file; None is all.
+    """
+
+    def __init__(
+        self, path: Path, columns: tuple[Column, ...], rows: npt.NDArray[np.integer[Any]] | None = None
+    ) -> None:
+        super().__init__(None, [column.name for column in columns], len(columns[0]), columns, named=True)
+        self._path = path
+        self._rows = rows
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> ShelvedTable:
+        """Give the table at some row positions."""
+        places = np.asarray(rows if self._rows is None else self._rows[rows])
+        return ShelvedTable(self._path, tuple(column.take(rows) for column in self.columns), places)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_shelf, (str(self._path), self._rows)
+
+
+@contextmanager
+def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
+    """Put a table into a file for as long as others need it.
+
+    Parameters
+    ----------
+    table : Table
+        Of columns that hold numbers or text.
+    path : pathlib.Path
+        Where all who are sent the table can read it.
+
+    Examples
+    --------
+    >>> import pickle, tempfile
+    >>> table = Table.from_input(pa.table({"job": ["nurse", None, "clerk"], "age": [20, 30, 40]}))
+    >>> with tempfile.TemporaryDirectory() as folder, on_shelf(table, Path(folder) / "table") as shelved:
+    ...     there = pickle.loads(pickle.dumps(shelved.take(np.array([2, 0]))))
+    ...     [(column.levels, column.numbers().tolist()) for column in there.columns]
+    [(('clerk', 'nurse'), [0.0, 1.0]), (None, [40.0, 20.0])]
+    """
+    path = path.resolve()  # others may have begun elsewhere
+    fields = [
+        pa.field(
+            f"f{place}",
+            column.data.type,
+            metadata={_LEVELS: json.dumps([column.name, column.levels]).encode()},
+        )
+        for place, column in enumerate(table.columns)
+    ]
+    schema = pa.schema(fields)
+    arrays = [_one_chunk(column.data) for column in table.columns]
+    with (
+        replacing(path, "The table for the cluster's workers", tidy=False) as temporary,
+        pa.ipc.new_file(str(temporary), schema) as writer,
+    ):
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    try:
+        yield ShelvedTable(path, table.columns)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _from_shelf(path: str, rows: npt.NDArray[np.integer[Any]] | None) -> ShelvedTable:
+    try:
+        table = pa.ipc.open_file(pa.memory_map(path)).read_all()
+    except OSError as error:
+        raise ValueError(
+            f"{path!r} cannot be read by this worker: the cluster's workers must see the same files."
+        ) from error
+    told = [json.loads(field.metadata[_LEVELS]) for field in table.schema]
+    columns = tuple(
+        Column(name, data, None if levels is None else tuple(levels))
+        for (name, levels), data in zip(told, table.columns, strict=True)
+    )
+    whole = ShelvedTable(Path(path), columns)
+    return whole if rows is None else whole.take(rows)
+
+
+def _one_chunk(data: pa.ChunkedArray) -> pa.Array:
+    whole = data.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
