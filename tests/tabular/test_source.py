@@ -96,7 +96,7 @@ def test_one_file_is_as_read_table_reads_it(tmp_path):
         (["int32", "int64"], "int64"),
         (["int8", "int8"], "int8"),
         (["uint8", "uint16"], "uint16"),
-        (["uint8", "int8"], "int64"),
+        (["uint8", "int8"], "int16"),
         (["int64", "float32"], "double"),
         (["float32", "float32"], "float"),
         (["float32", "float64"], "double"),

@@ -1,4 +1,4 @@
-"""Tables in files: CSV or Parquet, one file or many."""
+"""Tables in files: which files are meant, and what one of them holds, in CSV or Parquet by its ending."""
 
 from __future__ import annotations
 
@@ -19,46 +19,52 @@ import pyarrow.parquet
 from fado._messages import list_names, warn_user
 from fado.tabular._table import is_pattern, named_index, without_index
 
-__all__ = [
-    "ENDINGS",
-    "Paths",
-    "check_distinct",
-    "data_files",
-    "ending_of",
-    "in_own_decimals",
-    "opened_parquet",
-    "parse_options",
-    "parsing",
-    "read_csv",
-    "read_table",
-    "reader_of",
-    "reason_of",
-    "separator_of",
-    "tell_index",
-    "with_missing_cells",
-    "write_csv",
-]
+__all__ = ["ENDINGS", "data_files", "ending_of", "opened_parquet", "read_table", "reader_of", "write_csv"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 ENDINGS = (".csv", ".parquet")
 _PAGES = 1 << 18  # bytes of a column that are read at once, page by page
 _MAGIC = b"PAR1"  # with which Parquet files begin and end
+_LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
+_START = 1 << 16  # bytes that show what separates fields
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+_NUMBER = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+_UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
+_STARTS = {
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+    b"\x1f\x8b": "is compressed: unpack it, for example with `gunzip`.",
+    b"PK\x03\x04": "is a ZIP archive or a workbook: unpack it, or save the sheet as CSV.",
+    b"BZh": "is compressed: unpack it, for example with `bunzip2`.",
+    b"\xfd7zXZ": "is compressed: unpack it, for example with `unxz`.",
+    b"(\xb5/\xfd": "is compressed: unpack it, for example with `unzstd`.",
+    b"PAR1": "is a Parquet file: let its name end in .parquet.",
+}
 
 
 def read_table(path: Path) -> pa.Table:
     """Read a CSV or Parquet file, or say in one sentence what is wrong with it.
 
     A CSV file is UTF-8 text with a line of names; commas separate its fields, or semicolons or tabs, if that
-    is plain to see. An index without a name that pandas wrote to a Parquet file is left out. One with a name
-    is a column of the file like any other, which may be named as a target or an attribute; a warning tells,
-    since pandas would not show it among the columns.
+    is plain to see, and its numbers may then have decimal commas. Only an empty cell is a missing one. An
+    index without a name that pandas wrote to a Parquet file is left out. One with a name is a column of the
+    file like any other, which may be named as a target or an attribute; a warning tells, since pandas would
+    not show it among the columns.
     """
     ending = ending_of(path)
     if not path.exists():
         raise ValueError(f"There is no file {str(path)!r}.")
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is not a file.")
-    table = read_csv(path) if ending == ".csv" else _read_parquet(path)
-    check_distinct(path, table.column_names)
+    if ending == ".csv":
+        whole = pyarrow.csv.ReadOptions(block_size=min(path.stat().st_size + 1, _LARGEST_BLOCK))
+        table, *_ = parse_csv(path, lambda *options: pyarrow.csv.read_csv(path, whole, *options))
+        check_distinct(path, table.column_names)
+    else:
+        with opened_parquet(path) as opened:
+            table = opened.read()
     if table.num_rows == 0:
         raise ValueError(f"{str(path)!r} has no rows.")
     tell_index(path, named_index(table))
@@ -84,25 +90,23 @@ def tell_index(path: Path, index: Sequence[str]) -> None:
 
 def check_distinct(path: Path, names: list[str]) -> None:
     """Refuse names that stand for more than one column."""
-    repeated = (
-        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    )
+    repeated = _repeated(names)
     if repeated:
-        called = list_names([repr(name) for name in repeated])
-        raise ValueError(f"{str(path)!r} has more than one column called {called}: rename them.")
+        raise ValueError(
+            f"{str(path)!r} has more than one column called {list_names(repeated)}: rename them."
+        )
+
+
+def _repeated(names: Sequence[object]) -> list[str]:
+    """List what is there more than once, in quotes."""
+    texts = [str(name) for name in names]
+    few = len(set(texts)) == len(texts)  # or to count each would be quadratic
+    return [] if few else [repr(text) for text in sorted(set(texts)) if texts.count(text) > 1]
 
 
 @contextmanager
 def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
-    """Open a Parquet file for reading, and say in one sentence what is wrong with it.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    page_by_page : bool
-        Whether to hold little more of a row group in memory than the rows that are asked for.
-    """
+    """Open a Parquet file, to be held whole or little more than the rows asked for, or say what is wrong."""
     _check_magic(path)
     buffers = {"pre_buffer": False, "buffer_size": _PAGES} if page_by_page else {}
     try:
@@ -110,12 +114,7 @@ def opened_parquet(path: Path, *, page_by_page: bool = False) -> Iterator[pyarro
             check_distinct(path, opened.schema_arrow.names)
             yield opened
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {reason_of(error)}") from error
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    with opened_parquet(path) as opened:
-        return opened.read()
+        raise ValueError(f"{str(path)!r} cannot be read as Parquet: {_reason(error)}") from error
 
 
 def _check_magic(path: Path) -> None:
@@ -138,85 +137,98 @@ def _check_magic(path: Path) -> None:
         )
 
 
-_LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
-_START = 1 << 16  # bytes that show what separates fields
-_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
-_NUMBER = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
-_RECODE = "`iconv -f latin1 -t utf-8`"
-_UTF_16 = "is UTF-16 text: save it as UTF-8, for example with `iconv -f utf-16 -t utf-8`."
-_STARTS = {
-    b"\xff\xfe": _UTF_16,
-    b"\xfe\xff": _UTF_16,
-    b"\x1f\x8b": "is compressed: unpack it, for example with `gunzip`.",
-    b"PK\x03\x04": "is a ZIP archive or a workbook: unpack it, or save the sheet as CSV.",
-    b"BZh": "is compressed: unpack it, for example with `bunzip2`.",
-    b"\xfd7zXZ": "is compressed: unpack it, for example with `unxz`.",
-    b"(\xb5/\xfd": "is compressed: unpack it, for example with `unzstd`.",
-    b"PAR1": "is a Parquet file: let its name end in .parquet.",
-}
-
-
-def read_csv(path: Path) -> pa.Table:
-    """Read a CSV file, or say in one sentence what is wrong with it.
-
-    Fields are separated by commas; by semicolons or tabs, if the first lines are so, one like the other, and
-    not by commas. Numbers of such files may have decimal commas. Only an empty cell is a missing one.
-    """
-    separator = separator_of(path)
-    return in_own_decimals(path, separator, lambda decimal_point: _read(path, separator, decimal_point))[0]
-
-
-def separator_of(path: Path) -> str:
-    """Find what separates a file's fields; refuse a file that is no text."""
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError(f"{str(path)!r} is empty.")
-    with path.open("rb") as file:
-        start = file.read(_START)
-    _check_start(path, start)
-    return _separator(path, start.decode("utf-8-sig", errors="replace"), whole=size <= _START)
-
-
-def in_own_decimals(path: Path, separator: str, read: Callable[[str], pa.Table]) -> tuple[pa.Table, str]:
-    """Read a table with decimal points, or commas if its numbers are so; give it, and which they are."""
-    table = read(".")
-    if separator == "," or not _columns_of_numbers(table):
-        return table, "."
-    table = read(",")
-    mixed = _columns_of_numbers(table)
-    if mixed:
-        raise ValueError(
-            f"{str(path)!r} writes numbers with decimal commas and with decimal points (column "
-            f"{mixed[0]!r}): save it with points alone."
-        )
-    return table, ","
-
-
-def reason_of(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Give another library's message as the end of a sentence."""
     text = " ".join(str(error).split())
     text = text if len(text) <= 200 else text[:200] + "..."
     return text if text.endswith(".") else text + "."
 
 
-def _check_start(path: Path, start: bytes) -> None:
-    """Refuse files that are something else, by their first bytes."""
+def parse_csv(path: Path, read: Callable[..., pa.Table]) -> tuple[pa.Table, str, str]:
+    """Read a table by its file's separator and decimals; give it, and these. `read` takes Arrow's options."""
+    separator = _separator(path)
+    mixed: list[str] = []
+    for decimal_point in ".,":
+        with parsing(path):
+            table = read(*csv_options(separator, decimal_point))
+            table.column_names  # noqa: B018 - which may be no text
+        table = with_missing_cells(path, table)
+        mixed = [] if separator == "," else _columns_of_numbers(table)
+        if not mixed:
+            return table, separator, decimal_point
+    raise ValueError(
+        f"{str(path)!r} writes numbers with decimal commas and with decimal points (column {mixed[0]!r}): "
+        "save it with points alone."
+    )
+
+
+def csv_options(
+    separator: str, decimal_point: str
+) -> tuple[pyarrow.csv.ParseOptions, pyarrow.csv.ConvertOptions]:
+    """Give the rules by which lines become fields, and fields entries."""
+    # "NA" in a column of text is a category; only an empty cell is a missing one
+    entries = pyarrow.csv.ConvertOptions(strings_can_be_null=False, decimal_point=decimal_point)
+    return pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True), entries
+
+
+@contextmanager
+def parsing(path: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a CSV file that is being read."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in str(error):
+            raise ValueError(_encoding(path)) from error
+        raise ValueError(f"{str(path)!r} cannot be read as CSV: {_reason(error)}") from error
+
+
+def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
+    """Give a table whose empty cells are missing in columns of text, too."""
+    columns = table.columns
+    for j, column in enumerate(columns):
+        if pa.types.is_binary(column.type):
+            raise ValueError(_encoding(path))
+        if pa.types.is_string(column.type):
+            empty = pc.equal(column, "")
+            if pc.any(empty).as_py():
+                columns[j] = pc.if_else(empty, pa.scalar(None, column.type), column)
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _encoding(path: Path) -> str:
+    """Say which byte of a file is not UTF-8."""
+    where = ""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                decoder.decode(line)
+            except UnicodeDecodeError as error:
+                where = f" line {number} has the byte 0x{error.object[error.start]:02x};"
+                break
+    return f"{str(path)!r} is not UTF-8 text:{where} convert it, for example with `iconv -f latin1 -t utf-8`."
+
+
+def _separator(path: Path) -> str:
+    """Find what separates a file's fields; refuse a file that is no text."""
+    size = path.stat().st_size
+    if size == 0:
+        raise ValueError(f"{str(path)!r} is empty.")
+    with path.open("rb") as file:
+        start = file.read(_START)
     for known, what in _STARTS.items():
         if start.startswith(known):
             raise ValueError(f"{str(path)!r} {what}")
     if start[:4].count(0) > 1:  # UTF-16 or UTF-32 without a mark
         raise ValueError(f"{str(path)!r} {_UTF_16}")
-
-
-def _separator(path: Path, start: str, *, whole: bool) -> str:
-    """Find what separates the fields of the first lines."""
-    if _fields(start, ",", whole) > 1:
+    text = start.decode("utf-8-sig", errors="replace")
+    whole = size <= _START
+    if _fields(text, ",", whole) > 1:
         return ","
-    found = [own for own in _OTHER_SEPARATORS if _fields(start, own, whole) > 1]
+    found = [own for own in _OTHER_SEPARATORS if _fields(text, own, whole) > 1]
     if len(found) == 1:
         return found[0]
-    header = next((line for line in start.splitlines() if line.strip()), "")
+    header = next((line for line in text.splitlines() if line.strip()), "")
     for own, name in _OTHER_SEPARATORS.items():
         if own in header and "," not in header:
             raise ValueError(
@@ -237,66 +249,6 @@ def _fields(start: str, separator: str, whole: bool) -> int:
     return counts[0] if len(set(counts)) == 1 else 0
 
 
-def _read(path: Path, separator: str, decimal_point: str) -> pa.Table:
-    block = min(path.stat().st_size + 1, _LARGEST_BLOCK)
-    parse, convert = parse_options(separator, decimal_point)
-    with parsing(path):
-        table = pyarrow.csv.read_csv(path, pyarrow.csv.ReadOptions(block_size=block), parse, convert)
-        table.column_names  # noqa: B018 - which may be no text
-    return with_missing_cells(path, table)
-
-
-def parse_options(
-    separator: str, decimal_point: str
-) -> tuple[pyarrow.csv.ParseOptions, pyarrow.csv.ConvertOptions]:
-    """Give the rules by which lines become fields, and fields entries."""
-    # "NA" in a column of text is a category; only an empty cell is a missing one
-    entries = pyarrow.csv.ConvertOptions(strings_can_be_null=False, decimal_point=decimal_point)
-    return pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True), entries
-
-
-@contextmanager
-def parsing(path: Path) -> Iterator[None]:
-    """Say in one sentence what is wrong with a file that is being read."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise ValueError(_encoding(path)) from error
-    except (pa.ArrowException, OSError) as error:
-        if "invalid UTF8" in str(error):
-            raise ValueError(_encoding(path)) from error
-        raise ValueError(f"{str(path)!r} cannot be read as CSV: {reason_of(error)}") from error
-
-
-def with_missing_cells(path: Path, table: pa.Table) -> pa.Table:
-    """Give a table whose empty cells are missing in columns of text, too."""
-    columns = table.columns
-    for j, column in enumerate(columns):
-        if pa.types.is_binary(column.type):
-            raise ValueError(_encoding(path))
-        if pa.types.is_string(column.type):
-            empty = pc.equal(column, "")
-            if pc.any(empty).as_py():
-                columns[j] = pc.if_else(empty, pa.scalar(None, column.type), column)
-    return pa.Table.from_arrays(columns, schema=table.schema)
-
-
-def _encoding(path: Path) -> str:
-    """Say which byte of a file is not UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                decoder.decode(line)
-            except UnicodeDecodeError as error:
-                byte = error.object[error.start]
-                return (
-                    f"{str(path)!r} is not UTF-8 text: line {number} has the byte 0x{byte:02x}; convert it, "
-                    f"for example with {_RECODE}."
-                )
-    return f"{str(path)!r} is not UTF-8 text: convert it, for example with {_RECODE}."
-
-
 def _columns_of_numbers(table: pa.Table) -> list[str]:
     """List the columns that were read as text, but hold numbers with a decimal comma or point."""
     missing = pa.array([None, *pyarrow.csv.ConvertOptions().null_values], pa.string())  # as in any number
@@ -312,30 +264,19 @@ def _columns_of_numbers(table: pa.Table) -> list[str]:
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a CSV file; names and text that a spreadsheet would run are refused."""
-    table = _decoded(table)
-    _refuse_formulas(table)
-    pyarrow.csv.write_csv(table, path)
-
-
-def _decoded(table: pa.Table) -> pa.Table:
-    """Turn categories into what they stand for, as CSV has no other form for them."""
+    """Write a CSV file; names and text that a spreadsheet would run are refused: to change them is worse."""
     columns = [
         column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for column in table.columns
     ]
-    return pa.Table.from_arrays(columns, names=table.column_names)
-
-
-def _refuse_formulas(table: pa.Table) -> None:
-    """Refuse text that a spreadsheet would run; to change it in silence would be to change the data."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name, column in zip(table.column_names, columns, strict=True):
         found = [name] if name.startswith(_FORMULA_STARTS) else _formulas(column)
         if found:
             raise ValueError(
                 f"Column {name!r} has text that a spreadsheet may run as a formula ({found[0][:30]!r}): "
                 "write a file that ends in .parquet, or change the text."
             )
+    pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names=table.column_names), path)
 
 
 def _formulas(column: pa.ChunkedArray) -> list[str]:
@@ -346,28 +287,25 @@ def _formulas(column: pa.ChunkedArray) -> list[str]:
     return column.filter(begins).slice(0, 1).to_pylist()
 
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-
 def data_files(paths: Paths) -> list[Path]:
     """List the files of a table, sorted by path, or say why there are none.
 
-    Parameters
-    ----------
-    paths : path-like or sequence of path-like
-        Files, directories, patterns as a shell has them. Names that begin with ``_`` or ``.`` are not data
-        where they are not given themselves; nor are files of other endings, of which a warning tells.
+    Names that begin with ``_`` or ``.`` are not data where they are not given themselves; nor are files of
+    other endings, of which a warning tells.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else _checked(paths)
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    wrong = [path for path in given if not isinstance(path, str | os.PathLike)]
+    if wrong:
+        raise TypeError(f"`paths` must hold paths, got {wrong[0]!r}.")
+    if not given:
+        raise ValueError("`paths` must name at least one file, directory or pattern.")
     try:
         found = [path for each in given for path in _meant_by(os.fspath(each))]
     except OSError as error:
         raise ValueError(f"{error.filename!r} cannot be read: {error.strerror}.") from error
-    twice = (
-        sorted({str(path) for path in found if found.count(path) > 1}) if len(set(found)) < len(found) else []
-    )
+    twice = _repeated(found)
     if twice:
-        raise ValueError(f"{list_names([repr(name) for name in twice])} would be read twice: name it once.")
+        raise ValueError(f"{list_names(twice)} would be read twice: name it once.")
     kinds = {ending: [path for path in found if ending_of(path) == ending] for ending in ENDINGS}
     if all(kinds.values()):
         named = " and ".join(repr(str(files[0])) for files in kinds.values())
@@ -376,55 +314,6 @@ def data_files(paths: Paths) -> list[Path]:
             "example with the pattern '*.parquet'."
         )
     return sorted(found, key=lambda path: path.parts)
-
-
-def reader_of(paths: Paths, out: Path) -> str | None:
-    """Give the directory or pattern that would also stand for what is written to a place, once it is there.
-
-    Parameters
-    ----------
-    paths : path-like or sequence of path-like
-        As `data_files` takes them.
-    out : pathlib.Path
-        A file, or a directory of files.
-
-    Examples
-    --------
-    >>> reader_of(["in/a.csv", "data/*"], Path("data/values")), reader_of("data/*", Path("data/_values"))
-    ('data/*', None)
-    """
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return next((os.fspath(name) for name in given if _would_read(Path(name), out.resolve())), None)
-
-
-def _would_read(given: Path, out: Path) -> bool:
-    """Tell whether a directory or pattern would stand for a place, for its directory, or for files in it."""
-    fixed = len(given.parts)
-    if not given.exists():
-        fixed = next((place for place, part in enumerate(given.parts) if is_pattern(part)), fixed)
-    base, patterns = Path(*given.parts[:fixed]).resolve(), given.parts[fixed:]
-    if not out.is_relative_to(base) or any(map(_is_hidden, out.relative_to(base).parts)):
-        return False
-    inside = out.relative_to(base).parts
-    return any(_fits(names, patterns) for names in (inside[:-1], inside, (*inside, "part-00000.parquet")))
-
-
-def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    if not patterns:
-        return not names
-    if patterns[0] == "**":
-        return any(_fits(names[skipped:], patterns[1:]) for skipped in range(len(names) + 1))
-    return bool(names) and fnmatchcase(names[0], patterns[0]) and _fits(names[1:], patterns[1:])
-
-
-def _checked(paths: Sequence[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
-    listed = list(paths)
-    wrong = [path for path in listed if not isinstance(path, str | os.PathLike)]
-    if wrong:
-        raise TypeError(f"`paths` must hold paths, got {wrong[0]!r}.")
-    if not listed:
-        raise ValueError("`paths` must name at least one file, directory or pattern.")
-    return listed
 
 
 def _meant_by(name: str) -> list[Path]:
@@ -436,12 +325,11 @@ def _meant_by(name: str) -> list[Path]:
         return [path]
     if not is_pattern(name):
         raise ValueError(f"There is no file or directory {name!r}.")
-    fixed = next(place for place, part in enumerate(path.parts) if is_pattern(part))
+    fixed = _fixed_parts(path)
     matches = Path(*path.parts[:fixed]).glob(str(Path(*path.parts[fixed:])))
     shown = [match for match in matches if not any(map(_is_hidden, match.parts[fixed:]))]
-    folders = [match for match in shown if match.is_dir()]
     files = _of_known_endings(name, [match for match in shown if match.is_file()])
-    files += [file for folder in folders for file in _of_directory(folder)]
+    files += [file for folder in shown if folder.is_dir() for file in _of_directory(folder)]
     if not files:
         raise ValueError(f"{name!r} fits no file that ends in .csv or .parquet.")
     return files
@@ -475,3 +363,38 @@ def _of_known_endings(name: str, files: list[Path]) -> list[Path]:
 
 def _is_hidden(name: str) -> bool:
     return name.startswith(("_", "."))
+
+
+def _fixed_parts(path: Path) -> int:
+    """Count the parts of a path before the first that is a pattern."""
+    return next((place for place, part in enumerate(path.parts) if is_pattern(part)), len(path.parts))
+
+
+def reader_of(paths: Paths, out: Path) -> str | None:
+    """Give the directory or pattern that would also stand for what is written to a place, once it is there.
+
+    Examples
+    --------
+    >>> reader_of(["in/a.csv", "data/*"], Path("data/values")), reader_of("data/*", Path("data/_values"))
+    ('data/*', None)
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return next((os.fspath(name) for name in given if _would_read(Path(name), out.resolve())), None)
+
+
+def _would_read(given: Path, out: Path) -> bool:
+    """Tell whether a directory or pattern would stand for a place, for its directory, or for files in it."""
+    fixed = len(given.parts) if given.exists() else _fixed_parts(given)
+    base, patterns = Path(*given.parts[:fixed]).resolve(), given.parts[fixed:]
+    if not out.is_relative_to(base) or any(map(_is_hidden, out.relative_to(base).parts)):
+        return False
+    inside = out.relative_to(base).parts
+    return any(_fits(names, patterns) for names in (inside[:-1], inside, (*inside, "part-00000.parquet")))
+
+
+def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_fits(names[skipped:], patterns[1:]) for skipped in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], patterns[0]) and _fits(names[1:], patterns[1:])
