@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from fado.tabular import Table, check_learnable, column_from, variable_from
-from fado.tabular._problem import blocks_of, protected_columns, target_column, weights_of
+from fado.tabular._problem import _blocks_of, protected_columns, target_column, weights_of
 from fado.tabular._variables import check_kinds
 
 TABLE = Table.from_input(pd.DataFrame({"sex": ["f", "m", "f"], "age": [20, 50, 70]}))
@@ -229,10 +229,10 @@ def test_bad_weights(weights, message):
 
 
 def test_blocks_are_equal_entries():
-    assert blocks_of(["b", "a", "b"], 3).tolist() == [1, 0, 1]
-    assert blocks_of([2**53 + 1, 2**53, 2**53], 3).tolist() == [1, 0, 0]
-    assert blocks_of(None, 3) is None
+    assert _blocks_of(["b", "a", "b"], 3).tolist() == [1, 0, 1]
+    assert _blocks_of([2**53 + 1, 2**53, 2**53], 3).tolist() == [1, 0, 0]
+    assert _blocks_of(None, 3) is None
     with pytest.raises(ValueError, match="`groups` must have one entry per row, 3, got 2"):
-        blocks_of([1, 2], 3)
+        _blocks_of([1, 2], 3)
     with pytest.raises(ValueError, match="`groups` is missing in 1 rows"):
-        blocks_of([1, None, 2], 3)
+        _blocks_of([1, None, 2], 3)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Column", "column_from"]
+__all__ = ["Column", "column_from", "is_text"]
 
 
 @dataclass(frozen=True)
@@ -66,20 +67,12 @@ class Column:
             return places_of[self.codes()], [self.labels[place] for place in self._by_value]
         if self.levels is not None:
             return self.codes(), self.levels
-        if pa.types.is_integer(self.data.type):  # large ones are no floats
-            hashed = self.data.combine_chunks().dictionary_encode()
-            hashed = hashed.combine_chunks() if isinstance(hashed, pa.ChunkedArray) else hashed
-            entries = hashed.dictionary.to_numpy()
-            missing = np.zeros(len(entries), dtype=bool)
-        else:
-            hashed = pa.array(self.numbers() + 0.0).dictionary_encode()  # + 0.0: one zero, not two
-            entries = hashed.dictionary.to_numpy()
-            missing = np.isnan(entries)
-        order = np.argsort(entries)  # NaN, a missing entry, comes last
-        ranks = np.empty(len(order), dtype=np.int32)
-        ranks[order] = np.where(missing[order], -1, np.arange(len(order)))
-        places = hashed.indices.fill_null(len(entries)).to_numpy()
-        return np.append(ranks, np.int32(-1))[places], entries[order][~missing[order]]
+        if not pa.types.is_integer(self.data.type):
+            codes, entries = pd.factorize(self.numbers() + 0.0, sort=True)  # + 0.0: one zero, not two
+            return codes.astype(np.int32), entries
+        exact: Any = pd.arrays.IntegerArray(self.data.fill_null(0).to_numpy(), self.data.is_null().to_numpy())
+        codes, entries = pd.factorize(exact, sort=True)  # large ones are no floats
+        return codes.astype(np.int32), entries.to_numpy(self.data.type.to_pandas_dtype())
 
     def label_of(self, entry: Any) -> Any:
         """Give an entry as the user wrote it: True rather than 1.0, 3 rather than 3.0."""
@@ -114,18 +107,15 @@ class Column:
         """Give the column with only those levels that occur."""
         if self.levels is None:
             return self
-        codes = self.codes()
-        used = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(self.levels)))
+        used = sorted(self.data.drop_null().unique().to_pylist())
         if len(used) == len(self.levels):
             return self
-        place = np.full(len(self.levels) + 1, -1, dtype=np.int32)
-        place[used] = np.arange(len(used), dtype=np.int32)
-
-        def kept(own: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-            return None if own is None else tuple(own[level] for level in used)
-
-        data = pa.chunked_array([pa.array(place[codes], mask=codes < 0)])
-        return Column(self.name, data, kept(self.levels), kept(self.labels), kept(self.declared))
+        labels, declared = (
+            None if own is None else tuple(own[code] for code in used) for own in (self.labels, self.declared)
+        )
+        return replace(
+            self.with_levels([self.levels[code] for code in used]), labels=labels, declared=declared
+        )
 
     @property
     def declared_places(self) -> tuple[int, ...] | None:
@@ -142,26 +132,17 @@ class Column:
 
 
 def column_from(name: str, values: Any, *, times: bool = False) -> Column:
-    """Read one column.
+    """Read one column: list, numpy array, pandas or polars Series, Arrow array.
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    values : array-like
-        One-dimensional: list, numpy array, pandas or polars Series, Arrow array.
-    times : bool
-        Whether dates and times are taken, as numbers that tell them apart; models have no use for them.
+    Dates and times, which models have no use for, are refused, or with `times` numbers that tell them apart.
     """
     data = _arrow(name, values)
     kind = data.type
-    if pa.types.is_null(kind):
-        return Column(name, pa.chunked_array([pa.nulls(len(data), pa.float64())]))
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return Column(name, data.cast(pa.float64()))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return Column(name, data)
-    if _is_text(kind) or pa.types.is_dictionary(kind):
+    if is_text(kind) or pa.types.is_dictionary(kind):
         return _levelled(name, data)
     if pa.types.is_temporal(kind) and times:
         return Column(name, data.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))
@@ -173,6 +154,11 @@ def column_from(name: str, values: Any, *, times: bool = False) -> Column:
     raise ValueError(f"Column {name!r} holds {kind}: use numbers, booleans, strings or categories.")
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a type is text in any of its forms."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
 def _as_written(number: Any) -> Any:
     """Give a number or boolean as the user would write it: 3 rather than 3.0."""
     if isinstance(number, bool):
@@ -180,35 +166,24 @@ def _as_written(number: Any) -> Any:
     return int(number) if float(number).is_integer() else float(number)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-
-
 def _arrow(name: str, values: Any) -> pa.ChunkedArray:
     """Bring one column into Arrow memory, without a copy where its library allows it."""
-    if isinstance(values, pa.ChunkedArray):
-        return values
-    if isinstance(values, pa.Array):
-        return pa.chunked_array([values])
     import narwhals as nw
 
     if isinstance(values, nw.Series):
         values = values.to_native()
     if nw.dependencies.is_polars_series(values):
-        return pa.chunked_array([_without_128_bits(values).to_arrow()])
-    if isinstance(values, np.ndarray):
+        values = _without_128_bits(values).to_arrow()
+    elif isinstance(values, np.ndarray):
         values = _native(name, values)
-        if isinstance(values, pa.Array):
-            return pa.chunked_array([values])
     elif hasattr(values, "dtype"):
         values = _plain_pandas(name, values)
-        if isinstance(values, pa.Array):
-            return pa.chunked_array([values])
-    try:
-        array = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise _mixed(name, values) from error
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        try:
+            values = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise _mixed(name, values) from error
+    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
 def _native(name: str, values: npt.NDArray[Any]) -> Any:
@@ -231,8 +206,6 @@ def _native(name: str, values: npt.NDArray[Any]) -> Any:
 
 def _plain_pandas(name: str, values: Any) -> Any:
     """Turn what Arrow does not take from pandas into what it does: sparse columns, bands of `pd.cut`."""
-    import pandas as pd
-
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufc":
         return values if values.dtype.isnative and values.dtype.itemsize <= 8 else _native(name, values)
     if isinstance(values.dtype, pd.SparseDtype):

@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import list_names, warn_user
+from fado.tabular._column import is_text
 from fado.tabular._table import is_pattern, named_index, without_index
 
 __all__ = ["ENDINGS", "data_files", "ending_of", "opened_parquet", "read_table", "reader_of", "write_csv"]
@@ -281,7 +282,7 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 def _formulas(column: pa.ChunkedArray) -> list[str]:
     """Find an entry that begins like a formula, if there is one."""
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not is_text(column.type):
         return []
     begins = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(_FORMULA_STARTS, column.type))
     return column.filter(begins).slice(0, 1).to_pylist()

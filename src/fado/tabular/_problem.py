@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from fado._messages import closest_names, warn_user
 from fado.tabular._column import Column, column_from
-from fado.tabular._table import Table, is_frame, named_columns, take_rows
+from fado.tabular._table import Table, is_frame
 from fado.tabular._variables import (
     TARGET,
     Groups,
+    Kind,
     Labels,
     Variable,
     check_kinds,
@@ -29,7 +30,6 @@ from fado.tabular._variables import (
 __all__ = [
     "Problem",
     "attribute_columns",
-    "blocks_of",
     "check_weights",
     "join_problems",
     "mean_one",
@@ -40,6 +40,8 @@ __all__ = [
     "target_column",
     "weights_of",
 ]
+
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
 
 
 @dataclass(frozen=True)
@@ -113,22 +115,11 @@ class Problem:
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Problem:
         """Give the problem of some rows, as if the others had never been there."""
-        table = self.table
-        columns = [] if table.is_sparse else [column.take(rows) for column in table.columns]
-        sources = tuple(column.take(rows).without_unused_levels() for column in self.sources)
-        variables = tuple(map(variable_from, sources))
-        return replace(
-            self,
-            table=Table(
-                None if table.source is None else take_rows(table.source, rows),
-                table.names,
-                len(rows),
-                [column.without_unused_levels() for column in columns],
-                named=table.is_named,
-            ),
-            target=variables[0],
-            protected=variables[1:],
-            sources=sources,
+        table = self.table.take(rows)
+        columns = [column.without_unused_levels() for column in table.columns]
+        return self._with_sources(
+            [column.take(rows).without_unused_levels() for column in self.sources],
+            table=Table(table.source, table.names, table.n_rows, columns, named=table.is_named),
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
             blocks=None if self.blocks is None else np.unique(self.blocks[rows], return_inverse=True)[1],
         )
@@ -144,17 +135,20 @@ class Problem:
 
     def with_mean_weight_one(self) -> Problem:
         """Give the problem with weights of mean 1: models have penalties that do not scale with weights."""
-        return (
-            self if self.sample_weight is None else replace(self, sample_weight=mean_one(self.sample_weight))
-        )
+        weights = self.sample_weight
+        return self if weights is None else replace(self, sample_weight=mean_one(weights))
 
     def with_kinds(self, kinds: Mapping[str, str] | None) -> Problem:
         """Give the problem with its variables as what the user says they are."""
         chosen = check_kinds(kinds, [column.name for column in self.sources])
-        if not chosen:
-            return self
-        variables = [variable_from(column, chosen.get(column.name)) for column in self.sources]
-        return replace(self, target=variables[0], protected=tuple(variables[1:]))
+        return self._with_sources(self.sources, chosen) if chosen else self
+
+    def _with_sources(
+        self, sources: Sequence[Column], kinds: Mapping[str, Kind] | None = None, **changes: Any
+    ) -> Problem:
+        """Give the problem with its variables read from other columns."""
+        target, *protected = (variable_from(own, (kinds or {}).get(own.name)) for own in sources)
+        return replace(self, target=target, protected=tuple(protected), sources=tuple(sources), **changes)
 
 
 def read_problem(
@@ -192,7 +186,17 @@ def read_problem(
     >>> problem.target.classes, problem.positive, problem.groups.names
     (('no', 'yes'), 1, ("'f'", "'m'"))
     """
-    table = _checked_table(X, least_rows)
+    table = Table.from_input(X)
+    if table.n_rows < least_rows:
+        are = "is" if least_rows == 1 else "are"
+        raise ValueError(
+            f"`X` has {table.n_rows} row(s) (n_samples = {table.n_rows}); at least {least_rows} {are} needed."
+        )
+    if table.n_columns == 0:
+        raise ValueError(
+            f"`X` has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required: keep some "
+            "columns."
+        )
     target = target_column(y, table.n_rows)
     protected = protected_columns(sensitive_features, table)
     columns = [column for column, _ in protected]
@@ -205,7 +209,7 @@ def read_problem(
         sources=(target, *columns),
         pos_label=pos_label,
         sample_weight=weights_of(sample_weight, table.n_rows),
-        blocks=blocks_of(groups, table.n_rows),
+        blocks=_blocks_of(groups, table.n_rows),
     )
 
 
@@ -216,24 +220,6 @@ def note_features(estimator: Any, table: Table) -> None:
         estimator.feature_names_in_ = np.asarray(table.given_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-
-
-def _checked_table(X: Any, least_rows: int) -> Table:
-    table = Table.from_input(X)
-    if table.n_rows < least_rows:
-        are = "is" if least_rows == 1 else "are"
-        raise ValueError(
-            f"`X` has {table.n_rows} row(s) (n_samples = {table.n_rows}); at least {least_rows} {are} needed."
-        )
-    if table.n_columns == 0:
-        raise ValueError(
-            f"`X` has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required: keep some "
-            "columns."
-        )
-    return table
-
-
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
 
 
 def target_column(y: Any, n_rows: int) -> Column:
@@ -296,7 +282,7 @@ def attribute_columns(values: Any) -> list[Column]:
     if isinstance(values, Mapping):
         return [one_column(own, f"sensitive_features[{name!r}]", str(name)) for name, own in values.items()]
     if is_frame(values):
-        return named_columns(values)
+        return list(Table.from_input(values).columns)
     array = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
     if isinstance(array, np.matrix):
         array = np.asarray(array)
@@ -346,17 +332,7 @@ def weights_of(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float64] | Non
 
 
 def check_weights(weights: npt.NDArray[np.float64], name: str, where: str = "") -> None:
-    """Refuse weights that are not finite, negative, or too large or too small to be multiplied.
-
-    Parameters
-    ----------
-    weights : ndarray
-        Of some rows.
-    name : str
-        The argument that they were passed as.
-    where : str
-        Where they were read, for messages, such as " of 'rows.csv'".
-    """
+    """Refuse weights that are not finite, negative, or too large or too small to be multiplied."""
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"`{name}` must be finite and not negative in every row{where}.")
     beyond = (weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT))
@@ -375,7 +351,7 @@ def mean_one(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return weights / weights.mean()
 
 
-def blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
+def _blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
     """Read which rows belong together: equal entries, 0, 1, 2, ... by their order."""
     if groups is None:
         return None
@@ -430,45 +406,28 @@ def _check_length(column: Column, n_rows: int) -> None:
 
 
 def join_problems(first: Problem, second: Problem, called: str = "`validation`") -> Problem:
-    """Give the rows of both, the first ones first, in the columns of the first.
+    """Give the rows of both, the first ones first, in the columns of the first; messages call the second so.
 
     Columns and attributes are found by name, or by position where they have none. Blocks are told apart.
-
-    Parameters
-    ----------
-    first, second : Problem
-        What to put together.
-    called : str
-        What messages call the second.
-
-    Raises
-    ------
-    ValueError
-        If the second lacks a column, or holds text where the first holds numbers.
     """
     if first.table.is_sparse or second.table.is_sparse:
         raise ValueError("Rows of sparse matrices cannot be put together here: convert them to dense tables.")
-    places = _places(first.table, second.table, called)
-    theirs = [second.table.column(place) for place in places]
+    theirs = [second.table.column(place) for place in _places(first.table, second.table, called)]
     columns = [_joined(*pair, called) for pair in zip(first.table.columns, theirs, strict=True)]
     attributes = (second.sources[0], *_attributes(first, second, called))
-    sources = tuple(_joined(*pair, called) for pair in zip(first.sources, attributes, strict=True))
-    variables = tuple(map(variable_from, sources))
-    weighted, blocked = (
-        any(getattr(own, name) is not None for own in (first, second)) for name in ("sample_weight", "blocks")
-    )
-    weights = [
-        np.ones(own.n_rows) if own.sample_weight is None else own.sample_weight for own in (first, second)
-    ]
-    blocks = [np.arange(own.n_rows) if own.blocks is None else own.blocks for own in (first, second)]
-    return replace(
-        first,
+    both = (first, second)
+    weights = blocks = None
+    if any(own.sample_weight is not None for own in both):
+        parts = [np.ones(own.n_rows) if own.sample_weight is None else own.sample_weight for own in both]
+        weights = np.concatenate(parts)
+    if any(own.blocks is not None for own in both):
+        before, after = (np.arange(own.n_rows) if own.blocks is None else own.blocks for own in both)
+        blocks = np.concatenate([before, after + before.max() + 1])
+    return first._with_sources(
+        [_joined(*pair, called) for pair in zip(first.sources, attributes, strict=True)],
         table=Table.of_columns(columns, named=first.table.is_named),
-        target=variables[0],
-        protected=variables[1:],
-        sources=sources,
-        sample_weight=np.concatenate(weights) if weighted else None,
-        blocks=np.concatenate([blocks[0], blocks[1] + blocks[0].max() + 1]) if blocked else None,
+        sample_weight=weights,
+        blocks=blocks,
     )
 
 
@@ -513,37 +472,30 @@ def _joined(first: Column, second: Column, called: str) -> Column:
     """Put one column below another, with the levels of both."""
     if first.levels is None and second.levels is None:
         if first.data.type == second.data.type:
-            return Column(
-                first.name, pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
-            )
-        numbers = np.concatenate([first.numbers(), second.numbers()])
-        return Column(first.name, pa.chunked_array([pa.array(numbers)]))
-    first, second = _levelled_as(second, first), _levelled_as(first, second)
-    if first.levels is None or second.levels is None:
-        raise _different(first, second, called)
-    if (first.labels is None) != (second.labels is None) and first.levels and second.levels:
-        raise _different(first, second, called)
-    labels = {
-        level: label
-        for own in (second, first)
-        for level, label in zip(own.levels or (), own.labels or own.levels or (), strict=True)
-    }
+            data = pa.chunked_array([*first.data.chunks, *second.data.chunks], first.data.type)
+        else:
+            data = pa.chunked_array([first.numbers(), second.numbers()])
+        return Column(first.name, data)
+    first, second = _levelled(first), _levelled(second)
+    labelled = [own.labels is not None for own in (first, second) if own.levels]
+    if first.levels is None or second.levels is None or len(set(labelled)) > 1:
+        kinds = [
+            "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
+            for own in (first, second)
+        ]
+        raise ValueError(
+            f"Column {first.name!r} holds {kinds[0]}, and that of {called} {kinds[1]}: convert it."
+        )
+    labels = dict(zip(second.levels, second.labels or second.levels, strict=True))
+    labels |= dict(zip(first.levels, first.labels or first.levels, strict=True))
     levels = tuple(sorted(labels))
     codes = [own.with_levels(levels).data.combine_chunks() for own in (first, second)]
     written = None if first.labels is None else tuple(labels[level] for level in levels)
     return Column(first.name, pa.chunked_array(codes), levels, written)
 
 
-def _levelled_as(other: Column, column: Column) -> Column:
-    """Give a column without any entry as one of levels, if another is: nobody can tell what it holds."""
-    if column.levels is not None or other.levels is None or not np.isnan(column.numbers()).all():
+def _levelled(column: Column) -> Column:
+    """Give a column without any entry as one of levels: nobody can tell what it holds."""
+    if column.levels is not None or not np.isnan(column.numbers()).all():
         return column
     return Column(column.name, pa.chunked_array([pa.nulls(len(column), pa.int32())]), ())
-
-
-def _different(first: Column, second: Column, called: str) -> ValueError:
-    kinds = [
-        "numbers" if own.levels is None else "text" if own.labels is None else "categories of numbers"
-        for own in (first, second)
-    ]
-    return ValueError(f"Column {first.name!r} holds {kinds[0]}, and that of {called} {kinds[1]}: convert it.")

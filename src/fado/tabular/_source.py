@@ -17,6 +17,7 @@ import pyarrow.types as kinds
 
 from fado._messages import closest_names, list_names
 from fado.tabular import _files
+from fado.tabular._column import is_text
 from fado.tabular._table import named_index, without_index
 
 __all__ = ["Source", "SourcePart", "in_blocks", "open_source"]
@@ -443,7 +444,7 @@ def _plain_type(type_: pa.DataType) -> pa.DataType:
     """Give the type that holds the entries of one in any file: text is text, numbers have 64 bits at most."""
     if kinds.is_dictionary(type_):
         return _plain_type(type_.value_type)
-    if kinds.is_string(type_) or kinds.is_string_view(type_):
+    if is_text(type_):
         return pa.large_string()  # the offsets of others end at two gigabytes
     return pa.float64() if kinds.is_decimal(type_) or kinds.is_float16(type_) else type_
 
@@ -459,7 +460,7 @@ def _unite(first: pa.Field, second: pa.Field) -> bool:
 
 def _word(type_: pa.DataType) -> str:
     """Say what a column holds."""
-    if kinds.is_large_string(type_):
+    if is_text(type_):
         return "text"
     if kinds.is_integer(type_) or kinds.is_floating(type_):
         return "numbers"

@@ -1,14 +1,19 @@
-"""Tables of any library in; Arrow columns out. And rows and columns by position, name or pattern."""
+"""Tables of any library in; Arrow columns out. And rows and columns by position, name or pattern.
+
+Everything behind the public surface sees one form: numbers and booleans as plain Arrow columns, strings and
+categoricals as integer codes into their sorted levels. Rows are known by their position alone. A column is
+read when it is first asked for, and only once.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +23,6 @@ import pyarrow as pa
 from fado._messages import closest_names
 from fado.tabular._column import Column, column_from
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = [
     "Table",
     "as_names",
@@ -28,7 +30,6 @@ __all__ = [
     "is_frame",
     "is_pattern",
     "is_sparse",
-    "named_columns",
     "named_index",
     "names_like",
     "one_hot",
@@ -38,6 +39,10 @@ __all__ = [
     "take_rows",
     "without_index",
 ]
+
+Rows = npt.NDArray[np.int64]
+
+_UNNAMED = r"__index_level_\d+__"  # what pandas calls an index without a name
 
 
 class Table:
@@ -76,20 +81,13 @@ class Table:
     @classmethod
     def from_input(cls, X: Any) -> Table:
         """Read the shape of a two-dimensional table of any supported library."""
-        if is_sparse(X):
-            if np.issubdtype(X.dtype, np.complexfloating):
-                raise ValueError("Complex data not supported: `X` holds complex numbers.")
-            matrix = X.tocsr()
-            if matrix.dtype.kind != "f" or matrix.dtype.itemsize > 8:
-                matrix = matrix.astype(np.float64)
-            return cls(matrix, [f"x{j}" for j in range(X.shape[1])], X.shape[0])
         if is_frame(X):
-            X = _collected(X)
-            X = without_index(X) if isinstance(X, pa.Table) else X
-            names = X.column_names if isinstance(X, pa.Table) else X.columns
-            return cls(X, [str(name) for name in names], X.num_rows if isinstance(X, pa.Table) else len(X))
-        X = _matrix(X)
-        return cls(X, [f"x{j}" for j in range(X.shape[1])], X.shape[0])
+            source = _collected(X)
+            names = [str(name) for name in _names_of(source)]
+        else:
+            source = _matrix(X)
+            names = [f"x{j}" for j in range(source.shape[1])]
+        return cls(source, names, source.shape[0])
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], *, named: bool = True) -> Table:
@@ -106,23 +104,16 @@ class Table:
         if self.is_sparse:
             return column_from(self.names[j], self._by_column[:, [j]].toarray()[:, 0])
         if j not in self._read:
-            self._read[j] = column_from(self.names[j], self._source_column(j))
+            if isinstance(self.source, pa.Table):
+                values = self.source.column(j)
+            else:
+                values = (self.source.iloc if hasattr(self.source, "iloc") else self.source)[:, j]
+            self._read[j] = column_from(self.names[j], values)
         return self._read[j]
 
     @cached_property
     def _by_column(self) -> Any:
         return self.source.tocsc()
-
-    def _source_column(self, j: int) -> Any:
-        if isinstance(self.source, np.ndarray):
-            return self.source[:, j]
-        if hasattr(self.source, "iloc"):
-            return self.source.iloc[:, j]
-        if isinstance(self.source, pa.Table):
-            return self.source.column(j)
-        import narwhals as nw
-
-        return nw.from_native(self.source)[:, j]
 
     @property
     def n_columns(self) -> int:
@@ -137,10 +128,8 @@ class Table:
     @property
     def given_names(self) -> list[str] | None:
         """The names that the user gave to the columns; None if there are none, or if some are not text."""
-        if not is_frame(self.source):
-            return None
-        names = self.names if isinstance(self.source, pa.Table) else list(self.source.columns)
-        return self.names if all(isinstance(name, str) for name in names) else None
+        text = is_frame(self.source) and all(isinstance(name, str) for name in _names_of(self.source))
+        return self.names if text else None
 
     @property
     def index(self) -> Any:
@@ -179,60 +168,56 @@ class Table:
 
     def to_pandas(self) -> pd.DataFrame:
         """Give the user's own table as a pandas frame, its values unchanged."""
-        import pandas as pd
-
         if isinstance(self.source, pd.DataFrame):
             return self.source
         if isinstance(self.source, np.ndarray):
             return pd.DataFrame(self.source, columns=self.names)
-        if isinstance(self.source, pa.Table):
-            return self.source.to_pandas()
         if self.source is None:
             return pd.DataFrame({column.name: column.to_pandas() for column in self.columns})
-        import narwhals as nw
-
-        return nw.from_native(self.source).to_pandas()
+        return self.source.to_pandas()
 
 
 def is_frame(X: Any) -> bool:
     """Tell whether this is a table with named columns: pandas, polars or pyarrow."""
-    if isinstance(X, pa.Table):
-        return True
     import narwhals as nw
 
-    if isinstance(X, nw.DataFrame | nw.LazyFrame):
-        return True
     known = nw.dependencies
-    return known.is_pandas_dataframe(X) or known.is_polars_dataframe(X) or known.is_polars_lazyframe(X)
+    return (
+        isinstance(X, pa.Table | nw.DataFrame | nw.LazyFrame)
+        or known.is_pandas_dataframe(X)
+        or known.is_polars_dataframe(X)
+        or known.is_polars_lazyframe(X)
+    )
 
 
 def _collected(frame: Any) -> Any:
-    """Give a table as its own library holds it, a lazy one in full."""
+    """Give a table as its own library holds it, a lazy one in full, without an index that has no name."""
     import narwhals as nw
 
-    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
-        frame = frame.to_native()
-    return frame.collect() if nw.dependencies.is_polars_lazyframe(frame) else frame
+    frame = nw.to_native(frame, pass_through=True)
+    frame = frame.collect() if nw.dependencies.is_polars_lazyframe(frame) else frame
+    return without_index(frame) if isinstance(frame, pa.Table) else frame
 
 
-def named_columns(frame: Any) -> list[Column]:
-    """Read the columns of a pandas, polars or pyarrow table; names may repeat."""
-    return list(Table.from_input(frame).columns)
+def _names_of(frame: Any) -> Iterable[Any]:
+    return frame.column_names if isinstance(frame, pa.Table) else frame.columns
 
 
-def _matrix(X: Any) -> npt.NDArray[Any]:
-    """Read a two-dimensional array, refusing what has no columns."""
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
-    if isinstance(array, np.matrix):
-        array = np.asarray(array)
-    if array.ndim != 2:
+def _matrix(X: Any) -> Any:
+    """Read a two-dimensional array, dense or sparse by rows, refusing what has no columns."""
+    matrix: Any = X if is_sparse(X) or np.ma.isMaskedArray(X) else np.asarray(X)
+    if matrix.ndim != 2:
         raise ValueError(
-            f"`X` must be a table with rows and columns, got an array with {array.ndim} dimension(s). "
+            f"`X` must be a table with rows and columns, got an array with {matrix.ndim} dimension(s). "
             "Reshape your data, for example with `X.reshape(-1, 1)`."
         )
-    if np.iscomplexobj(array):
+    if np.iscomplexobj(matrix):
         raise ValueError("Complex data not supported: `X` holds complex numbers.")
-    return array
+    if not is_sparse(matrix):
+        return matrix
+    matrix = matrix.tocsr()
+    is_float = matrix.dtype.kind == "f" and matrix.dtype.itemsize <= 8
+    return matrix if is_float else matrix.astype(np.float64)
 
 
 def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64]:
@@ -253,9 +238,6 @@ def one_hot(columns: Sequence[Column], most: int = 32) -> npt.NDArray[np.float64
             kept = np.sort(np.argsort(-frequency, kind="stable")[:most])
         blocks.extend((codes == level).astype(np.float64) for level in kept)
     return np.column_stack(blocks)
-
-
-_UNNAMED = r"__index_level_\d+__"
 
 
 def named_index(table: pa.Table) -> list[str]:
@@ -306,9 +288,6 @@ def _told(table: pa.Table) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-Rows = npt.NDArray[np.int64]
-
-
 def is_sparse(X: Any) -> bool:
     """Tell whether this is a scipy sparse matrix or array."""
     import scipy.sparse
@@ -333,22 +312,6 @@ def take_rows(values: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
 
 def read_rows(given: Any, n_rows: int, what: str) -> Rows:
     """Read which rows a user asks for: their positions, in the order given, or a mask over all rows.
-
-    Parameters
-    ----------
-    given : array-like of int or bool, of shape (n,)
-        What was passed in.
-    n_rows : int
-        How many rows there are.
-    what : str
-        What the user knows it by; a message begins with it.
-
-    Raises
-    ------
-    TypeError
-        If it is neither positions nor a mask.
-    ValueError
-        If there is no such row, or a mask has not one entry per row.
 
     Examples
     --------
@@ -377,22 +340,8 @@ def read_rows(given: Any, n_rows: int, what: str) -> Rows:
 def read_folds(cv: Any, n_rows: int, labels: Any = None, blocks: Any = None) -> list[tuple[Rows, Rows]]:
     """Read folds as scikit-learn takes them, but for a number of them: the rows of each, ascending.
 
-    Parameters
-    ----------
-    cv : splitter, or iterable of (train, validation)
-        A splitter of scikit-learn, or pairs of positions of rows or masks.
-    n_rows : int
-        How many rows there are.
-    labels, blocks : ndarray of shape (n_rows,), optional
-        What a splitter may go by: the rows' labels, and which rows belong together.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    ValueError
-        If a fold is empty, learns from a row that it also validates, or from a row of the same block, or if a
-        row is measured twice.
+    `cv` is a splitter, or pairs of positions of rows or masks; a splitter may go by labels and blocks. No
+    fold may be empty, learn from a row that it validates or from one of its block; no row is measured twice.
     """
     if isinstance(cv, type):
         raise TypeError(f"`cv` must be a splitter, got the class {cv.__name__}: write `{cv.__name__}()`.")
@@ -464,13 +413,6 @@ def _check_apart(number: int, train: Rows, validation: Rows, blocks: Any) -> Non
 def as_names(given: Any, called: str) -> list[Any]:
     """Read a list of columns: a name alone is a list of one, None an empty list.
 
-    Parameters
-    ----------
-    given : sequence, str or None
-        What was passed in.
-    called : str
-        What the user knows it by, for a message.
-
     Examples
     --------
     >>> as_names("age", "drop"), as_names(None, "drop")
@@ -490,7 +432,7 @@ def is_pattern(name: str) -> bool:
     return any(sign in name for sign in "*?[")
 
 
-def names_like(name: str, names: Sequence[str]) -> list[str]:
+def names_like(name: str, names: Collection[str]) -> list[str]:
     """Find the names that one stands for: itself if it is among them, else those that it fits as a pattern.
 
     Examples
@@ -506,26 +448,17 @@ def names_like(name: str, names: Sequence[str]) -> list[str]:
 def columns_named(names: Sequence[str], wanted: str | Sequence[str] | None, called: str) -> list[str]:
     """Find columns by their names or patterns, each once; a column called like a pattern wins.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Those of all columns.
-    wanted : sequence of str, str or None
-        Names or patterns, as `as_names` reads them.
-    called : str
-        What the user knows `wanted` by, for a message.
-
     Examples
     --------
     >>> columns_named(["age_1", "age_2", "sex"], ["age_*", "sex"], "--drop")
     ['age_1', 'age_2', 'sex']
     """
-    known = set(names)
+    known = dict.fromkeys(names)  # to look through a list for each would be quadratic
     found: dict[str, None] = {}
     for name in as_names(wanted, called):
         if not isinstance(name, str):
             raise TypeError(f"`{called}` must list names of columns as text, got {name!r}.")
-        here = [name] if name in known else names_like(name, names)
+        here = names_like(name, known)
         if not here:
             what = "no column fits this pattern" if is_pattern(name) else f"there is no column {name!r}"
             raise ValueError(f"`{called}` names {name!r}: {what}{closest_names(name, names)}")
