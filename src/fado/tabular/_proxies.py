@@ -6,7 +6,8 @@ A raw age beside ``age >= 50`` would make every model sure of the group, and eve
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,14 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         known = variable.labels != len(variable.classes) - 1
     rows = np.flatnonzero(known)
     sample = rows[:: max(1, len(rows) // SAMPLE)]
-    validation = _Measure(variable, table, rows)
+
+    @cache
+    def distinct(step: int) -> npt.NDArray[np.intp]:
+        return _without_copies(variable, table, rows[::step])
+
+    def holds(column: Column, among: npt.NDArray[np.intp]) -> bool:
+        return _determines(*_sorted(column, variable, among), ordered=column.levels is None)
+
     candidates: Iterable[int] = range(table.n_columns)
     if table.is_sparse:
         candidates = _sparse_candidates(table.source, variable, sample)
@@ -53,60 +61,27 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
         labels, starts = _sorted(column, variable, sample)
         if _ruled_out(labels, starts, ordered=column.levels is None):
             continue
-        if validation.determines(column, few_values=len(starts) <= FEW_VALUES):
+        # A column of few values repeats them in any table, and so does the only column of a table. Any other
+        # is believed if some rows without copies, or all that there are, show enough.
+        copies_matter = len(starts) > FEW_VALUES and table.n_columns > 1
+        if copies_matter and not holds(column, distinct(max(1, len(rows) // PART))):
+            determines = holds(column, distinct(1))
+        else:
+            determines = holds(column, rows)
+        if determines:
             found.append(j)
     return found
 
 
-class _Measure:
-    """Tells which columns determine a variable, by all rows or, where rows are copies, by the distinct ones.
-
-    A column of few values repeats them in any table, and so does the only column of a table. Any other is
-    believed if some rows without copies, or all that there are, show enough.
-    """
-
-    def __init__(self, variable: Variable, table: Table, rows: npt.NDArray[np.intp]) -> None:
-        self._variable = variable
-        self._table = table
-        self._rows = rows
-
-    def determines(self, column: Column, *, few_values: bool) -> bool:
-        copies_matter = not few_values and self._table.n_columns > 1
-        if copies_matter and not self._holds(column, self._some_distinct):
-            return self._holds(column, self._distinct)
-        return self._holds(column, self._rows)
-
-    def _holds(self, column: Column, rows: npt.NDArray[np.intp]) -> bool:
-        return _determines(*_sorted(column, self._variable, rows), ordered=column.levels is None)
-
-    @cached_property
-    def _some_distinct(self) -> npt.NDArray[np.intp]:
-        return self._without_copies(self._rows[:: max(1, len(self._rows) // PART)])
-
-    @cached_property
-    def _distinct(self) -> npt.NDArray[np.intp]:
-        return self._without_copies(self._rows)
-
-    def _without_copies(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Give the first of the rows that agree in the variable and in every column."""
-        key = _hashed(self._variable.labels[rows].astype(np.float64))
-        if self._table.is_sparse:
-            key = _hashed(_projected(self._table.source[rows]), key)
-        for column in self._table.columns:
-            key = _hashed(_values(column, rows), key)
-        return rows[~pd.Series(key).duplicated().to_numpy()]
-
-
-def _hashed(
-    values: npt.NDArray[np.float64], key: npt.NDArray[np.uint64] | None = None
-) -> npt.NDArray[np.uint64]:
-    """Mix numbers into a key per row; rows that differ share one only by a chance of next to nothing."""
-    mixed = (values + 0.0).view(np.uint64)  # + 0.0: one zero, not two
-    if key is not None:
-        mixed = mixed ^ (key * np.uint64(3))
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def _without_copies(variable: Variable, table: Table, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Give the first of the rows that agree in the variable and in every column, but for a tiny chance."""
+    values = [variable.labels[rows].astype(np.float64)]
+    if table.is_sparse:
+        values.append(_projected(table.source[rows]))
+    key = np.zeros(len(rows), dtype=np.uint64)
+    for numbers in chain(values, (_values(column, rows) for column in table.columns)):
+        key = pd.util.hash_array((numbers + 0.0).view(np.uint64) ^ (key * np.uint64(3)))  # one zero, not two
+    return rows[~pd.Series(key).duplicated().to_numpy()]
 
 
 def _projected(matrix: Any) -> npt.NDArray[np.float64]:

@@ -44,6 +44,10 @@ __all__ = [
 
 Kind = Literal["classes", "continuous"]
 
+Codes = npt.NDArray[np.int64]
+
+MIN_GROUP_SIZE = 30  # rows
+SMALL_SHARE = 0.01  # of the table
 MISSING = "(missing)"
 TARGET = "y"
 MOST_NUMERIC_CLASSES = 20
@@ -128,34 +132,28 @@ def variable_from(column: Column, kind: Kind | None = None) -> Variable:
     if column.levels is not None:
         if kind == "continuous":
             raise ValueError(f"Variable {column.name!r} holds text: it cannot be valued as continuous.")
-    else:
-        if kind is None:
-            few = column.is_boolean or len(entries) <= MOST_NUMERIC_CLASSES
-            kind = "classes" if few else "continuous"
-        if kind == "continuous":
-            return Variable(column.name, "continuous", column.numbers())
+    elif kind is None and not column.is_boolean and len(entries) > MOST_NUMERIC_CLASSES:
+        kind = "continuous"
+    if kind == "continuous":
+        return Variable(column.name, kind, column.numbers())
     classes = tuple(column.label_of(entry) for entry in entries)
     missing = codes < 0
-    if not missing.any():
-        return Variable(column.name, "classes", codes, classes, declared=column.declared_places)
-    name = MISSING if MISSING not in classes else "(no value)"
-    while name in classes:
-        name = f"({name})"
-    codes = np.where(missing, np.int32(len(classes)), codes)
-    return Variable(
-        column.name, "classes", codes, (*classes, name), has_missing=True, declared=column.declared_places
-    )
+    has_missing = bool(missing.any())
+    if has_missing:
+        name = MISSING if MISSING not in classes else "(no value)"
+        while name in classes:
+            name = f"({name})"
+        codes = np.where(missing, np.int32(len(classes)), codes)
+        classes = (*classes, name)
+    declared = column.declared_places
+    return Variable(column.name, "classes", codes, classes, has_missing=has_missing, declared=declared)
 
 
 def check_learnable(variable: Variable) -> None:
     """Refuse a variable that no model can learn, and warn of what makes its values odd."""
-    if variable.kind == "continuous":
-        _check_numbers(variable)
-    else:
+    if variable.kind == "classes":
         _check_classes(variable)
-
-
-def _check_numbers(variable: Variable) -> None:
+        return
     numbers = variable.labels[variable.known]
     if np.isinf(numbers).any():
         raise ValueError(f"Variable {variable.name!r} contains infinity: mend or drop those rows first.")
@@ -182,7 +180,7 @@ def _check_classes(variable: Variable) -> None:
         )
     if len(classes) < 2:
         raise ValueError(_one_class(name, list(classes)))
-    if _is_identifier(len(classes), n_rows):
+    if len(classes) > 2 and (len(classes) == n_rows or len(classes) > max(10, n_rows // 2)):
         raise ValueError(
             f"Variable {name!r} has {len(classes)} classes in {n_rows} rows, like an identifier: coarsen it, "
             f'leave it out, or, if it is a number, set `kinds={{{name!r}: "continuous"}}`.'
@@ -194,11 +192,6 @@ def _check_classes(variable: Variable) -> None:
             f"Variable {name!r} has a class with one member ({shown}): no model that values that row has "
             "seen the class; merge it with another to value it better."
         )
-
-
-def _is_identifier(n_classes: int, n_rows: int) -> bool:
-    """Tell a class per row, or nearly so, from classes that rows share."""
-    return n_classes > 2 and (n_classes == n_rows or n_classes > max(10, n_rows // 2))
 
 
 def _one_class(name: str, values: list[Any]) -> str:
@@ -237,7 +230,14 @@ def labels_of(column: Column, pos_label: Any = None) -> Labels:
     """Read a target of classes; more than two labels must be whole numbers, if they are numbers."""
     codes, entries = column.encode()
     if column.levels is None and len(entries) > 2:
-        _check_whole(column)
+        from sklearn.utils.multiclass import check_classification_targets
+
+        try:
+            check_classification_targets(column.numbers())
+        except ValueError as error:
+            raise ValueError(
+                f"`y` is continuous, and this needs classes: {COMPARE_TARGET}. ({error})"
+            ) from error
     classes = tuple(column.label_of(entry) for entry in entries)
     return Labels(codes, classes, positive_code(classes, pos_label))
 
@@ -275,15 +275,6 @@ def is_label(label: Any, text: str) -> bool:
         return False
 
 
-def _check_whole(column: Column) -> None:
-    from sklearn.utils.multiclass import check_classification_targets
-
-    try:
-        check_classification_targets(column.numbers())
-    except ValueError as error:
-        raise ValueError(f"`y` is continuous, and this needs classes: {COMPARE_TARGET}. ({error})") from error
-
-
 class LabelPattern:
     """A digest of which rows share a label, in the order of the rows; how they are cut does not matter.
 
@@ -301,21 +292,12 @@ class LabelPattern:
         self._digest = hashlib.blake2b(digest_size=16)
 
     def add(self, codes: npt.NDArray[np.integer[Any]]) -> None:
-        """See some rows.
-
-        Parameters
-        ----------
-        codes : ndarray of int
-            Their labels, numbered as all rows so far first show them: what labels are called must not matter.
-        """
+        """See some rows' labels, numbered as all rows so far first show them: names must not matter."""
         self._digest.update(np.ascontiguousarray(codes, dtype=np.int32).data)
 
     def hexdigest(self) -> str:
         """Give the digest of all rows so far."""
         return self._digest.hexdigest()
-
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -383,15 +365,13 @@ def group_rows(variables: Sequence[Variable], *, quarters: bool = False, appeara
     parts = [_levels(variable, quarters=quarters, appearance=appearance) for variable in variables]
     if len(parts) == 1:
         return parts[0]
-    codes = np.zeros(len(parts[0].codes), dtype=np.int64)
-    names, titles = [""], [""]
-    for number, (variable, part) in enumerate(zip(variables, parts, strict=True)):
-        combined, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
-        before, here = np.divmod(combined, len(part))
-        joint = ", " if number else ""
-        full = title_in_full(variable.name, part)
-        names = [f"{names[b]}{joint}{full.names[h]}" for b, h in zip(before, here, strict=True)]
-        titles = [f"{titles[b]}{joint}{full.titles[h]}" for b, h in zip(before, here, strict=True)]
+    parts = [title_in_full(own.name, part) for own, part in zip(variables, parts, strict=True)]
+    codes = parts[0].codes
+    for part in parts[1:]:
+        _, codes = np.unique(codes * len(part) + part.codes, return_inverse=True)
+    _, first = np.unique(codes, return_index=True)
+    names = (", ".join(part.names[part.codes[row]] for part in parts) for row in first)
+    titles = (", ".join(part.titles[part.codes[row]] for part in parts) for row in first)
     return Groups(codes, tuple(names), tuple(titles))
 
 
@@ -492,10 +472,6 @@ def _numbered_as(groups: Groups, order: npt.NDArray[np.intp]) -> Groups:
         return tuple(texts[group] for group in order)
 
     return Groups(place[groups.codes], kept(groups.names), kept(groups.titles))
-
-
-MIN_GROUP_SIZE = 30  # rows
-SMALL_SHARE = 0.01  # of the table
 
 
 def small_groups(sizes: npt.ArrayLike, min_group_size: int = MIN_GROUP_SIZE) -> npt.NDArray[np.bool_]:
