@@ -22,7 +22,6 @@ from fado.tabular._variables import MISSING, TARGET, Variable, is_label, variabl
 
 __all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
 
-Bools = npt.NDArray[np.bool_]
 GroupNames = Mapping[str, Mapping[Any, str] | Sequence[str]]
 
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -32,7 +31,7 @@ _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
 }
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-_JOINS: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operator.or_}
+_UNTOLD = {"null", "Null", "object"}  # types that do not tell what a column without rows holds
 
 
 def protected_from(frame: Any, expression: str, *, named: bool = False) -> pd.Series:
@@ -106,19 +105,8 @@ def read_attributes(
 ) -> tuple[Expression, ...]:
     """Read protected attributes over the columns of a table; they must differ from each other and the target.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        The table's.
-    protected : sequence of str
-        As for `protected_from`.
-    target : Expression
-        What is predicted.
-    group_names : mapping, optional
-        What groups are called: per attribute, as in `protected`, names by label. For comparisons also two
-        names, first of the rows where they hold.
-    argument : str
-        What messages call `protected`.
+    `group_names` says what groups are called: per attribute names by label; of comparisons also two names,
+    first of the rows where they hold.
 
     Examples
     --------
@@ -204,7 +192,7 @@ class Expression:
     def called(self, label: Any) -> Any:
         """Give what a group is called: its name, what comparisons say for True and False, or the label."""
         if not self.is_column and isinstance(label, bool):
-            label = self.tree.spelled if label else self.tree.opposite
+            label = self.tree.titles[not label]
         if not self.names:
             return label
         return next((name for text, name in self.names.items() if is_label(label, text)), str(label))
@@ -225,7 +213,7 @@ class Expression:
             names = dict(zip((True, False), names, strict=True))
         given = {str(label): str(name).strip() for label, name in names.items()}
         if not self.is_column:
-            titles = {"true": self.tree.spelled, "false": self.tree.opposite}
+            titles = dict(zip(("true", "false"), self.tree.titles, strict=True))
             for label in given:
                 if label.lower() not in titles:
                     raise ValueError(f"{where} names {label!r}, and its groups are 'true' and 'false'.")
@@ -235,7 +223,7 @@ class Expression:
                 raise ValueError(f"{where} must be words that tell groups apart, got {name!r}.")
         named = replace(self, names=given)
         if not self.is_column:
-            named._check_names([self.tree.spelled, self.tree.opposite])
+            named._check_names(self.tree.titles)
         return named
 
     def check_apart(self, argument: str, names: Sequence[str | None]) -> None:
@@ -293,13 +281,17 @@ class Expression:
         whole, is_flat = _one_sided(self._holds(table)), _is_flat(self.tree)
         for own in self.tree.comparisons:
             where = _one_sided(self._holds(table, own))
-            found = _plain(_compared(table, own.column)).dropna()
-            told = f"{own.name!r} {where}: {_told(found, own)}"
+            _, entries = _entries(table, own.column)
+            told = f"{own.name!r} {where}: {_told(own, entries)}"
             if where and (is_flat or where == whole):
                 raise ValueError(f"`{self.argument}` {told}")
             if where:
                 warn_user(told)
-            _warn_of_unseen(found, own)
+            if own.symbol == "in" and entries.dtype == object:
+                for value in own.values:
+                    if value.text not in entries:
+                        close = closest_names(value.text, entries.tolist())
+                        warn_user(f"No row has {value.text!r} in {own.column!r}, which is in a list{close}")
         if whole:
             raise ValueError(
                 f"`{self.argument}` {self.name!r} {whole}: loosen a comparison, or leave one out."
@@ -335,7 +327,8 @@ class Expression:
         """Tell row by row whether comparisons hold, by three-valued logic."""
         part = self.tree if part is None else part
         if isinstance(part, Junction):
-            return reduce(_JOINS[part.symbol], (self._holds(table, own) for own in part.parts))
+            join = operator.and_ if part.symbol == "&" else operator.or_
+            return reduce(join, (self._holds(table, own) for own in part.parts))
         try:
             return _outcome(table, part)
         except ValueError as error:
@@ -359,29 +352,16 @@ def _one_sided(outcome: pd.arrays.BooleanArray) -> str:
     return "" if known.any() else "is true in no row"
 
 
-def _told(found: pd.Series, comparison: Comparison) -> str:
+def _told(comparison: Comparison, entries: npt.NDArray[Any]) -> str:
     """Say what a column holds, and what comes close to what was asked for."""
     column = repr(comparison.column)
-    if found.empty:
+    if not len(entries):
         return f"{column} holds nothing."
-    if pd.api.types.is_numeric_dtype(found) and not pd.api.types.is_bool_dtype(found):
-        low, high = (
-            value.item() if hasattr(value, "item") else value for value in (found.min(), found.max())
-        )
-        return f"{column} goes from {low} to {high}."
-    levels = [str(level) for level in sorted(found.unique())]
+    if entries.dtype.kind in "iuf":
+        return f"{column} goes from {entries[0].item()} to {entries[-1].item()}."
+    levels = [str(entry) for entry in entries]
     close = closest_names(comparison.values[0].text, levels)
     return f"{column} holds {list_names([repr(level) for level in levels])}{close}"
-
-
-def _warn_of_unseen(found: pd.Series, comparison: Comparison) -> None:
-    if comparison.symbol != "in" or not pd.api.types.is_string_dtype(found):
-        return
-    levels = [str(level) for level in found.unique()]
-    for value in comparison.values:
-        if value.text not in levels:
-            close = closest_names(value.text, levels)
-            warn_user(f"No row has {value.text!r} in {comparison.column!r}, which is in a list{close}")
 
 
 def _to_pandas(table: Any, column: str) -> pd.Series:
@@ -389,75 +369,56 @@ def _to_pandas(table: Any, column: str) -> pd.Series:
     return table.select(column).to_pandas()[column]
 
 
-def _compared(table: Any, column: str) -> pd.Series:
-    """Give a column of a type that pandas compares: no Python objects, no whole numbers as floats."""
-    import narwhals.stable.v2 as nw
+def _entries(table: Any, name: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
+    """Give codes into a column's sorted entries, and these: booleans, text as objects, or numbers.
 
-    own = table[column]
-    if own.dtype == nw.Decimal:
-        return _to_pandas(table.with_columns(own.cast(nw.Float64)), column)
-    if (
-        own.dtype.is_integer()
-        and own.null_count()
-        and not nw.dependencies.is_pandas_dataframe(table.to_native())
-    ):
-        whole = _to_pandas(table.with_columns(own.fill_null(0)), column).convert_dtypes()
-        return whole.mask(own.is_null().to_numpy())
-    return _to_pandas(table, column)
+    Numbers are of the column's own type, but entries are void if nothing tells what the column holds.
+    """
+    native = table[name].to_native()
+    kind = native.type if isinstance(native, pa.ChunkedArray) else native.dtype
+    try:
+        column = column_from(name, native)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"must compare a column of numbers, text or booleans; {name!r} is of type {kind}"
+        ) from None
+    codes, found = column.encode()
+    dtype: Any = np.float32 if column.data.type == pa.float32() else None
+    if not len(found) and (len(codes) or str(kind) in _UNTOLD):
+        dtype = np.void
+    elif column.is_boolean or (column.labels and isinstance(column.labels[0], bool)):
+        dtype = bool
+    elif column.levels is not None and column.labels is None:
+        dtype = object
+    return codes, np.asarray(found, dtype=dtype)
 
 
 def _outcome(table: Any, comparison: Comparison) -> pd.arrays.BooleanArray:
     """Tell row by row whether a comparison holds; missing where its column is."""
-    column = comparison.column
-    source = _compared(table, column)
-    plain = _plain(source)
-    missing = plain.isna().to_numpy(dtype=bool)
-    if missing.all() and (len(missing) or plain.dtype == object):  # the type of a column without rows tells
-        result: Any = missing
-    elif pd.api.types.is_bool_dtype(plain):
-        result = _compare_truth(plain, comparison)
-    elif pd.api.types.is_numeric_dtype(plain):
-        result, missing = _compare_numbers(plain, comparison)
-    elif pd.api.types.is_string_dtype(plain):
-        result = _compare_text(plain, comparison)
+    column, symbol, values = comparison.column, comparison.symbol, comparison.values
+    codes, entries = _entries(table, column)
+    wanted: list[Any] = []
+    if entries.dtype == object:
+        if symbol in _ORDERS:
+            raise ValueError(f"must compare {column!r}, a column of text, with '==', '!=' or 'in' only")
+        wanted = [value.text for value in values]
+    elif entries.dtype == bool:
+        wanted = [_TRUTH.get(value.written.lower()) for value in values]
+        if symbol in _ORDERS or None in wanted:
+            raise ValueError(f"must compare {column!r}, a column of booleans, as '==true' or '==false'")
+    elif entries.dtype.kind in "iuf":
+        wanted = [_number(value, column) for value in values]
+        if entries.dtype.kind == "f" or not all(isinstance(value, int) for value in wanted):
+            # Not always, or whole numbers beyond 2**53 would merge. In the column's own precision: 0.3 as
+            # float32 is not 0.3, and must still count as equal to it.
+            wanted = [float(value) for value in wanted]
+            entries = entries if entries.dtype.kind == "f" else entries.astype(np.float64)
+    if symbol in _ORDERS and wanted:
+        holds = _ORDERS[symbol](entries, wanted[0])
     else:
-        raise ValueError(
-            f"must compare a column of numbers, text or booleans; {column!r} is of type {source.dtype}"
-        )
-    return pd.arrays.BooleanArray(np.asarray(result, dtype=bool), missing)
-
-
-def _plain(source: pd.Series) -> pd.Series:
-    """Take categories and objects back to the type of what they hold."""
-    if isinstance(source.dtype, pd.CategoricalDtype):
-        source = pd.Series(np.asarray(source), index=source.index)
-    return source.convert_dtypes() if source.dtype == object else source
-
-
-def _is_one_of(values: Any, wanted: list[Any], symbol: str) -> Bools:
-    """Tell which values equal one of those wanted, or with ``!=`` none."""
-    equal = np.zeros(len(values), dtype=bool)
-    for value in wanted:
-        equal |= np.asarray(values == value, dtype=bool)
-    return ~equal if symbol == "!=" else equal
-
-
-def _compare_numbers(source: pd.Series, comparison: Comparison) -> tuple[Any, Any]:
-    wanted: list[Any] = [_number(value, comparison.column) for value in comparison.values]
-    if pd.api.types.is_integer_dtype(source) and all(isinstance(value, int) for value in wanted):
-        # whole numbers beyond 2**53 would merge as floats
-        whole = np.uint64 if pd.api.types.is_unsigned_integer_dtype(source) else np.int64
-        values: Any = source.to_numpy(dtype=whole, na_value=0)
-        missing = source.isna().to_numpy(dtype=bool)
-    else:
-        # In the column's own precision: 0.3 as float32 is not 0.3, and must still count as equal to it.
-        single = str(source.dtype).lower().startswith(("float32", "float[")) or source.dtype == np.float16
-        values = source.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-        missing = np.isnan(values)
-        wanted = [float(value) for value in wanted]
-    if comparison.symbol in _ORDERS:
-        return _ORDERS[comparison.symbol](values, wanted[0]), missing
-    return _is_one_of(values, wanted, comparison.symbol), missing
+        holds = np.any([entries == value for value in wanted], axis=0) != (symbol == "!=")
+    holds = np.append(np.broadcast_to(holds, entries.shape), False)  # the last, which is also -1, is missing
+    return pd.arrays.BooleanArray(holds[codes], codes < 0)
 
 
 def _number(value: Value, column: str) -> int | float:
@@ -471,21 +432,3 @@ def _number(value: Value, column: str) -> int | float:
         return int(value.written)
     except ValueError:
         return number
-
-
-def _compare_text(source: pd.Series, comparison: Comparison) -> Bools:
-    if comparison.symbol in _ORDERS:
-        raise ValueError(
-            f"must compare {comparison.column!r}, a column of text, with '==', '!=' or 'in' only"
-        )
-    entries = source.fillna("").to_numpy(dtype=object)
-    return _is_one_of(entries, [value.text for value in comparison.values], comparison.symbol)
-
-
-def _compare_truth(source: pd.Series, comparison: Comparison) -> Bools:
-    wanted = [_TRUTH.get(value.written.lower()) for value in comparison.values]
-    if comparison.symbol in _ORDERS or None in wanted:
-        raise ValueError(
-            f"must compare {comparison.column!r}, a column of booleans, as '==true' or '==false'"
-        )
-    return _is_one_of(source.to_numpy(dtype=bool, na_value=False), wanted, comparison.symbol)

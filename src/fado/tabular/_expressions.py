@@ -49,14 +49,9 @@ class Comparison(NamedTuple):
         return self._with(self.symbol if self.symbol != "in" else " in ")
 
     @property
-    def spelled(self) -> str:
-        """The comparison as people read it, which is what they call the rows where it holds."""
-        return self._with(f" {self.symbol} ")
-
-    @property
-    def opposite(self) -> str:
-        """What people call the rows where it does not hold."""
-        return self._with(f" {_OPPOSITES[self.symbol]} ")
+    def titles(self) -> tuple[str, str]:
+        """What people call the rows where it holds, and those where it does not."""
+        return self._with(f" {self.symbol} "), self._with(f" {_OPPOSITES[self.symbol]} ")
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -81,14 +76,10 @@ class Junction:
         return self._joined([part.name for part in self.parts])
 
     @property
-    def spelled(self) -> str:
-        """The parts as people read them, which is what they call the rows where this holds."""
-        return self._joined([part.spelled for part in self.parts])
-
-    @property
-    def opposite(self) -> str:
-        """What people call the rows where this does not hold."""
-        return f"not ({self.spelled})"
+    def titles(self) -> tuple[str, str]:
+        """What people call the rows where this holds, and those where it does not."""
+        holds = self._joined([part.titles[0] for part in self.parts])
+        return holds, f"not ({holds})"
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -96,24 +87,13 @@ class Junction:
         return tuple(own for part in self.parts for own in part.comparisons)
 
     def _joined(self, texts: Sequence[str]) -> str:
-        pairs = zip(self.parts, texts, strict=True)
-        inner = [
-            f"({text})" if isinstance(part, Junction) and part.symbol == "|" else text for part, text in pairs
-        ]
+        is_choice = [isinstance(part, Junction) and part.symbol == "|" for part in self.parts]
+        inner = [f"({text})" if choice else text for text, choice in zip(texts, is_choice, strict=True)]
         return f" {self.symbol} ".join(inner)
 
 
 def parse(columns: Sequence[object], expression: str, argument: str = "expression") -> Comparison | Junction:
     """Read an expression: a column alone, or comparisons joined by "&", which binds tighter, and "|".
-
-    Parameters
-    ----------
-    columns : sequence
-        The names of the table's columns.
-    expression : str
-        As for `protected_from`.
-    argument : str
-        What messages call it.
 
     Examples
     --------
@@ -134,7 +114,7 @@ def parse(columns: Sequence[object], expression: str, argument: str = "expressio
 
 
 class _Reader:
-    """Walks along an expression, from left to right."""
+    """Walks along an expression, which neither begins nor ends with spaces, from left to right."""
 
     def __init__(self, names: Sequence[str], text: str, argument: str) -> None:
         self._names = sorted((name for name in names if name), key=len, reverse=True)
@@ -147,7 +127,7 @@ class _Reader:
 
     def read(self) -> Comparison | Junction:
         found = self._joined_by("|")
-        self._skip_spaces()
+        self._at = self._after_spaces(self._at)
         if self._at < len(self._text):
             self._refuse_leftover()
         return found
@@ -157,8 +137,7 @@ class _Reader:
         parts: list[Comparison | Junction] = []
         while True:
             part = self._joined_by("&") if symbol == "|" else self._part()
-            same = isinstance(part, Junction) and part.symbol == symbol
-            parts += part.parts if isinstance(part, Junction) and same else [part]
+            parts += part.parts if isinstance(part, Junction) and part.symbol == symbol else [part]
             join = self._join(self._at)
             if join is None or join[0] != symbol:
                 return parts[0] if len(parts) == 1 else Junction(symbol, tuple(parts))
@@ -174,21 +153,21 @@ class _Reader:
             self._refuse(f"has more than {_MOST_OPEN} parentheses within each other, got {self._text!r}")
         self._before, self._at = "(", self._after_spaces(opened + 1)
         found = self._joined_by("|")
-        self._skip_spaces()
+        self._at = self._after_spaces(self._at)
         if self._at == len(self._text):
             self._refuse_parenthesis(opened)
         if self._text[self._at] != ")":
             self._refuse_leftover()
         self._open -= 1
-        self._at = self._after_spaces(self._at + 1) if self._is_end(self._at + 1) else self._at + 1
+        self._at += 1
         return found
 
     def _comparison(self) -> Comparison:
         head = self._head(self._at)
         if head is None:
-            raise ValueError(self._no_comparison())
-        column, written, symbol, self._at = head
-        self._skip_spaces()
+            self._refuse_comparison()
+        column, written, symbol, end = head
+        self._at = self._after_spaces(end)
         if symbol == "in":
             return Comparison(column, symbol, self._list(column), written)
         if self._is_over(self._at):
@@ -206,25 +185,22 @@ class _Reader:
         quoted = _QUOTED_COLUMN.match(self._text, start)
         if quoted is None or quoted[2] not in self._names:
             return None
-        column = quoted[2]
-        written = column if _PLAIN.fullmatch(column) else quoted[0]
+        written = quoted[2] if _PLAIN.fullmatch(quoted[2]) else quoted[0]
         match = _AFTER_QUOTES.match(self._text, quoted.end())
-        return (column, written, _canonical(match), match.end()) if match else None
+        return (quoted[2], written, _canonical(match), match.end()) if match else None
 
     def _value(self) -> Value:
         start = self._at
         if self._text[start] not in _QUOTES:
-            self._at = self._end_of_bare(start)
-            bare = self._text[start : self._at].strip()
-            return Value(bare, bare)
+            return self._up_to(self._end_of_bare(start))
         ends = self._quotes_after(start)
         end = next((i for i in ends if self._is_over(i + 1)), None)
-        if end is None and ends and self._text[self._after_spaces(ends[0] + 1) :].startswith(")"):
-            self._refuse_parenthesis(self._after_spaces(ends[0] + 1))
         if end is None:
+            after = self._after_spaces(ends[0] + 1) if ends else len(self._text)
+            if self._text.startswith(")", after):
+                self._refuse_parenthesis(after)
             self._refuse_quote(start, "'&', '|' or the end" if ends else None)
-        self._at = self._after_spaces(end + 1) if self._is_end(end + 1) else end + 1
-        return Value(self._text[start + 1 : end], self._text[start : end + 1])
+        return self._quoted(end)
 
     def _end_of_bare(self, start: int) -> int:
         """Give where a value without quotes ends; parentheses in it come in pairs, or as in [70-80)."""
@@ -257,14 +233,12 @@ class _Reader:
         opened = self._at
         values: list[Value] = []
         while not values or self._text[self._at] == ",":
-            self._at += 1
-            self._skip_spaces()
+            self._at = self._after_spaces(self._at + 1)
             values.append(self._item(opened))
         self._at += 1
         if not self._is_over(self._at):
-            self._skip_spaces()
+            self._at = self._after_spaces(self._at)
             self._refuse_leftover()
-        self._at = self._after_spaces(self._at) if self._is_end(self._at) else self._at
         return tuple(values)
 
     def _item(self, opened: int) -> Value:
@@ -275,12 +249,10 @@ class _Reader:
             end = next((i for i in ends if text[self._after_spaces(i + 1) :][:1] in (",", "]", "")), None)
             if end is None:
                 self._refuse_quote(start, "',' or ']'" if ends else None)
-            self._at = self._after_spaces(end + 1)
-            value = Value(text[start + 1 : end], text[start : end + 1])
+            value = self._quoted(end)
+            self._at = self._after_spaces(self._at)
         else:
-            self._at = next((i for i in range(start, len(text)) if text[i] in ",]"), len(text))
-            bare = text[start : self._at].strip()
-            value = Value(bare, bare)
+            value = self._up_to(next((i for i in range(start, len(text)) if text[i] in ",]"), len(text)))
         if self._at == len(text):
             self._refuse(f"has a bracket that is never closed, at {text[opened:]!r}: add the ']'")
         if not value.written:
@@ -289,6 +261,16 @@ class _Reader:
                 "an empty text is written ''"
             )
         return value
+
+    def _up_to(self, end: int) -> Value:
+        bare = self._text[self._at : end].strip()
+        self._at = end
+        return Value(bare, bare)
+
+    def _quoted(self, end: int) -> Value:
+        written = self._text[self._at : end + 1]
+        self._at = end + 1
+        return Value(written[1:-1], written)
 
     def _join(self, start: int) -> tuple[str, int] | None:
         """Give the sign that joins from `start` on and where it ends; elsewhere it is part of a value."""
@@ -310,16 +292,10 @@ class _Reader:
     def _after_spaces(self, start: int) -> int:
         return start + len(self._text[start:]) - len(self._text[start:].lstrip())
 
-    def _skip_spaces(self) -> None:
-        self._at = self._after_spaces(self._at)
-
-    def _is_end(self, start: int) -> bool:
-        return self._after_spaces(start) == len(self._text)
-
     def _is_over(self, start: int) -> bool:
         """Tell whether a comparison may end here: at the end, a sign that joins, or a closing parenthesis."""
         closed = self._open and self._text.startswith(")", self._after_spaces(start))
-        return bool(closed) or self._is_end(start) or self._join(start) is not None
+        return bool(closed) or start == len(self._text) or self._join(start) is not None
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(f"`{self._argument}` {what}.")
@@ -334,11 +310,9 @@ class _Reader:
         )
 
     def _refuse_quote(self, start: int, needed: str | None) -> NoReturn:
-        remedy = (
-            f"only {needed} may follow the closing one"
-            if needed
-            else "close it, or put other quotes around a value that begins with one"
-        )
+        remedy = "close it, or put other quotes around a value that begins with one"
+        if needed:
+            remedy = f"only {needed} may follow the closing one"
         self._refuse(f"has a quote that is never closed, at {self._text[start:]!r}: {remedy}")
 
     def _refuse_leftover(self) -> NoReturn:
@@ -349,11 +323,11 @@ class _Reader:
             f"stands, got {self._text!r}"
         )
 
-    def _no_comparison(self) -> str:
+    def _refuse_comparison(self) -> NoReturn:
         """Say what is wrong with what should be a comparison."""
-        rest, of = self._text[self._at :], f"`{self._argument}` must"
+        rest = self._text[self._at :]
         if self._before and (not rest or rest[0] in "&|)"):
-            return f"{of} have a comparison after {self._before!r}, got {self._text!r}."
+            self._refuse(f"must have a comparison after {self._before!r}, got {self._text!r}")
         if rest[:1] and rest[0] in _QUOTES and rest[0] not in rest[1:]:
             self._refuse_quote(self._at, None)
         quoted = _QUOTED_COLUMN.match(rest)
@@ -361,21 +335,18 @@ class _Reader:
         wanted = quoted[2] if quoted else _SYMBOL.split(first, maxsplit=1)[0].strip()
         if self._open and wanted not in self._given:
             wanted = wanted.rstrip(") ")
+        symbols = ", ".join(SYMBOLS)
         if wanted in self._given:
-            return (
-                f"{of} compare {wanted!r} by one of {', '.join(SYMBOLS)}, as in '{wanted}>=50', "
-                f"got {self._text!r}."
+            self._refuse(
+                f"must compare {wanted!r} by one of {symbols}, as in '{wanted}>=50', got {self._text!r}"
             )
-        return (
-            f"{of} name a column of the table, alone or compared by one of "
-            f"{', '.join(SYMBOLS)}, got {wanted!r}{closest_names(wanted, self._given, _all_of(self._given))}"
+        others = f"; the table has {list(self._given[:10])}{' and more' if len(self._given) > 10 else ''}."
+        raise ValueError(
+            f"`{self._argument}` must name a column of the table, alone or compared by one of {symbols}, got "
+            f"{wanted!r}{closest_names(wanted, self._given, others)}"
         )
 
 
 def _canonical(match: re.Match[str]) -> str:
     symbol = next(group for group in match.groups() if group).lower()
     return "==" if symbol == "=" else symbol
-
-
-def _all_of(names: Sequence[str]) -> str:
-    return f"; the table has {list(names[:10])}{' and more' if len(names) > 10 else ''}."
