@@ -17,9 +17,8 @@ from fado.tabular._problem import (
     weights_of,
 )
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
-from fado.tabular._source import LargestUnit, Source, SourceFile, SourcePart, in_blocks, open_source
+from fado.tabular._source import Source, SourcePart, in_blocks, open_source
 from fado.tabular._streams import (
-    MOST_LEVELS,
     SMALL_STRATUM,
     LevelsCollector,
     ShelvedTable,
@@ -71,7 +70,6 @@ __all__ = [
     "ENDINGS",
     "MIN_GROUP_SIZE",
     "MISSING",
-    "MOST_LEVELS",
     "SMALL_SHARE",
     "SMALL_STRATUM",
     "TARGET",
@@ -82,13 +80,11 @@ __all__ = [
     "Kind",
     "LabelPattern",
     "Labels",
-    "LargestUnit",
     "LevelsCollector",
     "Problem",
     "ShelvedTable",
     "SmallestRows",
     "Source",
-    "SourceFile",
     "SourcePart",
     "StrataCounter",
     "Table",

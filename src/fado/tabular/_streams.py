@@ -18,7 +18,6 @@ from fado.tabular._column import Column
 from fado.tabular._table import Table
 
 __all__ = [
-    "MOST_LEVELS",
     "SMALL_STRATUM",
     "LevelsCollector",
     "ShelvedTable",
@@ -32,8 +31,12 @@ __all__ = [
 ]
 
 Rows = npt.NDArray[np.integer[Any]]
+Codes = npt.NDArray[np.int64]
 
-_MASK = (1 << 64) - 1
+SMALL_STRATUM = 1_000  # rows; hashes deal as many evenly enough
+_PENDING = 1 << 16  # rows, or texts, that are held before those that are not needed any more are let go
+_SLACK = 1.25  # times the rows that are asked for are held before some are let go
+_LEVELS = b"fado.levels"
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
 _SAMPLE, _FOLD, _OFFSET = 0, 1, 2  # what a hash is for: draws of one kind tell nothing of another
 
@@ -118,26 +121,18 @@ def deal_small_strata(
     return folds
 
 
-def _key(seed: int, *words: int) -> int:
+def _key(seed: int, *words: int) -> np.uint64:
     """Mix a seed and what follows into one number."""
-    key = _mixed(seed)
-    for word in words:
-        key = _mixed(key ^ word)
+    key = np.uint64(0)
+    for word in (seed, *words):
+        key = _mixed_rows(key, np.array([word], dtype=np.uint64))[0]
     return key
 
 
-def _mixed(number: int) -> int:
-    """Take one step of splitmix64."""
-    number = (number + _STEP) & _MASK
-    number = ((number ^ (number >> 30)) * _FIRST) & _MASK
-    number = ((number ^ (number >> 27)) * _SECOND) & _MASK
-    return number ^ (number >> 31)
-
-
-def _mixed_rows(key: int, rows: Rows) -> npt.NDArray[np.uint64]:
-    """Take that step from each row's place under a key, in arrays."""
+def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
+    """Take one step of splitmix64 from each row's place under a key."""
     numbers = rows.astype(np.uint64)
-    numbers ^= np.uint64(key)
+    numbers ^= key
     numbers += np.uint64(_STEP)
     for shift, factor in ((30, _FIRST), (27, _SECOND)):
         numbers ^= numbers >> np.uint64(shift)
@@ -150,9 +145,6 @@ def _share(hashes: npt.NDArray[np.uint64], n_folds: int) -> npt.NDArray[np.int64
     """Cut the range of the hashes into equal shares, and tell in which each lies."""
     upper = hashes >> np.uint64(32)
     return ((upper * np.uint64(n_folds)) >> np.uint64(32)).astype(np.int64)
-
-
-Codes = npt.NDArray[np.int64]
 
 
 def deal_rows(
@@ -191,9 +183,6 @@ def deal_rows(
         place = (before + generator.random() * sizes[members]) / sizes[members].sum()
         drawn[members] = np.searchsorted(edges, place, side="right")
     return drawn[blocks]
-
-
-_SLACK = 1.25  # times the rows that are asked for are held before some are let go
 
 
 class SmallestRows:
@@ -288,10 +277,6 @@ def _smallest(hashes: npt.NDArray[np.uint64], n_rows: int) -> npt.NDArray[np.int
     return np.argpartition(hashes, n_rows - 1)[:n_rows] if n_rows else np.empty(0, dtype=np.int64)
 
 
-SMALL_STRATUM = 1_000  # rows; hashes deal as many evenly enough
-_PENDING = 1 << 16  # rows that are held before those of strata that have grown are let go
-
-
 class StrataCounter:
     """Count the rows of strata, and remember which rows those of few have.
 
@@ -348,10 +333,6 @@ class StrataCounter:
         return rows[few], strata[few]
 
 
-MOST_LEVELS = 1_000_000  # of one column: more are names of rows, not kinds
-_PENDING = 1 << 16  # texts that are held before those that repeat are let go
-
-
 class LevelsCollector:
     """Unite the levels of columns of text over blocks.
 
@@ -360,7 +341,7 @@ class LevelsCollector:
     schema : pyarrow.Schema
         Of every block; columns that hold no text are passed over.
     most : int
-        Levels that a column may have.
+        Levels that a column may have: more are names of rows, not kinds.
 
     Examples
     --------
@@ -372,64 +353,33 @@ class LevelsCollector:
     {'sex': ('f', 'm')}
     """
 
-    def __init__(self, schema: pa.Schema, most: int = MOST_LEVELS) -> None:
+    def __init__(self, schema: pa.Schema, most: int = 1_000_000) -> None:
         self.most = most
         self._seen = {
-            field.name: _Distinct(field.type) for field in schema if pa.types.is_large_string(field.type)
+            field.name: [pa.array([], field.type)] for field in schema if pa.types.is_large_string(field.type)
         }
 
     def add(self, block: pa.Table) -> None:
         """See a block; refuse a column that has too many levels by now."""
-        for name, distinct in self._seen.items():
-            distinct.add(block.column(name))
-            self._check(name)
+        for name, (united, *new) in self._seen.items():
+            new.append(pc.unique(block.column(name)).drop_null())
+            self._seen[name] = [united, *new]
+            if sum(map(len, new)) > max(_PENDING, len(united)):
+                self._unite(name)
 
     def levels(self) -> dict[str, tuple[str, ...]]:
         """Give the sorted levels of each column, as a `Column` has them."""
-        found = {}
-        for name, distinct in self._seen.items():
-            found[name] = distinct.ordered()
-            self._check(name)
-        return found
+        return {name: tuple(self._unite(name).sort().to_pylist()) for name in self._seen}
 
-    def _check(self, name: str) -> None:
-        if self._seen[name].at_least > self.most:
+    def _unite(self, name: str) -> pa.Array:
+        united = pc.unique(pa.concat_arrays(self._seen[name]))
+        if len(united) > self.most:
             raise ValueError(
                 f"Column {name!r} has more than {self.most:,} different texts, like an identifier: leave it "
                 f"out with `drop=[{name!r}]`, or coarsen it."
             )
-
-
-class _Distinct:
-    """The distinct texts of one column."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self._texts = pa.array([], kind)
-        self._new: list[pa.Array] = []
-        self._pending = 0
-
-    @property
-    def at_least(self) -> int:
-        """How many there are for certain."""
-        return len(self._texts)
-
-    def add(self, column: pa.ChunkedArray) -> None:
-        found = pc.unique(column).drop_null()
-        self._new.append(found)
-        self._pending += len(found)
-        if self._pending > max(_PENDING, len(self._texts)):
-            self._unite()
-
-    def ordered(self) -> tuple[str, ...]:
-        self._unite()
-        return tuple(self._texts.take(pc.sort_indices(self._texts)).to_pylist())
-
-    def _unite(self) -> None:
-        self._texts = pc.unique(pa.concat_arrays([self._texts, *self._new]))
-        self._new, self._pending = [], 0
-
-
-_LEVELS = b"fado.levels"
+        self._seen[name] = [united]
+        return united
 
 
 class ShelvedTable(Table):
@@ -490,13 +440,12 @@ def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
         )
         for place, column in enumerate(table.columns)
     ]
-    schema = pa.schema(fields)
-    arrays = [_one_chunk(column.data) for column in table.columns]
+    whole = pa.table([column.data for column in table.columns], schema=pa.schema(fields)).combine_chunks()
     with (
         replacing(path, "The table for the cluster's workers", tidy=False) as temporary,
-        pa.ipc.new_file(str(temporary), schema) as writer,
+        pa.ipc.new_file(str(temporary), whole.schema) as writer,
     ):
-        writer.write_batch(pa.record_batch(arrays, schema=schema))
+        writer.write_table(whole)
     try:
         yield ShelvedTable(path, table.columns)
     finally:
@@ -517,8 +466,3 @@ def _from_shelf(path: str, rows: npt.NDArray[np.integer[Any]] | None) -> Shelved
     )
     whole = ShelvedTable(Path(path), columns)
     return whole if rows is None else whole.take(rows)
-
-
-def _one_chunk(data: pa.ChunkedArray) -> pa.Array:
-    whole = data.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
