@@ -1,4 +1,12 @@
-"""Applications."""
+"""Applications: hidden traits of applicants and fraudsters, and the columns of the suite that read them.
+
+An applicant has an affluence, an irregularity (papers and history that do not fit together), an
+automation (how much of the session looks run by a program) and a maturity (from the age). A fraudster
+follows one of a few schemes, each of which moves the first three. Columns read the traits, every one
+with noise of its own, and never the label; only the age leans a little with it. As the schemes move
+several traits at once, each its own way, fraud shows in combinations of columns rather than in single
+ones.
+"""
 
 from itertools import accumulate
 from statistics import NormalDist
@@ -8,7 +16,7 @@ from numpy.typing import NDArray
 
 from fado.datasets._baf import CATEGORIES, MONTHS
 
-__all__ = ["draw_ages", "draw_applications", "draw_readings", "draw_separating_columns"]
+__all__ = ["draw_applications", "draw_separating_columns"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,7 +88,7 @@ _WEIGHTS = np.array(list(_LOADINGS.values())).T
 _NOISE = np.sqrt(1 - (_WEIGHTS**2).sum(axis=0))
 
 
-def draw_ages(rng: np.random.Generator, older: Flags, fraud: Flags) -> Ints:
+def _draw_ages(rng: np.random.Generator, older: Flags, fraud: Flags) -> Ints:
     """Draw the decade of every applicant's age within the group; fraud leans to the higher decades."""
     uniform = rng.random(older.size)
     ages = np.empty(older.size, dtype=np.int64)
@@ -93,7 +101,7 @@ def draw_ages(rng: np.random.Generator, older: Flags, fraud: Flags) -> Ints:
     return ages
 
 
-def draw_readings(rng: np.random.Generator, age: Ints, fraud: Flags, month: Ints) -> dict[str, Floats]:
+def _draw_readings(rng: np.random.Generator, age: Ints, fraud: Flags, month: Ints) -> dict[str, Floats]:
     """Draw one reading per name and row, about standard normal over honest applicants."""
     traits = np.empty((age.size, 4))
     traits[:, :3] = rng.standard_normal((age.size, 3))
@@ -139,8 +147,8 @@ def draw_applications(
 
     Text columns come as positions in their categories.
     """
-    age = draw_ages(rng, older, fraud)
-    read = draw_readings(rng, age, fraud, month)
+    age = _draw_ages(rng, older, fraud)
+    read = _draw_readings(rng, age, fraud, month)
     # A transferred amount goes with some payment types; a limit follows the credit score.
     intended = 0.8 * read["balcon_intended"] - 0.6 * read["payment_type"]
     limit = 0.7 * read["proposed_credit_limit"] + 0.53 * read["credit_risk_score"]

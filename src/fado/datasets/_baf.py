@@ -7,94 +7,52 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "CATEGORIES",
-    "COLUMNS",
-    "EXTRA_COLUMNS",
-    "FLAGS",
-    "LABEL",
-    "MISSING_BELOW_ZERO",
-    "MONTHS",
-    "NUMBERS",
-    "load_baf",
-]
+__all__ = ["CATEGORIES", "COLUMNS", "EXTRA_COLUMNS", "MONTHS", "NUMBERS", "load_baf"]
 
-LABEL = "fraud_bool"
 MONTHS = 8
 
-COLUMNS = (
-    LABEL,
-    "income",
-    "name_email_similarity",
-    "prev_address_months_count",
-    "current_address_months_count",
-    "customer_age",
-    "days_since_request",
-    "intended_balcon_amount",
-    "payment_type",
-    "zip_count_4w",
-    "velocity_6h",
-    "velocity_24h",
-    "velocity_4w",
-    "bank_branch_count_8w",
-    "date_of_birth_distinct_emails_4w",
-    "employment_status",
-    "credit_risk_score",
-    "email_is_free",
-    "housing_status",
-    "phone_home_valid",
-    "phone_mobile_valid",
-    "bank_months_count",
-    "has_other_cards",
-    "proposed_credit_limit",
-    "foreign_request",
-    "source",
-    "session_length_in_minutes",
-    "device_os",
-    "keep_alive_session",
-    "device_distinct_emails_8w",
-    "device_fraud_count",
-    "month",
-)
-
-# Variants III and V carry two more columns, behind the others.
-EXTRA_COLUMNS = ("x1", "x2")
-
-CATEGORIES = {
+# What the columns hold, in their order: text, by its categories, 0 or 1, whole numbers or others.
+_KINDS: dict[str, str | tuple[str, ...]] = {
+    "fraud_bool": "flag",
+    "income": "number",
+    "name_email_similarity": "number",
+    "prev_address_months_count": "whole",
+    "current_address_months_count": "whole",
+    "customer_age": "whole",
+    "days_since_request": "number",
+    "intended_balcon_amount": "number",
     "payment_type": ("AA", "AB", "AC", "AD", "AE"),
+    "zip_count_4w": "whole",
+    "velocity_6h": "number",
+    "velocity_24h": "number",
+    "velocity_4w": "number",
+    "bank_branch_count_8w": "whole",
+    "date_of_birth_distinct_emails_4w": "whole",
     "employment_status": ("CA", "CB", "CC", "CD", "CE", "CF", "CG"),
+    "credit_risk_score": "whole",
+    "email_is_free": "flag",
     "housing_status": ("BA", "BB", "BC", "BD", "BE", "BF", "BG"),
+    "phone_home_valid": "flag",
+    "phone_mobile_valid": "flag",
+    "bank_months_count": "whole",
+    "has_other_cards": "flag",
+    "proposed_credit_limit": "number",
+    "foreign_request": "flag",
     "source": ("INTERNET", "TELEAPP"),
+    "session_length_in_minutes": "number",
     "device_os": ("linux", "macintosh", "other", "windows", "x11"),
+    "keep_alive_session": "flag",
+    "device_distinct_emails_8w": "whole",
+    "device_fraud_count": "whole",
+    "month": "whole",
 }
-
-# Everything that is neither text nor one of these is a whole number.
-NUMBERS = (
-    "income",
-    "name_email_similarity",
-    "days_since_request",
-    "intended_balcon_amount",
-    "velocity_6h",
-    "velocity_24h",
-    "velocity_4w",
-    "proposed_credit_limit",
-    "session_length_in_minutes",
-    *EXTRA_COLUMNS,
-)
-
-# Columns that hold 0 or 1 only.
-FLAGS = (
-    LABEL,
-    "email_is_free",
-    "phone_home_valid",
-    "phone_mobile_valid",
-    "has_other_cards",
-    "foreign_request",
-    "keep_alive_session",
-)
+COLUMNS = tuple(_KINDS)
+EXTRA_COLUMNS = ("x1", "x2")  # of variants III and V, behind the others
+CATEGORIES = {name: kind for name, kind in _KINDS.items() if isinstance(kind, tuple)}
+NUMBERS = (*(name for name, kind in _KINDS.items() if kind == "number"), *EXTRA_COLUMNS)
 
 # Columns where a negative value stands for a missing one: -1, or any negative transferred amount.
-MISSING_BELOW_ZERO = (
+_MISSING_BELOW_ZERO = (
     "prev_address_months_count",
     "current_address_months_count",
     "intended_balcon_amount",
@@ -102,13 +60,12 @@ MISSING_BELOW_ZERO = (
     "session_length_in_minutes",
     "device_distinct_emails_8w",
 )
-
 
 # Whole numbers that can only take a few values.
 _ALLOWED = {
-    **{name: frozenset((0, 1)) for name in FLAGS},
-    "customer_age": frozenset(range(10, 100, 10)),
-    "month": frozenset(range(MONTHS)),
+    **{name: [0, 1] for name, kind in _KINDS.items() if kind == "flag"},
+    "customer_age": list(range(10, 100, 10)),
+    "month": list(range(MONTHS)),
 }
 
 
@@ -156,11 +113,14 @@ def load_baf(path: str | os.PathLike[str], *, missing_as_nan: bool = False) -> p
     frame = _with_columns(_read(path), path)
     if path.suffix.lower() == ".csv" and not _ends_with_line_break(path):
         raise ValueError(
-            f"`path` must name a complete file, got '{path}', which may have been cut off; "
-            f"if it is complete, add a line break at its end."
+            f"`path` must name a complete file, got '{path}', which may have been cut off; if it is "
+            "complete, add a line break at its end."
         )
     frame = pd.DataFrame({name: _typed(frame[name], path) for name in frame.columns}, copy=False)
-    return _negatives_as_nan(frame) if missing_as_nan else frame
+    if missing_as_nan:
+        names = _MISSING_BELOW_ZERO
+        frame = frame.assign(**{name: frame[name].astype(np.float64).mask(frame[name] < 0) for name in names})
+    return frame
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -172,7 +132,11 @@ def _read(path: Path) -> pd.DataFrame:
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         raise ValueError(f"`path` must end in .csv, .csv.gz or .parquet, got '{path}'.")
     try:
-        frame = pd.read_parquet(path) if name.endswith(".parquet") else _read_csv(path)
+        if name.endswith(".parquet"):
+            frame = pd.read_parquet(path)
+        else:  # utf-8-sig reads files with and without a byte-order mark
+            text = dict.fromkeys(CATEGORIES, str)
+            frame = pd.read_csv(path, dtype=text, encoding="utf-8-sig", low_memory=False)
     # Whatever the two parsers trip over is one thing to the user: a file that cannot be read.
     except (ValueError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0]
@@ -182,12 +146,6 @@ def _read(path: Path) -> pd.DataFrame:
     if frame.empty:
         raise ValueError(f"`path` must name a file with rows, got '{path}', which has none.")
     return frame
-
-
-def _read_csv(path: Path) -> pd.DataFrame:
-    text = dict.fromkeys(CATEGORIES, str)
-    # utf-8-sig reads files with and without a byte-order mark.
-    return pd.read_csv(path, dtype=text, encoding="utf-8-sig", low_memory=False)
 
 
 def _ends_with_line_break(path: Path) -> bool:
@@ -229,7 +187,7 @@ def _typed(values: pd.Series, path: Path) -> Any:
     if empty.any():
         raise ValueError(
             f"`path` must name a complete file, got '{path}' with nothing in column {name!r} at row "
-            f"{_first(empty)} of {len(values)}; the file may have been cut off."
+            f"{empty.argmax()} of {len(values)}; the file may have been cut off."
         )
     if name in CATEGORIES:
         _refuse(values, ~values.isin(CATEGORIES[name]).to_numpy(), f"one of {list(CATEGORIES[name])}", path)
@@ -240,24 +198,14 @@ def _typed(values: pd.Series, path: Path) -> Any:
         return numbers
     _refuse(values, numbers != np.round(numbers), "a whole number", path)
     if name in _ALLOWED:
-        allowed = sorted(_ALLOWED[name])
-        _refuse(values, ~np.isin(numbers, allowed), f"one of {allowed}", path)
+        _refuse(values, ~np.isin(numbers, _ALLOWED[name]), f"one of {_ALLOWED[name]}", path)
     return numbers.astype(np.int64)
 
 
 def _refuse(values: pd.Series, wrong: Any, rule: str, path: Path) -> None:
     if wrong.any():
-        row = _first(wrong)
+        row = wrong.argmax()
         raise ValueError(
             f"`path` must name a file of the BAF suite, got '{path}' with {values.tolist()[row]!r} in column "
             f"{values.name!r} at row {row} of {len(values)}, which is not {rule}."
         )
-
-
-def _first(wrong: Any) -> int:
-    return int(np.flatnonzero(wrong)[0])
-
-
-def _negatives_as_nan(frame: pd.DataFrame) -> pd.DataFrame:
-    known = {name: frame[name].astype(np.float64).mask(frame[name] < 0) for name in MISSING_BELOW_ZERO}
-    return frame.assign(**known)

@@ -13,10 +13,13 @@ from fado._memory import check_room_for
 from fado.datasets._applicants import draw_applications, draw_separating_columns
 from fado.datasets._baf import CATEGORIES, COLUMNS, EXTRA_COLUMNS, MONTHS, NUMBERS
 
-__all__ = ["FIRST_LATE_MONTH", "VARIANTS", "Variant", "cell_shares", "make_account_fraud"]
+__all__ = ["make_account_fraud"]
 
+# Every chunk has a seed of its own, so the first rows do not depend on how many follow.
+_CHUNK = 10_000
+_GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
 # Months before this one are for training, the rest for testing; variants IV and V change here.
-FIRST_LATE_MONTH = 6
+_FIRST_LATE_MONTH = 6
 
 _MONTH_SHARES = np.array([0.132, 0.128, 0.137, 0.150, 0.128, 0.120, 0.108, 0.097])
 # Fraud rates of the months in percent; only their proportions matter.
@@ -62,7 +65,7 @@ def cell_shares(variant: Variant) -> NDArray[np.float64]:
     Every month has its own fraud rate; over the months for which a variant states a rate, the
     groups' rates average to it.
     """
-    early = np.arange(MONTHS) < FIRST_LATE_MONTH
+    early = np.arange(MONTHS) < _FIRST_LATE_MONTH
     if variant.late_rates is None:
         rates = np.outer(_relative_risk(np.full(MONTHS, True)), variant.rates)
     else:
@@ -76,11 +79,6 @@ def _relative_risk(months: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Risk of each chosen month, relative to their mean; 0 for the others."""
     mean = np.average(_MONTH_RISK[months], weights=_MONTH_SHARES[months])
     return np.where(months, _MONTH_RISK / mean, 0.0)
-
-
-# Every chunk has a seed of its own, so the first rows do not depend on how many follow.
-_CHUNK = 10_000
-_GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
 
 
 def make_account_fraud(
@@ -187,7 +185,7 @@ def _draw_chunk(variant: Variant, entropy: int, chunk: int) -> dict[str, NDArray
     columns = draw_applications(rng, older, fraud, month)
     if variant.separable_majority:
         early, late = variant.separable_majority
-        told = np.where(month < FIRST_LATE_MONTH, early, late) & ~older
+        told = np.where(month < _FIRST_LATE_MONTH, early, late) & ~older
         columns |= draw_separating_columns(rng, fraud & told)
     return columns
 

@@ -61,9 +61,11 @@ def _values(chosen: Any) -> list[Any]:
 
 
 def _part(frame: Any, column: str, values: list[Any], name: str) -> Any:
-    # pandas alone must do for pandas tables; the others go through narwhals.
-    is_pandas = isinstance(frame, pd.DataFrame)
-    table = frame if is_pandas else _opened(frame)
+    table, is_pandas = frame, isinstance(frame, pd.DataFrame)
+    if not is_pandas:  # pandas alone must do for pandas tables; the others go through narwhals
+        from fado.tabular import open_table
+
+        table = open_table(frame)
     if column not in table.columns:
         names = [str(each) for each in table.columns]
         nearest = closest_names(str(column), names, f"; the table has {list_names(names, 10)}.")
@@ -72,9 +74,3 @@ def _part(frame: Any, column: str, values: list[Any], name: str) -> Any:
     if not rows.any():
         raise ValueError(f"`{name}` must hold values of column {column!r}, got {values}, which no row has.")
     return frame.take(np.flatnonzero(rows)) if is_pandas else table.filter(rows).to_native()
-
-
-def _opened(frame: Any) -> Any:
-    from fado.tabular import open_table
-
-    return open_table(frame)
