@@ -50,10 +50,7 @@ def temporal_split(
     both = [value for value in train_values if value in test_values]
     if both:
         raise ValueError(f"`train` and `test` must not overlap, got {both} in both.")
-    return (
-        _part(frame, column, train_values, "train"),
-        _part(frame, column, test_values, "test"),
-    )
+    return (_part(frame, column, train_values, "train"), _part(frame, column, test_values, "test"))
 
 
 def _values(chosen: Any) -> list[Any]:

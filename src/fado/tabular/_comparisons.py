@@ -18,7 +18,7 @@ from fado._messages import closest_names, list_names, warn_user
 from fado.tabular._column import Column, column_from
 from fado.tabular._expressions import Comparison, Junction, Value, parse
 from fado.tabular._table import open_table
-from fado.tabular._variables import MISSING, TARGET, Variable, is_label, variable_from
+from fado.tabular._variables import MISSING, Variable, check_attribute_names, is_label, variable_from
 
 __all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
 
@@ -116,17 +116,11 @@ def read_attributes(
     >>> old.group_titles, sex.called(2)
     (('older', 'younger'), 'women')
     """
-    found: dict[str, Expression] = {}
-    for text in protected:
-        own = Expression.of(columns, text, argument)
+    attributes = [Expression.of(columns, text, argument) for text in protected]
+    for own in attributes:
         target.check_apart(argument, own.sources)
-        if own.name == TARGET:
-            raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
-        if own.name in found:
-            raise ValueError(
-                f"Protected attributes must have different names, got {own.name!r} more than once."
-            )
-        found[own.name] = own
+    check_attribute_names([own.name for own in attributes])
+    found = {own.name: own for own in attributes}
     for text, names in (group_names or {}).items():
         try:
             name = parse(columns, text).name

@@ -20,6 +20,7 @@ from fado.tabular._variables import (
     Kind,
     Labels,
     Variable,
+    check_attribute_names,
     check_kinds,
     group_rows,
     labels_of,
@@ -128,9 +129,7 @@ class Problem:
         """Give the problem with its one protected attribute called so."""
         (attribute,), (target, source) = self.protected, self.sources
         return replace(
-            self,
-            protected=(replace(attribute, name=name),),
-            sources=(target, replace(source, name=name)),
+            self, protected=(replace(attribute, name=name),), sources=(target, replace(source, name=name))
         )
 
     def with_mean_weight_one(self) -> Problem:
@@ -261,14 +260,7 @@ def protected_columns(sensitive_features: Any, table: Table) -> list[tuple[Colum
         found = [(column, None) for column in attribute_columns(sensitive_features)]
     if not found:
         raise ValueError("`sensitive_features` names no protected attribute: pass at least one, or None.")
-    names = [column.name for column, _ in found]
-    if TARGET in names:
-        raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(
-            f"Protected attributes must have different names, got {repeated[0]!r} more than once."
-        )
+    check_attribute_names([column.name for column, _ in found])
     for column, _ in found:
         _check_length(column, table.n_rows)
     return found

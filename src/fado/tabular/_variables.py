@@ -26,6 +26,7 @@ __all__ = [
     "LabelPattern",
     "Labels",
     "Variable",
+    "check_attribute_names",
     "check_kinds",
     "check_learnable",
     "check_min_group_size",
@@ -102,6 +103,17 @@ class Variable:
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Variable:
         """Give the variable at some row positions; all classes stay, whether or not they occur."""
         return replace(self, labels=self.labels[rows])
+
+
+def check_attribute_names(names: Sequence[str]) -> None:
+    """Refuse names of protected attributes that do not tell them from each other and from the target."""
+    if TARGET in names:
+        raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"Protected attributes must have different names, got {repeated[0]!r} more than once."
+        )
 
 
 def check_kinds(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, Kind]:
