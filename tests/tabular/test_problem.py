@@ -1,12 +1,23 @@
+"""What a user hands over, read and put together."""
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_matrix
 
-from fado.tabular import Problem, note_features, read_problem
-from fado.tabular._problem import target_column
-from fado.tabular._variables import labels_of
+from fado.tabular import (
+    Problem,
+    Table,
+    join_problems,
+    labels_of,
+    note_features,
+    protected_columns,
+    read_problem,
+    target_column,
+    weights_of,
+)
 
 X = np.zeros((4, 2))
 Y = ["no", "yes", "no", "yes"]
@@ -115,6 +126,8 @@ def test_kinds():
         ValueError, match=r"`kinds` names 'sex', which is none of the variables \['y', 'age'\]"
     ):
         problem.with_kinds({"sex": "classes"})
+    with pytest.raises(ValueError, match=r"`kinds\['y'\]` must be 'classes' or 'continuous', got 'number'"):
+        problem.with_kinds({"y": "number"})
 
 
 def test_whole_numbers_beyond_floats_are_two_labels_and_two_groups():
@@ -176,3 +189,310 @@ def test_features_are_noted_as_scikit_learn_does():
 def test_rows_of_a_day_belong_together(months):
     problem = read_problem([[1.0], [2.0], [3.0]], [0, 1, 0], groups=months)
     assert problem.blocks.tolist() == [0, 1, 0]
+
+
+NAMES = ["u", "v"]
+
+
+def problem(X, y=None, z=None, **more):
+    n = len(X)
+    y = np.arange(n) % 2 if y is None else y
+    return read_problem(X, y, {"z": ["f", "m"] * (n // 2) if z is None else z}, **more)
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+def column(first, second):
+    """Join two columns of two rows each, and give what came of it."""
+    joined = join_problems(problem(frame(u=first)), problem(frame(u=second)))
+    return joined.table.columns[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1, 2], [3, 4], [1, 2, 3, 4]),
+        ([1, 2], [0.5, np.nan], [1, 2, 0.5, np.nan]),
+        ([True, False], [True, True], [1, 0, 1, 1]),
+        ([True, False], [3, 4], [1, 0, 3, 4]),
+        (np.array([1, 2], dtype=np.int8), np.array([300, 4]), [1, 2, 300, 4]),
+    ],
+)
+def test_numbers_of_any_kind_stay_numbers(first, second, expected):
+    joined = column(first, second)
+    assert joined.levels is None
+    np.testing.assert_array_equal(joined.numbers(), expected)
+
+
+def test_numbers_of_one_kind_keep_it():
+    assert column([1, 2], [3, 4]).label_of(3) == 3
+    assert column([True, False], [True, True]).is_boolean
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_levels_are_those_of_both(kind):
+    joined = column(pd.Series(["b", "d"], dtype=kind), pd.Series(["a", None], dtype=kind))
+    assert joined.levels == ("a", "b", "d")
+    np.testing.assert_array_equal(joined.codes(), [1, 2, 0, -1])
+    mixed = column(["b", "d"], pd.Categorical(["a", "d"]))
+    assert mixed.levels == ("a", "b", "d")
+    np.testing.assert_array_equal(mixed.codes(), [1, 2, 0, 2])
+
+
+def test_categories_of_numbers_stay_what_they_were():
+    joined = column(pd.Categorical([10, 2]), pd.Categorical([9, 2]))
+    assert joined.levels == ("10", "2", "9")
+    assert joined.labels == (10, 2, 9)
+    codes, entries = joined.encode()
+    assert [entries[code] for code in codes] == [10, 2, 9, 2]
+
+
+def test_a_column_without_entries_is_of_whatever_kind_the_other_is():
+    joined = column(["a", "b"], [None, None])
+    assert joined.levels == ("a", "b")
+    np.testing.assert_array_equal(joined.codes(), [0, 1, -1, -1])
+    np.testing.assert_array_equal(column([None, None], ["a", "b"]).codes(), [-1, -1, 0, 1])
+    np.testing.assert_array_equal(column([None, None], [1, 2]).numbers(), [np.nan, np.nan, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ([1, 2], ["a", "b"], "'u' holds numbers, and that of `validation` text: convert it"),
+        (["a", "b"], [1, 2], "'u' holds text, and that of `validation` numbers: convert it"),
+        (pd.Categorical([1, 2]), ["1", "b"], "holds categories of numbers, and that of `validation` text"),
+        (pd.Categorical([1, 2]), [1, 2], "holds categories of numbers, and that of `validation` numbers"),
+    ],
+)
+def test_columns_of_different_kinds_are_refused(first, second, told):
+    with pytest.raises(ValueError, match=told):
+        column(first, second)
+
+
+def test_columns_are_found_by_name_in_any_order():
+    first = problem(frame(u=[1, 2], v=[3, 4]))
+    joined = join_problems(first, problem(frame(w=[0, 0], v=[7, 8], u=[5, 6])))
+    assert joined.table.names == NAMES
+    np.testing.assert_array_equal(joined.table.columns[0].numbers(), [1, 2, 5, 6])
+    np.testing.assert_array_equal(joined.table.columns[1].numbers(), [3, 4, 7, 8])
+    assert joined.table.is_named
+    numbered = pd.DataFrame({0: [1, 2], 1: [3, 4]})
+    joined = join_problems(problem(numbered), problem(numbered[[1, 0]]))
+    np.testing.assert_array_equal(joined.table.columns[0].numbers(), [1, 2, 1, 2])
+
+
+def test_columns_without_names_are_found_by_position():
+    arrays = np.array([[1, 3], [2, 4]]), np.array([[5, 7], [6, 8]])
+    joined = join_problems(*map(problem, arrays))
+    np.testing.assert_array_equal(joined.table.columns[1].numbers(), [3, 4, 7, 8])
+    assert not joined.table.is_named
+    half = join_problems(problem(frame(v=[1, 2], u=[3, 4])), problem(arrays[1]))
+    assert half.table.names == ["v", "u"]
+    np.testing.assert_array_equal(half.table.columns[0].numbers(), [1, 2, 5, 6])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (frame(age=[1, 2]), frame(agee=[1, 2]), "`validation` has no column 'age'; did you mean 'agee'"),
+        (np.ones((2, 2)), np.ones((2, 3)), "`validation` has 3 columns, and the rows to learn from have 2"),
+        (frame(u=[1, 2]), np.ones((2, 2)), "`validation` has 2 columns, and the rows to learn from have 1"),
+        (
+            pd.DataFrame([[1, 2]] * 2, columns=["u", "u"]),
+            frame(u=[1, 2]),
+            "Column 'u' is there more than once",
+        ),
+        (csr_matrix(np.eye(2)), np.eye(2), "sparse matrices cannot be put together"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(first, second, told):
+    y, z = [0, 1], {"z": ["f", "m"]}
+    with pytest.raises(ValueError, match=told):
+        join_problems(read_problem(first, y, z), read_problem(second, y, z))
+
+
+def test_repeated_names_are_told_apart_by_position_where_both_have_them():
+    twice = pd.DataFrame([[1, 2], [3, 4]], columns=["u", "u"])
+    joined = join_problems(problem(twice), problem(twice + 4))
+    np.testing.assert_array_equal(joined.table.columns[1].numbers(), [2, 4, 6, 8])
+
+
+def test_labels_and_groups_are_those_of_both():
+    first = problem(frame(u=[1, 2]), y=["no", "yes"], z=["m", "f"])
+    second = problem(frame(u=[1, 2]), y=["yes", "yes"], z=["x", "f"])
+    joined = join_problems(first, second)
+    assert joined.labels.classes == ("no", "yes")
+    assert joined.labels.is_positive.tolist() == [False, True, True, True]
+    assert joined.groups.names == ("'f'", "'m'", "'x'")
+    assert joined.groups.codes.tolist() == [1, 0, 2, 0]
+    chosen = problem(frame(u=[1, 2]), y=["no", "yes"], z=["m", "f"], pos_label="no")
+    assert join_problems(chosen, second).labels.is_positive.tolist() == [True, False, False, False]
+
+
+def test_attributes_are_found_by_name_or_by_position():
+    X, y = frame(u=[1, 2]), [0, 1]
+    first = read_problem(X, y, {"sex": ["f", "m"], "age": ["old", "young"]})
+    second = read_problem(X, y, {"age": ["young", "young"], "sex": ["m", "m"]})
+    joined = join_problems(first, second)
+    assert [own.name for own in joined.protected] == ["sex", "age"]
+    assert joined.protected[0].labels.tolist() == [0, 1, 1, 1]
+    unnamed = join_problems(read_problem(X, y, {"sex": ["f", "m"]}), read_problem(X, y, ["m", "f"]))
+    assert unnamed.protected[0].labels.tolist() == [0, 1, 1, 0]
+    with pytest.raises(ValueError, match="no protected attribute 'sex'"):
+        join_problems(read_problem(X, y, {"sex": ["f", "m"]}), read_problem(X, y, {"gender": ["f", "m"]}))
+    with pytest.raises(ValueError, match=r"`validation` has 1 protected attributes, .* have 2"):
+        join_problems(first, read_problem(X, y, {"sex": ["f", "m"]}))
+
+
+def test_weights_and_blocks_of_one_side():
+    plain, weighted = problem(frame(u=[1, 2])), problem(frame(u=[1, 2]), sample_weight=[2.0, 3.0])
+    assert join_problems(plain, plain).sample_weight is None
+    assert join_problems(plain, plain).blocks is None
+    assert join_problems(plain, weighted).sample_weight.tolist() == [1, 1, 2, 3]
+    assert join_problems(weighted, plain).sample_weight.tolist() == [2, 3, 1, 1]
+    blocked = problem(frame(u=[1, 2]), groups=["a", "a"])
+    assert join_problems(blocked, plain).blocks.tolist() == [0, 0, 1, 2]
+    assert join_problems(plain, blocked).blocks.tolist() == [0, 1, 2, 2]
+    assert join_problems(blocked, blocked).blocks.tolist() == [0, 0, 1, 1]
+
+
+def names(found):
+    return [column.name for column, _ in found]
+
+
+TABLE = Table.from_input(pd.DataFrame({"sex": ["f", "m", "f"], "age": [20, 50, 70]}))
+
+
+@pytest.mark.parametrize("bad", [np.nan, None])
+def test_missing_targets_are_refused(bad):
+    with pytest.raises(ValueError, match=r"`y` has 1 missing or NaN value\(s\)"):
+        target_column([1.0, bad, 0.0], 3)
+    with pytest.raises(ValueError, match="`y` has 1 missing"):
+        target_column(pd.Series(["a", None, "b"]), 3)
+
+
+def test_infinite_targets_are_refused():
+    with pytest.raises(ValueError, match="`y` contains infinity"):
+        target_column(np.array([1.0, np.inf]), 2)
+
+
+def test_lengths_that_differ_are_refused():
+    with pytest.raises(ValueError, match="`y` has 2 entries and X has 3 rows"):
+        target_column([0, 1], 3)
+    with pytest.raises(ValueError, match="attribute 'z' has 2 entries and X has 3 rows"):
+        protected_columns(np.array([0, 1]), TABLE)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("sex", ["sex"]),
+        (["sex", "age"], ["sex", "age"]),
+        (pd.Series([0, 1, 0], name="group"), ["group"]),
+        (pd.Series([0, 1, 0]), ["z"]),
+        (pl.Series("group", [0, 1, 0]), ["group"]),
+        (pl.Series([0, 1, 0]).alias("g"), ["g"]),
+        (pa.array([0, 1, 0]), ["z"]),
+        ([0, 1, 0], ["z"]),
+        (["u", "v", "u"], ["z"]),
+        (np.array([0, 1, 0]), ["z"]),
+        (np.array([[0], [1], [0]]), ["z"]),
+        (np.array([[0, 1], [1, 1], [0, 0]]), ["z0", "z1"]),
+        (pd.DataFrame({"p": [0, 1, 0], "q": [1, 1, 0]}), ["p", "q"]),
+        (pl.DataFrame({"p": [0, 1, 0]}), ["p"]),
+        (pa.table({"p": [0, 1, 0]}), ["p"]),
+        ({"p": [0, 1, 0], "q": np.array([1, 1, 0])}, ["p", "q"]),
+        (None, []),
+    ],
+)
+def test_protected_attributes_come_in_many_forms(given, expected):
+    assert names(protected_columns(given, TABLE)) == expected
+
+
+def test_names_of_columns_are_told_from_labels():
+    found = protected_columns(["sex", "age"], TABLE)
+    assert [position for _, position in found] == [0, 1]
+    table = Table.from_input(pd.DataFrame({"a": [1, 2], "b": [3, 4]}))
+    assert [position for _, position in protected_columns(["a", "b"], table)] == [0, 1]
+    assert [position for _, position in protected_columns(["u", "v"], table)] == [None]
+
+
+def test_unknown_columns_name_the_closest():
+    with pytest.raises(ValueError, match="names 'sexx', which is not a column of X; did you mean 'sex'"):
+        protected_columns("sexx", TABLE)
+
+
+def test_an_attribute_called_y_is_refused():
+    with pytest.raises(ValueError, match="cannot be called 'y'"):
+        protected_columns({"y": [0, 1, 0]}, TABLE)
+
+
+def test_repeated_attributes_are_refused():
+    with pytest.raises(ValueError, match="'sex' more than once"):
+        protected_columns(["sex", "sex"], TABLE)
+
+
+def test_repeated_column_names_are_ambiguous():
+    table = Table.from_input(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
+    with pytest.raises(ValueError, match="names 'a', which 2 columns of X are called"):
+        protected_columns("a", table)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64])
+def test_whole_numbers_name_columns_of_a_pandas_table(kind):
+    table = Table.from_input(pd.DataFrame({0: [1, 2, 3], 1: ["a", "b", "a"]}))
+    assert [position for _, position in protected_columns(kind(1), table)] == [1]
+    assert [position for _, position in protected_columns([kind(1), kind(0)], table)] == [1, 0]
+    assert [position for _, position in protected_columns([1, 0, 1], table)] == [None]  # an entry per row
+    with pytest.raises(ValueError, match="names 7, which is not a column of X"):
+        protected_columns(kind(7), table)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (None, None),
+        ([1, 0, 2], [1, 0, 2]),
+        (2, [2, 2, 2]),
+        (pd.Series([1, 2, 3], index=[5, 5, 5]), [1, 2, 3]),
+        (pl.Series([1, 2, 3]), [1, 2, 3]),
+        (np.array([1, 2, 3], dtype=">f4"), [1, 2, 3]),
+    ],
+)
+def test_weights(weights, expected):
+    found = weights_of(weights, 3)
+    assert found is expected if expected is None else found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], r"must have one weight per row, shape \(3,\), got \(2,\)"),
+        ([1, -1, 1], "must be finite and not negative in every row"),
+        ([1, None, 1], "must be finite and not negative in every row"),
+        (np.ma.masked_array([1, 2, 3], mask=[0, 1, 0]), "must be finite and not negative in every row"),
+        ([0, 0, 0], "`sample_weight` is zero in every row: give some row a weight"),
+        (["a", "b", "c"], "`sample_weight` must hold numbers, got text"),
+        (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        weights_of(weights, 3)
+
+
+@pytest.mark.parametrize(
+    ("groups", "blocks"),
+    [(["b", "a", "b", "a"], [1, 0, 1, 0]), ([2**53 + 1, 2**53, 2**53, 2**53], [1, 0, 0, 0])],
+)
+def test_blocks_are_equal_entries(groups, blocks):
+    assert read_problem(X, Y, groups=groups).blocks.tolist() == blocks
+
+
+def test_bad_blocks():
+    with pytest.raises(ValueError, match="`groups` must have one entry per row, 4, got 2"):
+        read_problem(X, Y, groups=[1, 2])
+    with pytest.raises(ValueError, match="`groups` is missing in 1 rows"):
+        read_problem(X, Y, groups=[1, None, 2, 2])

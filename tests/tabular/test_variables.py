@@ -1,18 +1,22 @@
+"""Variables and the groups that they make."""
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from fado.tabular import Table, check_learnable, column_from, variable_from
-from fado.tabular._problem import _blocks_of, protected_columns, target_column, weights_of
-from fado.tabular._variables import check_kinds
-
-TABLE = Table.from_input(pd.DataFrame({"sex": ["f", "m", "f"], "age": [20, 50, 70]}))
-
-
-def names(found):
-    return [column.name for column, _ in found]
+from fado.tabular import (
+    check_learnable,
+    check_min_group_size,
+    column_from,
+    group_rows,
+    read_problem,
+    small_groups,
+    tell_small,
+    variable_from,
+    warn_of_missing,
+)
 
 
 def variable(values, kind=None, name="y"):
@@ -54,17 +58,6 @@ def test_kinds_override_the_rule():
         variable(["a", "b"], kind="continuous")
 
 
-def test_kinds_are_checked():
-    assert check_kinds({"y": "continuous", "z": "categorical"}, ["y", "z"]) == {
-        "y": "continuous",
-        "z": "classes",
-    }
-    with pytest.raises(ValueError, match=r"`kinds` names 'w', which is none of the variables \['y'\]"):
-        check_kinds({"w": "continuous"}, ["y"])
-    with pytest.raises(ValueError, match=r"`kinds\['y'\]` must be 'classes' or 'continuous', got 'number'"):
-        check_kinds({"y": "number"}, ["y"])
-
-
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_missing_groups_are_a_group_of_their_own(missing):
     with pytest.warns(UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a group .* '\(missing\)'"):
@@ -104,135 +97,206 @@ def test_a_class_with_one_member_is_named():
         learnable(["a", "b", "a", "a", "c", "c"])
 
 
-@pytest.mark.parametrize("bad", [np.nan, None])
-def test_missing_targets_are_refused(bad):
-    with pytest.raises(ValueError, match=r"`y` has 1 missing or NaN value\(s\)"):
-        target_column([1.0, bad, 0.0], 3)
-    with pytest.raises(ValueError, match="`y` has 1 missing"):
-        target_column(pd.Series(["a", None, "b"]), 3)
-
-
-def test_infinite_targets_are_refused():
-    with pytest.raises(ValueError, match="`y` contains infinity"):
-        target_column(np.array([1.0, np.inf]), 2)
-
-
-def test_lengths_that_differ_are_refused():
-    with pytest.raises(ValueError, match="`y` has 2 entries and X has 3 rows"):
-        target_column([0, 1], 3)
-    with pytest.raises(ValueError, match="attribute 'z' has 2 entries and X has 3 rows"):
-        protected_columns(np.array([0, 1]), TABLE)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("sex", ["sex"]),
-        (["sex", "age"], ["sex", "age"]),
-        (pd.Series([0, 1, 0], name="group"), ["group"]),
-        (pd.Series([0, 1, 0]), ["z"]),
-        (pl.Series("group", [0, 1, 0]), ["group"]),
-        (pl.Series([0, 1, 0]).alias("g"), ["g"]),
-        (pa.array([0, 1, 0]), ["z"]),
-        ([0, 1, 0], ["z"]),
-        (["u", "v", "u"], ["z"]),
-        (np.array([0, 1, 0]), ["z"]),
-        (np.array([[0], [1], [0]]), ["z"]),
-        (np.array([[0, 1], [1, 1], [0, 0]]), ["z0", "z1"]),
-        (pd.DataFrame({"p": [0, 1, 0], "q": [1, 1, 0]}), ["p", "q"]),
-        (pl.DataFrame({"p": [0, 1, 0]}), ["p"]),
-        (pa.table({"p": [0, 1, 0]}), ["p"]),
-        ({"p": [0, 1, 0], "q": np.array([1, 1, 0])}, ["p", "q"]),
-        (None, []),
-    ],
-)
-def test_protected_attributes_come_in_many_forms(given, expected):
-    assert names(protected_columns(given, TABLE)) == expected
-
-
-def test_names_of_columns_are_told_from_labels():
-    found = protected_columns(["sex", "age"], TABLE)
-    assert [position for _, position in found] == [0, 1]
-    table = Table.from_input(pd.DataFrame({"a": [1, 2], "b": [3, 4]}))
-    assert [position for _, position in protected_columns(["a", "b"], table)] == [0, 1]
-    assert [position for _, position in protected_columns(["u", "v"], table)] == [None]
-
-
-def test_unknown_columns_name_the_closest():
-    with pytest.raises(ValueError, match="names 'sexx', which is not a column of X; did you mean 'sex'"):
-        protected_columns("sexx", TABLE)
-
-
-def test_an_attribute_called_y_is_refused():
-    with pytest.raises(ValueError, match="cannot be called 'y'"):
-        protected_columns({"y": [0, 1, 0]}, TABLE)
-
-
-def test_repeated_attributes_are_refused():
-    with pytest.raises(ValueError, match="'sex' more than once"):
-        protected_columns(["sex", "sex"], TABLE)
-
-
-def test_repeated_column_names_are_ambiguous():
-    table = Table.from_input(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
-    with pytest.raises(ValueError, match="names 'a', which 2 columns of X are called"):
-        protected_columns("a", table)
-
-
 def test_encoding_alone_neither_refuses_nor_warns():
     assert variable([1, 1, 1]).classes == (1,)
     assert variable([None, None]).classes == ("(missing)",)
     assert variable([f"id{j}" for j in range(9)]).kind == "classes"
 
 
-@pytest.mark.parametrize("kind", [int, np.int64])
-def test_whole_numbers_name_columns_of_a_pandas_table(kind):
-    table = Table.from_input(pd.DataFrame({0: [1, 2, 3], 1: ["a", "b", "a"]}))
-    assert [position for _, position in protected_columns(kind(1), table)] == [1]
-    assert [position for _, position in protected_columns([kind(1), kind(0)], table)] == [1, 0]
-    assert [position for _, position in protected_columns([1, 0, 1], table)] == [None]  # an entry per row
-    with pytest.raises(ValueError, match="names 7, which is not a column of X"):
-        protected_columns(kind(7), table)
+SEX = ["m", "f", "f", "m"]
+OLD = [True, True, False, True]
+X = np.zeros((4, 1))
+
+
+def groups_of(sensitive_features, features=X):
+    """Give the groups as those read them who warn of missing entries."""
+    problem = read_problem(features, np.arange(len(features)) % 2, sensitive_features)
+    warn_of_missing(problem.protected)
+    return problem.groups
+
+
+def encoded(**attributes):
+    return [variable_from(column_from(name, values)) for name, values in attributes.items()]
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
+    "column",
     [
-        (None, None),
-        ([1, 0, 2], [1, 0, 2]),
-        (2, [2, 2, 2]),
-        (pd.Series([1, 2, 3], index=[5, 5, 5]), [1, 2, 3]),
-        (pl.Series([1, 2, 3]), [1, 2, 3]),
-        (np.array([1, 2, 3], dtype=">f4"), [1, 2, 3]),
+        SEX,
+        np.array(SEX),
+        pd.Series(SEX, index=[7, 7, 0, 1]),
+        pd.Series(SEX, dtype="category"),
+        pd.DataFrame({"sex": SEX}),
+        pl.Series(SEX),
+        pl.DataFrame({"sex": SEX}),
+        pa.array(SEX),
+        pa.table({"sex": SEX}),
+        {"sex": SEX},
     ],
+    ids=lambda column: f"{type(column).__module__}.{type(column).__name__}",
 )
-def test_weights(weights, expected):
-    found = weights_of(weights, 3)
-    assert found is expected if expected is None else found.tolist() == expected
+def test_one_attribute_of_any_library(column):
+    groups = groups_of(column)
+    assert groups.codes.tolist() == [1, 0, 0, 1]
+    assert groups.names == ("'f'", "'m'")
+
+
+def test_several_attributes_are_crossed_into_the_combinations_that_occur():
+    groups = groups_of({"sex": SEX, "old": OLD})
+    assert groups.codes.tolist() == [2, 1, 0, 2]
+    assert groups.names == ("sex='f', old=False", "sex='f', old=True", "sex='m', old=True")
+    three = groups_of({"sex": SEX, "old": OLD, "n": [1, 1, 1, 2]})
+    assert three.codes.tolist() == [2, 1, 0, 3]
+    assert three.names[3] == "sex='m', old=True, n=2"
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_values_are_a_group_of_their_own(missing):
+    with pytest.warns(UserWarning, match=r"'z' is missing in 1 of 4 rows.*'\(missing\)'"):
+        groups = groups_of(pd.Series(["NA", missing, "NA", "a"], dtype=object))
+    assert groups.codes.tolist() == [0, 2, 0, 1]
+    assert groups.names == ("'NA'", "'a'", "(missing)")
+
+
+def test_missing_numbers_and_booleans():
+    with pytest.warns(UserWarning, match="missing in 2 of 4"):
+        assert groups_of([1.0, np.nan, 0.5, np.nan]).names == ("0.5", "1", "(missing)")
+    with pytest.warns(UserWarning, match="missing in 1 of 4"):
+        assert groups_of(pd.array([True, None, False, True])).codes.tolist() == [1, 2, 0, 1]
+
+
+@pytest.mark.filterwarnings("ignore:Protected attribute 'age>=50' is missing")
+def test_groups_that_say_what_is_compared_need_no_attribute_before_them():
+    age = ["age < 50", "age >= 50", None, "age < 50"]
+    groups = groups_of({"sex": ["f", "m", "f", "f"], "age>=50": age})
+    assert groups.titles == ("sex = f, age < 50", "sex = f, age>=50 = (missing)", "sex = m, age >= 50")
+    assert groups.names == ("sex='f', 'age < 50'", "sex='f', age>=50=(missing)", "sex='m', 'age >= 50'")
+    assert groups_of({"age>=50": age}).titles == ("age < 50", "age >= 50", "(missing)")
+    smokers = groups_of({"smoker": ["smoker", "no", "no", "no"], "sex": ["f", "f", "f", "f"]})
+    assert smokers.titles == ("smoker = no, sex = f", "smoker = smoker, sex = f")
+
+
+def test_names_of_columns_of_the_features():
+    frame = pd.DataFrame({"sex": SEX, "when": pd.Timestamp("2020-01-01"), "old": OLD})
+    assert groups_of("sex", frame).codes.tolist() == [1, 0, 0, 1]
+    assert groups_of(["sex", "old"], frame).codes.tolist() == [2, 1, 0, 2]
+    with pytest.raises(ValueError, match="names 'olt', which is not a column of X; did you mean 'old'"):
+        groups_of("olt", frame)
+
+
+def test_without_attributes_all_rows_are_one_group():
+    groups = groups_of(None)
+    assert groups.codes.tolist() == [0, 0, 0, 0]
+    assert groups.names == ("all rows",)
+    assert len(groups) == 1
+
+
+def test_numbers_that_are_no_groups_are_refused():
+    table = np.zeros((30, 1))
+    assert len(groups_of(np.arange(30) % 20, table)) == 20
+    with pytest.raises(ValueError, match="'age' has 21 different numbers, too many for groups: cut it"):
+        groups_of({"age": np.arange(30) % 21}, table)
+
+
+def test_groups_in_the_order_in_which_rows_show_them():
+    sex, old = encoded(sex=["m", None, "f", "m"], old=[True, True, False, False])
+    groups = group_rows([sex], appearance=True)
+    assert groups.codes.tolist() == [0, 2, 1, 0]
+    assert groups.names == ("'m'", "'f'", "(missing)")  # the missing last
+    assert groups.titles == ("m", "f", "(missing)")
+    assert groups.sizes.tolist() == [2, 1, 1]
+    assert group_rows([sex.take(np.array([2, 0, 0]))], appearance=True).names == ("'f'", "'m'")
+    # Levels are numbered by appearance, combinations by their levels.
+    crossed = group_rows([sex, old], appearance=True)
+    assert crossed.names == (
+        "sex='m', old=True",
+        "sex='m', old=False",
+        "sex='f', old=False",
+        "sex=(missing), old=True",
+    )
+    assert crossed.titles[0] == "sex = m, old = True"
+    assert crossed.codes.tolist() == [0, 3, 2, 1]
+
+
+def test_a_continuous_attribute_is_cut_into_quarters_where_that_is_asked_for():
+    (age,) = encoded(age=[*map(float, range(40)), None])
+    groups = group_rows([age], quarters=True)
+    assert groups.names == ("up to 9", "9 to 19", "19 to 29", "over 29", "(missing)")
+    assert groups.sizes.tolist() == [10, 10, 10, 10, 1]
+    with pytest.raises(ValueError, match="'age' has 40 different numbers, too many for groups"):
+        group_rows([age])
+
+
+def test_a_level_called_missing_beside_missing_entries():
+    with pytest.warns(UserWarning, match=r"'z' is missing in 1 of 4 rows: .* '\(no value\)'"):
+        groups = groups_of(["(missing)", None, "a", "a"])
+    assert groups.names == ("'(missing)'", "'a'", "(no value)")
+    assert groups.titles == ("(missing)", "a", "(no value)")
+    assert groups.codes.tolist() == [0, 2, 1, 1]
+    (both,) = encoded(z=["(missing)", "(no value)", None])
+    assert len(set(group_rows([both]).titles)) == 3
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    "column",
     [
-        ([1, 2], r"must have one weight per row, shape \(3,\), got \(2,\)"),
-        ([1, -1, 1], "must be finite and not negative in every row"),
-        ([1, None, 1], "must be finite and not negative in every row"),
-        (np.ma.masked_array([1, 2, 3], mask=[0, 1, 0]), "must be finite and not negative in every row"),
-        ([0, 0, 0], "`sample_weight` is zero in every row: give some row a weight"),
-        (["a", "b", "c"], "`sample_weight` must hold numbers, got text"),
-        (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)"),
+        pd.Series(["f", "m", "m", "f"], dtype=pd.CategoricalDtype(["f", "x", "m"])),
+        pl.Series(["f", "m", "m", "f"], dtype=pl.Enum(["f", "x", "m"])),
+        pa.DictionaryArray.from_arrays([0, 2, 2, 0], ["f", "x", "m"]),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_levels_that_no_row_holds_are_no_groups(column):
+    groups = groups_of(column)
+    assert groups.names == ("'f'", "'m'")
+    assert groups.codes.tolist() == [0, 1, 1, 0]
+
+
+def test_groups_that_lose_their_rows_are_no_groups():
+    (sex,) = encoded(sex=["f", "m", "x", "m"])
+    groups = group_rows([sex.take(np.array([1, 2, 1]))])
+    assert groups.names == ("'m'", "'x'")
+    assert groups.codes.tolist() == [0, 1, 0]
+
+
+def test_no_attribute_makes_no_groups():
+    with pytest.raises(ValueError, match="no protected attribute to make groups of"):
+        group_rows([])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "min_group_size", "small"),
+    [
+        ([9970, 30], 30, [False, False]),  # enough rows
+        ([9971, 29], 30, [False, True]),
+        ([71, 29], 30, [False, False]),  # few rows, but a good part of the table
+        ([990, 10], 30, [False, False]),  # exactly 1 %
+        ([991, 9], 30, [False, True]),
+        ([991, 0, 9], 30, [False, False, True]),  # a group without rows is none
+        ([99999, 1], 0, [False, False]),
+        ([9900, 99, 1], 100, [False, True, True]),
+        ([], 30, []),
     ],
 )
-def test_bad_weights(weights, message):
-    with pytest.raises(ValueError, match=message):
-        weights_of(weights, 3)
+def test_small_is_few_rows_and_little_of_the_table(sizes, min_group_size, small):
+    assert small_groups(sizes, min_group_size).tolist() == small
 
 
-def test_blocks_are_equal_entries():
-    assert _blocks_of(["b", "a", "b"], 3).tolist() == [1, 0, 1]
-    assert _blocks_of([2**53 + 1, 2**53, 2**53], 3).tolist() == [1, 0, 0]
-    assert _blocks_of(None, 3) is None
-    with pytest.raises(ValueError, match="`groups` must have one entry per row, 3, got 2"):
-        _blocks_of([1, 2], 3)
-    with pytest.raises(ValueError, match="`groups` is missing in 1 rows"):
-        _blocks_of([1, None, 2], 3)
+def test_the_sentence_names_groups_with_their_rows():
+    sizes = np.array([9000, 1, 12])
+    told = tell_small(["'a'", "'b'", "'c'"], sizes, small_groups(sizes), 30)
+    assert (
+        told == "Groups 'b' (1 row), 'c' (12 rows), with fewer than 30 rows and less than 1 % of the table,"
+    )
+
+
+def test_the_sentence_leaves_names_as_they_are():
+    sizes = np.array([9000, 12])
+    told = tell_small(["'a'", "'top 5%'"], sizes, small_groups(sizes), 30)
+    assert told.startswith("Group 'top 5%' (12 rows), with fewer than 30 rows and less than 1 % of the")
+
+
+@pytest.mark.parametrize("wrong", [-1, 2.5, True, "30", None])
+def test_what_is_no_number_of_rows_is_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match="`min_group_size` must be"):
+        check_min_group_size(wrong)

@@ -1,0 +1,421 @@
+"""Tables that are seen block by block: draws, samples, strata, levels, shelves."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from fado.tabular import (
+    LevelsCollector,
+    SmallestRows,
+    StrataCounter,
+    Table,
+    column_from,
+    deal_rows,
+    deal_small_strata,
+    fold_of,
+    on_shelf,
+    open_source,
+    row_hash,
+)
+
+MASK = 2**64 - 1
+ROWS = np.arange(200_000)
+
+
+def mixed(number):
+    """One step of splitmix64, in whole numbers."""
+    number = (number + 0x9E3779B97F4A7C15) & MASK
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
+    return number ^ (number >> 31)
+
+
+def test_the_step_is_that_of_splitmix64():
+    """The first numbers of the published generator from seed 0."""
+    assert mixed(0) == 0xE220A8397B1DCDAF
+    assert mixed(0x9E3779B97F4A7C15) == 0x6E789E6AA1B965F4
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
+def test_hashes_and_folds_by_hand(seed):
+    rows = np.array([0, 1, 12_345, 99_999_999, 2**40])
+    sample, folds = mixed(mixed(seed) ^ 0), mixed(mixed(mixed(seed) ^ 1) ^ 3)
+    assert row_hash(seed, rows).tolist() == [mixed(sample ^ int(row)) for row in rows]
+    expected = [(mixed(folds ^ int(row)) >> 32) * 5 >> 32 for row in rows]
+    assert fold_of(seed, 3, rows, 5).tolist() == expected
+
+
+def test_any_type_of_row_number_will_do():
+    rows = np.array([3, 1, 4])
+    for kind in (np.int32, np.uint64, np.uint8):
+        np.testing.assert_array_equal(row_hash(1, rows), row_hash(1, rows.astype(kind)))
+    assert rows.tolist() == [3, 1, 4]
+
+
+def evenly(counts):
+    """Whether counts pass for equal ones; a fair draw fails once in a million."""
+    expected = counts.sum() / counts.size
+    return ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-6, counts.size - 1)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5, 7])
+@pytest.mark.parametrize("seed", [0, 1, 2**63])
+def test_folds_have_equal_shares(seed, n_folds):
+    assert evenly(np.bincount(fold_of(seed, 0, ROWS, n_folds), minlength=n_folds))
+
+
+def table_of(first, second, n=5):
+    return np.bincount(first * n + second, minlength=n * n)
+
+
+@pytest.mark.parametrize("other", [1, 2, 19])
+def test_tiles_tell_nothing_of_each_other(other):
+    assert evenly(table_of(fold_of(0, 0, ROWS, 5), fold_of(0, other, ROWS, 5)))
+
+
+@pytest.mark.parametrize("other", [1, 2, 2**32])
+def test_seeds_tell_nothing_of_each_other(other):
+    assert evenly(table_of(fold_of(0, 0, ROWS, 5), fold_of(other, 0, ROWS, 5)))
+
+
+@pytest.mark.parametrize("step", [1, 2, 64, 1000])
+def test_neighbours_tell_nothing_of_each_other(step):
+    folds = fold_of(0, 0, ROWS, 5)
+    assert evenly(table_of(folds[:-step], folds[step:]))
+
+
+def test_the_sample_tells_nothing_of_the_folds():
+    sample = np.argsort(row_hash(0, ROWS))[:50_000]
+    assert evenly(np.bincount(fold_of(0, 0, sample, 5)))
+    assert evenly(np.bincount(sample // 20_000))
+
+
+def test_no_two_rows_share_a_hash():
+    assert len(np.unique(row_hash(3, ROWS))) == len(ROWS)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6),
+    n_folds=st.integers(1, 7),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_small_strata_are_dealt_exactly_in_any_order(sizes, n_folds, seed):
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    rows = np.random.default_rng(0).permutation(5 * len(strata))[: len(strata)]
+    folds = deal_small_strata(seed, 0, rows, strata, n_folds)
+    for stratum in range(len(sizes)):
+        counts = np.bincount(folds[strata == stratum], minlength=n_folds)
+        assert counts.max() - counts.min() <= 1
+    order = np.random.default_rng(1).permutation(len(rows))
+    renamed = np.array([17, 3, 99, 4, 1000, 0])[strata]
+    np.testing.assert_array_equal(
+        deal_small_strata(seed, 0, rows[order], renamed[order], n_folds), folds[order]
+    )
+
+
+def test_the_fold_that_gets_one_more_is_drawn():
+    """Of strata of one row each, every fold gets its share, in every tile another."""
+    strata = np.arange(20_000)
+    first, second = (deal_small_strata(0, tile, strata, strata, 5) for tile in (0, 1))
+    assert evenly(np.bincount(first))
+    assert evenly(table_of(first, second))
+
+
+def test_two_strata_by_hand():
+    rows, strata = np.array([10, 11, 12, 13]), np.array([0, 1, 0, 0])
+    key, offset = mixed(mixed(mixed(5) ^ 1) ^ 2), mixed(mixed(mixed(5) ^ 2) ^ 2)
+    turn = {row: place for place, row in enumerate(sorted([10, 12, 13], key=lambda row: mixed(key ^ row)))}
+    begin = {row: (mixed(offset ^ row) >> 32) * 3 >> 32 for row in (10, 11)}
+    expected = [(begin[10] + turn[10]) % 3, begin[11], (begin[10] + turn[12]) % 3, (begin[10] + turn[13]) % 3]
+    assert deal_small_strata(5, 2, rows, strata, 3).tolist() == expected
+
+
+def test_no_small_strata():
+    nothing = np.empty(0, dtype=np.int64)
+    assert deal_small_strata(0, 0, nothing, nothing, 5).tolist() == []
+
+
+def deal(cells, shares, seed=0, blocks=None):
+    return deal_rows(np.asarray(cells), shares, np.random.default_rng(seed), blocks)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5),
+    shares=st.lists(st.integers(1, 9), min_size=2, max_size=4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_every_part_gets_its_share_of_every_cell(sizes, shares, seed):
+    cells = np.repeat(np.arange(len(sizes)), sizes)
+    shares = np.array(shares) / sum(shares)
+    dealt = deal(cells, shares, seed)
+    for cell, size in enumerate(sizes):
+        counts = np.bincount(dealt[cells == cell], minlength=len(shares))
+        assert counts.sum() == size
+        assert (np.abs(counts - shares * size) < 1).all()
+
+
+def test_a_share_of_nothing_gets_nothing():
+    dealt = deal(np.repeat([0, 1], 50), [0.8, 0.0, 0.2])
+    assert np.bincount(dealt).tolist() == [80, 0, 20]
+    assert np.bincount(deal(np.zeros(7, dtype=int), [0.5, 0.5, 0.0]), minlength=3)[2] == 0
+
+
+def test_a_seed_deals_as_it_did_and_another_otherwise():
+    cells = np.arange(200) % 3
+    np.testing.assert_array_equal(deal(cells, [0.5, 0.5]), deal(cells, [0.5, 0.5]))
+    assert (deal(cells, [0.5, 0.5]) != deal(cells, [0.5, 0.5], seed=1)).any()
+
+
+@given(
+    blocks=st.lists(st.integers(0, 30), min_size=2, max_size=120),
+    seed=st.integers(0, 1000),
+)
+def test_blocks_stay_together(blocks, seed):
+    blocks = np.unique(blocks, return_inverse=True)[1]
+    cells = np.arange(len(blocks)) % 4
+    dealt = deal(cells, [0.6, 0.2, 0.2], seed, blocks)
+    assert len({(block, part) for block, part in zip(blocks.tolist(), dealt.tolist(), strict=True)}) == len(
+        set(blocks.tolist())
+    )
+
+
+def test_shares_of_blocks_are_kept_about():
+    rng = np.random.default_rng(0)
+    blocks = np.unique(rng.integers(0, 400, 4000), return_inverse=True)[1]
+    cells = (rng.random(4000) < 0.02).astype(int)
+    dealt = deal(cells, [0.6, 0.2, 0.2], blocks=blocks)
+    np.testing.assert_allclose(np.bincount(dealt) / 4000, [0.6, 0.2, 0.2], atol=0.02)
+    rare = np.bincount(dealt[cells == 1]) / cells.sum()  # a block counts for the rarest of its cells
+    np.testing.assert_allclose(rare, [0.6, 0.2, 0.2], atol=0.1)
+
+
+def test_two_blocks_by_hand():
+    """The rare row's block is dealt apart from the others: whole, wherever it falls."""
+    blocks, cells = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 0, 0, 0])
+    parts = {tuple(deal(cells, [0.5, 0.5], seed, blocks)) for seed in range(40)}
+    assert parts == {(a, a, a, b, b, b) for a in (0, 1) for b in (0, 1)}
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_row_falls_into_some_part(n):
+    assert set(deal(np.zeros(n, dtype=int), [0.5, 0.5]).tolist()) <= {0, 1}
+
+
+N = 500
+TABLE = pa.table(
+    {
+        "x": np.arange(N) / 7,
+        "text": pa.array([None if i % 11 == 0 else f"t{i % 13}" for i in range(N)], pa.large_string()),
+        "flag": [i % 3 == 0 for i in range(N)],
+    }
+)
+
+
+def fed(n_rows, blocks, seed=0):
+    sample = SmallestRows(n_rows, TABLE.schema)
+    for rows in blocks:
+        sample.add(row_hash(seed, rows), rows, TABLE.take(pa.array(rows)))
+    return sample
+
+
+def cut(sizes):
+    edges = np.minimum(np.cumsum([0, *sizes, N]), N)
+    return [np.arange(start, stop) for start, stop in pairwise(edges)]
+
+
+@settings(deadline=None)
+@given(
+    n_rows=st.integers(0, 600),
+    sizes=st.lists(st.integers(0, 200), max_size=12),
+    order=st.randoms(use_true_random=False),
+)
+def test_the_same_rows_for_blocks_of_any_size_in_any_order(n_rows, sizes, order):
+    blocks = cut(sizes)
+    order.shuffle(blocks)
+    rows, kept = fed(n_rows, blocks).finish()
+    expected = np.sort(np.argsort(row_hash(0, np.arange(N)))[:n_rows])
+    np.testing.assert_array_equal(rows, expected)
+    assert kept.equals(TABLE.take(pa.array(expected)))
+
+
+def test_samples_are_nested():
+    blocks = cut([100, 100, 100, 100])
+    small, large = (set(fed(n, blocks).finish()[0].tolist()) for n in (50, 120))
+    assert small < large
+
+
+def test_finishing_is_no_end():
+    sample = fed(40, cut([100, 100])[:2])
+    early = sample.finish()[0]
+    assert (early < 200).all()
+    np.testing.assert_array_equal(early, sample.finish()[0])
+    for rows in cut([100, 100])[2:]:
+        sample.add(row_hash(0, rows), rows, TABLE.take(pa.array(rows)))
+    np.testing.assert_array_equal(sample.finish()[0], fed(40, [np.arange(N)]).finish()[0])
+
+
+def test_little_more_than_the_sample_is_held():
+    sample = SmallestRows(1000, pa.schema({"row": pa.int64()}))
+    most = 0
+    for start in range(0, 100_000, 700):
+        rows = np.arange(start, start + 700)
+        sample.add(row_hash(0, rows), rows, pa.table({"row": rows}))
+        most = max(most, sum(len(array) for array in sample._columns[0]))
+    assert most <= 1250
+    rows, kept = sample.finish()
+    assert kept["row"].to_pylist() == rows.tolist()
+
+
+def test_kept_rows_hold_no_block_alive():
+    block = pa.table({"row": np.arange(100_000)})
+    before = pa.total_allocated_bytes()
+    sample = SmallestRows(10, block.schema)
+    sample.add(row_hash(0, np.arange(100_000)), np.arange(100_000), block)
+    assert pa.total_allocated_bytes() - before < 10_000
+
+
+@settings(deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    small=st.integers(1, 25),
+    n_blocks=st.integers(1, 9),
+    seed=st.integers(0, 1000),
+)
+def test_counts_and_rows_of_small_strata(sizes, small, n_blocks, seed):
+    rng = np.random.default_rng(seed)
+    strata = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    counter = StrataCounter(small)
+    for rows in np.array_split(rng.permutation(len(strata)), n_blocks):
+        counter.add(strata[rows], rows)
+    assert counter.counts.tolist() == sizes
+    rows, found = counter.small_rows()
+    expected = np.flatnonzero(np.array(sizes)[strata] < small)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(found, strata[expected])
+
+
+def test_rows_of_strata_that_grow_are_let_go(monkeypatch):
+    monkeypatch.setattr("fado.tabular._streams._PENDING", 500)
+    counter = StrataCounter(small=100)
+    rng = np.random.default_rng(0)
+    strata = rng.integers(0, 50, 20_000)
+    strata[[5, 19_000]] = 50
+    for rows in np.array_split(np.arange(20_000), 400):
+        counter.add(strata[rows], rows)
+        assert sum(len(rows) for rows, _ in counter._held) <= 50 * 100 + 500 + 50
+    assert [each.tolist() for each in counter.small_rows()] == [[5, 19_000], [50, 50]]
+
+
+@pytest.mark.parametrize("given", [[], [[]]])
+def test_no_rows_have_no_strata(given):
+    counter = StrataCounter()
+    for rows in given:
+        counter.add(np.array(rows, dtype=int), np.array(rows, dtype=int))
+    assert counter.counts.tolist() == []
+    assert [each.tolist() for each in counter.small_rows()] == [[], []]
+
+
+TEXTS = ["b", "ä", "a", "", None, "B", "z" * 40, "10", "2"]
+TEXT = pa.large_string()
+
+
+def scan_levels(source, most_rows):
+    collector = LevelsCollector(source.schema)
+    for part in source.parts(most_rows):
+        for block in source.blocks(part, most_rows=most_rows):
+            collector.add(block)
+    return collector.levels()
+
+
+def test_levels_are_those_of_the_whole_column(tmp_path):
+    whole = pa.table({"t": TEXTS * 3, "c": pa.array(TEXTS * 3).dictionary_encode(), "x": range(27)})
+    for place in range(3):
+        pq.write_table(whole.slice(9 * place, 9), tmp_path / f"{place}.parquet", row_group_size=4)
+    expected = {name: column_from(name, whole[name]).levels for name in ("t", "c")}
+    for most_rows in (1, 5, 100):
+        assert scan_levels(open_source(tmp_path), most_rows) == expected
+
+
+def test_no_text_no_levels(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
+    assert scan_levels(open_source(tmp_path), 10) == {}
+
+
+@pytest.mark.parametrize("pending", [0, 1 << 16])
+def test_too_many_levels_are_refused_and_no_fewer(pending, monkeypatch):
+    monkeypatch.setattr("fado.tabular._streams._PENDING", pending)
+
+    def collected(n):
+        collector = LevelsCollector(pa.schema({"id": TEXT}), most=100)
+        for start in range(0, n, 7):
+            texts = [f"k{i}" for i in range(start, min(start + 7, n))]
+            collector.add(pa.table({"id": pa.array(texts * 2, TEXT)}))
+        return collector.levels()
+
+    assert len(collected(100)["id"]) == 100
+    said = r"Column 'id' has more than 100 different texts, like .*: leave it out with `drop=\['id'\]`"
+    with pytest.raises(ValueError, match=said):
+        collected(101)
+
+
+def test_texts_that_repeat_are_not_held(monkeypatch):
+    monkeypatch.setattr("fado.tabular._streams._PENDING", 50)
+    collector = LevelsCollector(pa.schema({"t": TEXT}))
+    for _ in range(100):
+        collector.add(pa.table({"t": pa.array(TEXTS, TEXT)}))
+        assert sum(map(len, collector._seen["t"])) <= 50 + len(set(TEXTS))
+
+
+SHELVED = Table.from_input(
+    pa.table(
+        {
+            "job": ["nurse", None, "clerk", "nurse"],
+            "income": [1.5, None, float("nan"), -0.0],
+            "old": [True, False, None, True],
+            "id": [2**60, 1, 2, 3],
+        }
+    )
+)
+
+
+def contents(table):
+    return [(own.name, own.levels, own.data.to_pylist()) for own in table.columns]
+
+
+def test_what_is_sent_is_small_and_arrives_whole(tmp_path):
+    with on_shelf(SHELVED, tmp_path / "shelf") as shelved:
+        sent = pickle.dumps(shelved)
+        there = pickle.loads(sent)
+        assert len(sent) < 500
+        assert str(contents(there)) == str(contents(SHELVED))  # NaN is not equal to itself
+        assert there.is_named
+    assert not (tmp_path / "shelf").exists()
+
+
+def test_some_rows_of_some_rows(tmp_path):
+    with on_shelf(SHELVED, tmp_path / "shelf") as shelved:
+        some = shelved.take(np.array([3, 0, 2])).take(np.array([2, 1]))
+        there = pickle.loads(pickle.dumps(some))
+        again = pickle.loads(pickle.dumps(there))
+    assert again.n_rows == 2
+    assert str(contents(again)) == str(contents(SHELVED.take(np.array([2, 0]))))
+
+
+def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
+    with on_shelf(SHELVED, tmp_path / "shelf") as shelved:
+        sent = pickle.dumps(shelved)
+    with pytest.raises(ValueError, match="cannot be read by this worker: the cluster's workers must see the"):
+        pickle.loads(sent)
+
+
+def test_the_file_goes_when_the_work_fails(tmp_path):
+    with pytest.raises(KeyError), on_shelf(SHELVED, tmp_path / "shelf"):
+        raise KeyError
+    assert not list(tmp_path.iterdir())
