@@ -253,46 +253,24 @@ def _mixed(name: str, values: Any) -> Exception:
 
 def _levelled(name: str, data: pa.ChunkedArray) -> Column:
     """Encode strings or categories as codes into the sorted levels that occur."""
-    written: Sequence[Any] | None = None
-    if pa.types.is_dictionary(data.type):
-        indices, texts, written = _categories(data)
-    else:
-        indices, texts = _encoded(data)
-    occurs = np.zeros(len(texts), dtype=bool)
-    occurs[indices.drop_null().to_numpy()] = True
-    order = pc.sort_indices(texts).to_numpy()
-    order = order[occurs[order]]
-    rank = np.zeros(len(texts), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    codes = pa.array(rank).take(indices)
-    levels = tuple(texts.take(pa.array(order)).to_pylist())
-    labels = None if written is None else tuple(written[place] for place in order)
-    declared = tuple(order.tolist()) if pa.types.is_dictionary(data.type) else None
-    return Column(name, pa.chunked_array([codes]), levels, labels, declared)
-
-
-def _categories(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array, list[Any] | None]:
-    """Give a categorical column's positions in its categories, these as text, each once, and as numbers."""
-    parts = data.unify_dictionaries().chunks
-    if not parts:
-        return *_encoded(data.cast(data.type.value_type)), None
-    categories = parts[0].dictionary
+    if not pa.types.is_dictionary(data.type):
+        texts = data.cast(pa.large_string())
+        levels = texts.unique().drop_null().sort()
+        codes = pc.index_in(texts, value_set=levels)
+        return Column(name, pa.chunked_array([codes.combine_chunks()]), tuple(levels.to_pylist()))
+    data = data.unify_dictionaries()
+    categories = data.chunk(0).dictionary if data.num_chunks else pa.array([], data.type.value_type)
     kind = categories.type
     if pa.types.is_floating(kind):  # NaN is no category
         categories = pc.if_else(pc.is_nan(categories), pa.scalar(None, kind), categories)
-    positions, texts = _encoded(pa.chunked_array([categories]))
-    indices = positions.take(pa.concat_arrays([part.indices for part in parts]))
-    if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return indices, texts, None
-    number_of = dict(zip(positions.to_pylist(), categories.to_pylist(), strict=True))
-    return indices, texts, [_as_written(number_of[place]) for place in range(len(texts))]
-
-
-def _encoded(data: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Give the positions of a column's entries among its distinct texts, and these."""
-    text = data if pa.types.is_large_string(data.type) else data.cast(pa.large_string())
-    if not len(text):  # nothing to combine
-        return pa.array([], pa.int32()), pa.array([], text.type)
-    encoded = text.dictionary_encode().combine_chunks()
-    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return encoded.indices, encoded.dictionary
+    texts = categories.cast(pa.large_string())
+    places = pa.concat_arrays([pa.array([], data.type.index_type), *(part.indices for part in data.chunks)])
+    levels = texts.take(places.unique().drop_null()).unique().drop_null().sort()
+    codes = pc.index_in(texts, value_set=levels).take(places)
+    declared = pc.index_in(levels, value_set=texts)
+    labels = None
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        labels = tuple(map(_as_written, categories.take(declared).to_pylist()))
+    return Column(
+        name, pa.chunked_array([codes]), tuple(levels.to_pylist()), labels, tuple(declared.to_pylist())
+    )
