@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
 from fado.tabular._column import Column, column_from
-from fado.tabular._expressions import Comparison, Junction, Value, parse
+from fado.tabular._expressions import Comparison, Junction, parse
 from fado.tabular._table import open_table
 from fado.tabular._variables import MISSING, Variable, check_attribute_names, is_label, variable_from
 
@@ -24,12 +24,7 @@ __all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
 
 GroupNames = Mapping[str, Mapping[Any, str] | Sequence[str]]
 
-_ORDERS: dict[str, Callable[[Any, Any], Any]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
+_ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _UNTOLD = {"null", "Null", "object"}  # types that do not tell what a column without rows holds
 
@@ -272,20 +267,23 @@ class Expression:
             if self.names:
                 self.check_named(variable_from(self._column(table)))
             return
-        whole, is_flat = _one_sided(self._holds(table)), _is_flat(self.tree)
+        whole = _one_sided(self._holds(table))
+        all_must_hold = isinstance(self.tree, Comparison) or (
+            self.tree.symbol == "&" and all(isinstance(part, Comparison) for part in self.tree.parts)
+        )
         for own in self.tree.comparisons:
             where = _one_sided(self._holds(table, own))
             _, entries = _entries(table, own.column)
             told = f"{own.name!r} {where}: {_told(own, entries)}"
-            if where and (is_flat or where == whole):
+            if where and (all_must_hold or where == whole):
                 raise ValueError(f"`{self.argument}` {told}")
             if where:
                 warn_user(told)
             if own.symbol == "in" and entries.dtype == object:
-                for value in own.values:
-                    if value.text not in entries:
-                        close = closest_names(value.text, entries.tolist())
-                        warn_user(f"No row has {value.text!r} in {own.column!r}, which is in a list{close}")
+                for text in own.texts:
+                    if text not in entries:
+                        close = closest_names(text, entries.tolist())
+                        warn_user(f"No row has {text!r} in {own.column!r}, which is in a list{close}")
         if whole:
             raise ValueError(
                 f"`{self.argument}` {self.name!r} {whole}: loosen a comparison, or leave one out."
@@ -329,13 +327,6 @@ class Expression:
             raise ValueError(f"`{self.argument}` {error}, got {self.name!r}.") from None
 
 
-def _is_flat(tree: Comparison | Junction) -> bool:
-    """Tell whether all comparisons must hold."""
-    if isinstance(tree, Comparison):
-        return True
-    return tree.symbol == "&" and not any(isinstance(part, Junction) for part in tree.parts)
-
-
 def _one_sided(outcome: pd.arrays.BooleanArray) -> str:
     """Say where a comparison is true if that is everywhere or nowhere."""
     known = outcome.dropna().to_numpy(dtype=bool)
@@ -354,7 +345,7 @@ def _told(comparison: Comparison, entries: npt.NDArray[Any]) -> str:
     if entries.dtype.kind in "iuf":
         return f"{column} goes from {entries[0].item()} to {entries[-1].item()}."
     levels = [str(entry) for entry in entries]
-    close = closest_names(comparison.values[0].text, levels)
+    close = closest_names(comparison.texts[0], levels)
     return f"{column} holds {list_names([repr(level) for level in levels])}{close}"
 
 
@@ -395,9 +386,9 @@ def _outcome(table: Any, comparison: Comparison) -> pd.arrays.BooleanArray:
     if entries.dtype == object:
         if symbol in _ORDERS:
             raise ValueError(f"must compare {column!r}, a column of text, with '==', '!=' or 'in' only")
-        wanted = [value.text for value in values]
+        wanted = comparison.texts
     elif entries.dtype == bool:
-        wanted = [_TRUTH.get(value.written.lower()) for value in values]
+        wanted = [_TRUTH.get(value.lower()) for value in values]
         if symbol in _ORDERS or None in wanted:
             raise ValueError(f"must compare {column!r}, a column of booleans, as '==true' or '==false'")
     elif entries.dtype.kind in "iuf":
@@ -415,14 +406,14 @@ def _outcome(table: Any, comparison: Comparison) -> pd.arrays.BooleanArray:
     return pd.arrays.BooleanArray(holds[codes], codes < 0)
 
 
-def _number(value: Value, column: str) -> int | float:
+def _number(value: str, column: str) -> int | float:
     try:
-        number = float(value.written)
+        number = float(value)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(f"must compare {column!r}, a column of numbers, with a number")
     try:
-        return int(value.written)
+        return int(value)
     except ValueError:
         return number

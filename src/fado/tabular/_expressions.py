@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 
 from fado._messages import closest_names
 
-__all__ = ["Comparison", "Junction", "Value", "parse"]
+__all__ = ["Comparison", "Junction", "parse"]
 
 SYMBOLS = (">=", "<=", "==", "!=", ">", "<", "in")
 _OPPOSITES = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in"}
@@ -28,19 +28,12 @@ _BAND = re.compile(r"[\[(][^\[\]()&|]*[\])]")
 _MOST_OPEN = 50  # parentheses within each other
 
 
-class Value(NamedTuple):
-    """What a column is compared with: without quotes, and as it was written."""
-
-    text: str
-    written: str
-
-
 class Comparison(NamedTuple):
     """One column compared with values; a column alone has neither symbol nor values."""
 
     column: str
     symbol: str = ""
-    values: tuple[Value, ...] = ()
+    values: tuple[str, ...] = ()  # in quotes where they were
     written: str = ""  # the column, quoted where it was and must be
 
     @property
@@ -54,12 +47,17 @@ class Comparison(NamedTuple):
         return self._with(f" {self.symbol} "), self._with(f" {_OPPOSITES[self.symbol]} ")
 
     @property
+    def texts(self) -> list[str]:
+        """The values without quotes."""
+        return [value[1:-1] if value.startswith(tuple(_QUOTES)) else value for value in self.values]
+
+    @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The comparison itself, alone."""
         return (self,)
 
     def _with(self, symbol: str) -> str:
-        values = ", ".join(value.written for value in self.values)
+        values = ", ".join(self.values)
         return f"{self.written or self.column}{symbol}{f'[{values}]' if self.symbol == 'in' else values}"
 
 
@@ -100,7 +98,7 @@ def parse(columns: Sequence[object], expression: str, argument: str = "expressio
     >>> parse(["sex", "age"], "sex = Male & (age >= 50 or age < 18)").name
     'sex==Male & (age>=50 | age<18)'
     >>> parse(["a>b"], "'a>b' in [1, 2]").values
-    (Value(text='1', written='1'), Value(text='2', written='2'))
+    ('1', '2')
     """
     if not isinstance(expression, str):
         raise TypeError(f"`{argument}` must be a string, got {type(expression).__name__}.")
@@ -189,7 +187,7 @@ class _Reader:
         match = _AFTER_QUOTES.match(self._text, quoted.end())
         return (quoted[2], written, _canonical(match), match.end()) if match else None
 
-    def _value(self) -> Value:
+    def _value(self) -> str:
         start = self._at
         if self._text[start] not in _QUOTES:
             return self._up_to(self._end_of_bare(start))
@@ -200,7 +198,7 @@ class _Reader:
             if self._text.startswith(")", after):
                 self._refuse_parenthesis(after)
             self._refuse_quote(start, "'&', '|' or the end" if ends else None)
-        return self._quoted(end)
+        return self._up_to(end + 1)
 
     def _end_of_bare(self, start: int) -> int:
         """Give where a value without quotes ends; parentheses in it come in pairs, or as in [70-80)."""
@@ -225,13 +223,13 @@ class _Reader:
             self._refuse_parenthesis(opened[0])
         return len(self._text)
 
-    def _list(self, column: str) -> tuple[Value, ...]:
+    def _list(self, column: str) -> tuple[str, ...]:
         if not self._text.startswith("[", self._at):
             self._refuse(
                 f"must give a list in brackets after 'in', as in '{column} in [a, b]', got {self._text!r}"
             )
         opened = self._at
-        values: list[Value] = []
+        values: list[str] = []
         while not values or self._text[self._at] == ",":
             self._at = self._after_spaces(self._at + 1)
             values.append(self._item(opened))
@@ -241,7 +239,7 @@ class _Reader:
             self._refuse_leftover()
         return tuple(values)
 
-    def _item(self, opened: int) -> Value:
+    def _item(self, opened: int) -> str:
         """Read one value of a list, up to the comma or the bracket behind it."""
         start, text = self._at, self._text
         if text[start : start + 1] and text[start] in _QUOTES:
@@ -249,28 +247,23 @@ class _Reader:
             end = next((i for i in ends if text[self._after_spaces(i + 1) :][:1] in (",", "]", "")), None)
             if end is None:
                 self._refuse_quote(start, "',' or ']'" if ends else None)
-            value = self._quoted(end)
+            value = self._up_to(end + 1)
             self._at = self._after_spaces(self._at)
         else:
             value = self._up_to(next((i for i in range(start, len(text)) if text[i] in ",]"), len(text)))
         if self._at == len(text):
             self._refuse(f"has a bracket that is never closed, at {text[opened:]!r}: add the ']'")
-        if not value.written:
+        if not value:
             self._refuse(
                 f"must give a value before each ',' and ']' of a list, got {text[opened:]!r}; "
                 "an empty text is written ''"
             )
         return value
 
-    def _up_to(self, end: int) -> Value:
-        bare = self._text[self._at : end].strip()
+    def _up_to(self, end: int) -> str:
+        written = self._text[self._at : end].strip()
         self._at = end
-        return Value(bare, bare)
-
-    def _quoted(self, end: int) -> Value:
-        written = self._text[self._at : end + 1]
-        self._at = end + 1
-        return Value(written[1:-1], written)
+        return written
 
     def _join(self, start: int) -> tuple[str, int] | None:
         """Give the sign that joins from `start` on and where it ends; elsewhere it is part of a value."""

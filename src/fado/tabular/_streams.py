@@ -432,15 +432,10 @@ def on_shelf(table: Table, path: Path) -> Iterator[ShelvedTable]:
     [(('clerk', 'nurse'), [0.0, 1.0]), (None, [40.0, 20.0])]
     """
     path = path.resolve()  # others may have begun elsewhere
-    fields = [
-        pa.field(
-            f"f{place}",
-            column.data.type,
-            metadata={_LEVELS: json.dumps([column.name, column.levels]).encode()},
-        )
-        for place, column in enumerate(table.columns)
-    ]
-    whole = pa.table([column.data for column in table.columns], schema=pa.schema(fields)).combine_chunks()
+    told = json.dumps([[column.name, column.levels] for column in table.columns])
+    names = [f"f{place}" for place in range(table.n_columns)]  # their own may repeat
+    whole = pa.table([column.data for column in table.columns], names=names).combine_chunks()
+    whole = whole.replace_schema_metadata({_LEVELS: told})
     with (
         replacing(path, "The table for the cluster's workers", tidy=False) as temporary,
         pa.ipc.new_file(str(temporary), whole.schema) as writer,
@@ -459,7 +454,7 @@ def _from_shelf(path: str, rows: npt.NDArray[np.integer[Any]] | None) -> Shelved
         raise ValueError(
             f"{path!r} cannot be read by this worker: the cluster's workers must see the same files."
         ) from error
-    told = [json.loads(field.metadata[_LEVELS]) for field in table.schema]
+    told = json.loads(table.schema.metadata[_LEVELS])
     columns = tuple(
         Column(name, data, None if levels is None else tuple(levels))
         for (name, levels), data in zip(told, table.columns, strict=True)
