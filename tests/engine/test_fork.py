@@ -99,7 +99,7 @@ def test_a_forked_child_uses_its_parents_engines_and_models():
 
 def test_a_child_of_a_process_that_is_fitting_does_not_wait_for_it():
     run("""
-from fado.engine.lightgbm._threads import binning, fitting
+from fado.engine._bins import binning, fitting
 with fitting(), binning(1):
     found = in_child(lambda: value(OutOfBagEntropy, 2))
 with binning(2):  # the parent's threads would wait here

@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.engine import LightGBMEngine, Task, engine_class
-from fado.engine.lightgbm._bins import many_usual_values
-from fado.engine.lightgbm._matrix import SparseColumns
+from fado.engine._bins import DenseColumns, SparseColumns, many_usual_values
 from fado.tabular import Table, column_from, variable_from
 
 N = 800
@@ -95,7 +94,7 @@ def test_what_is_usual_does_not_depend_on_the_form(share):
     for filled in (1.0, NUMBERS[:, :4], np.nan):
         X = np.where(RNG.random((N, 4)) < share, filled, RNG.normal(size=(N, 4)))
         columns = SparseColumns(scipy.sparse.csr_matrix(X))
-        assert many_usual_values(columns) == many_usual_values(Table.from_input(X).columns)
+        assert many_usual_values(columns) == many_usual_values(DenseColumns(Table.from_input(X).columns))
 
 
 def test_a_very_wide_matrix_is_never_dense():

@@ -4,8 +4,7 @@ import threading
 
 import numpy as np
 
-from fado.engine.lightgbm._bins import bin_columns, subset
-from fado.engine.lightgbm._threads import binning, fitting
+from fado.engine._bins import DenseColumns, bin_columns, binning, fitting, subset
 from fado.tabular import column_from
 
 # A table is binned by several threads, then subsets of it are made while other fits run: where the number of
@@ -47,7 +46,7 @@ def test_fits_side_by_side_neither_crash_nor_differ():
 
 
 def test_subsets_of_a_table_that_many_threads_binned_name_one_thread():
-    columns = [column_from("x", np.arange(100.0))]
+    columns = DenseColumns([column_from("x", np.arange(100.0))])
     binned = bin_columns(columns, {}, workers=4)
     part = subset(binned, np.arange(50, dtype=np.int32), np.zeros(50))
     assert binned.params["num_threads"] == 1

@@ -1,23 +1,39 @@
-"""What a scikit-learn estimator sees: the table laid out in the form that it takes."""
+"""What a scikit-learn estimator sees: the table in the form that it takes, and what to say of its gaps."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from fado.engine._base import FloatArray
-from fado.engine._schema import Schema
+from fado._compat import is_regressor
+from fado._messages import list_names
+from fado.engine._base import FloatArray, Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
-__all__ = ["Form", "Layout", "Plan", "form_for", "is_lightgbm", "with_labels"]
+__all__ = [
+    "Form",
+    "MissingValuesError",
+    "Plan",
+    "add_rows",
+    "explaining_missing",
+    "explaining_missing_in_table",
+    "form_for",
+    "is_lightgbm",
+    "plan_for",
+    "with_labels",
+]
 
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
 
 _MOST_INDICATORS = 32  # per column
+_OF_MISSING = re.compile(r"\bnans?\b|missing|\bnull\b", re.IGNORECASE)  # in the messages of libraries
 
 
 def form_for(estimator: Any, *, sparse: bool) -> Form:
@@ -89,7 +105,9 @@ class Plan:
             read = {j: self._as_learnt(table, j, places[j]).to_pandas() for j in self.kept}
             return _with_target(pd.DataFrame(read).set_axis(self.names, axis=1), extra)
         columns = [self.schema.column(table, j, places[j]) for j in self.kept]
-        return _categories(columns, extra) if self.form == "categories" else _numbers(columns, extra)
+        if self.form == "categories":
+            return _categories(columns, extra)
+        return np.column_stack([*([one_hot(columns)] if columns else []), *extra.values()])
 
     def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
         """Give a column of the kind that the estimator learnt from, with whatever levels it has."""
@@ -99,45 +117,17 @@ class Plan:
         return self.schema.column(table, j, place)
 
 
-class Layout:
-    """One form of a table for the models of some variables, and how to lay out another table likewise.
-
-    Parameters
-    ----------
-    form : {"sparse", "frame", "categories", "numbers"}
-        From `form_for`.
-    table : Table
-        The table that models learn from.
-    excluded : frozenset of int
-        Positions of the columns that the models must not see.
-    target : Variable or None
-        The target, if the models see it; it follows as further columns.
-
-    Attributes
-    ----------
-    plan : Plan
-        How to lay out another table.
-    features : array, sparse matrix or DataFrame
-        The table, laid out.
-    """
-
-    def __init__(self, form: Form, table: Table, excluded: frozenset[int], target: Variable | None) -> None:
-        kept = tuple(j for j in range(table.n_columns) if j not in excluded)
-        if form == "frame" and table.source is None:
-            form = "columns"
-        names = table.to_pandas().columns[list(kept)] if form in ("frame", "columns") else None
-        schema = Schema.of(table, read=() if form in ("frame", "sparse") else kept)
-        if form == "numbers":
-            shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
-            schema = replace(schema, levels=tuple(shown))
-        self.plan = Plan(form, kept, schema, names)
-        self.features = self.plan.lay_out(table, target)
-
-    def with_rows(self, table: Table) -> Layout:
-        """Add the rows of another table, below those that are there."""
-        joined = copy.copy(self)
-        joined.features = _below(self.features, self.plan.lay_out(table, None))
-        return joined
+def plan_for(form: Form, table: Table, excluded: frozenset[int]) -> Plan:
+    """Plan how to lay out a table, and others like it, without the columns that models must not see."""
+    kept = tuple(j for j in range(table.n_columns) if j not in excluded)
+    if form == "frame" and table.source is None:
+        form = "columns"
+    names = table.to_pandas().columns[list(kept)] if form in ("frame", "columns") else None
+    schema = Schema.of(table, read=() if form in ("frame", "sparse") else kept)
+    if form == "numbers":
+        shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
+        schema = replace(schema, levels=tuple(shown))
+    return Plan(form, kept, schema, names)
 
 
 def with_labels(features: Any, target: Variable) -> Any:
@@ -153,7 +143,7 @@ def with_labels(features: Any, target: Variable) -> Any:
     return np.column_stack([kept, *extra.values()]) if isinstance(kept, np.ndarray) else _sparse(kept, extra)
 
 
-def _below(first: Any, second: Any) -> Any:
+def add_rows(first: Any, second: Any) -> Any:
     """Put rows that were laid out below others."""
     if isinstance(first, np.ndarray):
         return np.concatenate([first, second])
@@ -212,7 +202,7 @@ def _with_target(frame: Any, extra: dict[str, FloatArray]) -> Any:
     return pd.concat([frame, pd.DataFrame(free)], axis=1) if free else frame
 
 
-def _categories(columns: Sequence[Column], extra: dict[str, FloatArray]) -> Any:
+def _categories(columns: list[Column], extra: dict[str, FloatArray]) -> Any:
     import pandas as pd
 
     made: dict[str, Any] = {}
@@ -228,6 +218,77 @@ def _categories(columns: Sequence[Column], extra: dict[str, FloatArray]) -> Any:
     return pd.DataFrame(made)
 
 
-def _numbers(columns: Sequence[Column], extra: dict[str, FloatArray]) -> FloatArray:
-    blocks = [one_hot(columns)] if columns else []
-    return np.column_stack([*blocks, *extra.values()])
+class MissingValuesError(ValueError):
+    """An estimator was given missing values, which it does not take."""
+
+
+def explaining_missing(estimator: Any, plan: Plan, features: Any) -> AbstractContextManager[None]:
+    """Say which columns an estimator fails for because of missing values; other errors stay as they are."""
+    return _explaining(
+        estimator, lambda: [plan.schema.names[j] for j in _columns_with_missing(plan, features)]
+    )
+
+
+def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManager[None]:
+    """Say the same of an estimator that is given a user's own table."""
+    return _explaining(estimator, lambda: _names_with_missing(Table.from_input(X)))
+
+
+@contextmanager
+def _explaining(estimator: Any, find_columns: Callable[[], list[str]]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        found = find_columns() if _OF_MISSING.search(str(error)) else []
+        if not found:
+            raise
+        raise _explained(estimator, found) from error
+
+
+def _explained(estimator: Any, columns: list[str]) -> MissingValuesError:
+    from sklearn.pipeline import Pipeline
+
+    last = estimator
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    name, kind = type(last).__name__, "Regressor" if is_regressor(estimator) else "Classifier"
+    listed = list_names([repr(name) for name in columns])
+    which = f"column {listed} has" if len(columns) == 1 else f"columns {listed} have"
+    fix = (
+        "add a SimpleImputer to the pipeline"
+        if last is not estimator
+        else f"put an imputer before it, as in `make_pipeline(SimpleImputer(), {name}())`"
+    )
+    return MissingValuesError(
+        f"{name} takes no missing values (NaN), and {which} some: use HistGradientBoosting{kind} or "
+        f"LGBM{kind}, which take them, or {fix}."
+    )
+
+
+def _names_with_missing(table: Table) -> list[str]:
+    """Name the columns of a user's table that hold missing values."""
+    if table.is_sparse:
+        found = np.flatnonzero(_with_missing(table.source)).tolist()
+    else:
+        found = [j for j in range(table.n_columns) if np.isnan(table.column(j).numbers()).any()]
+    return [table.names[j] for j in found]
+
+
+def _columns_with_missing(plan: Plan, features: Any) -> list[int]:
+    """Find the columns of the table that hold missing values where the estimator saw them."""
+    missing = _with_missing(features)
+    if plan.form == "numbers":  # one for a column of numbers, one for each level of another
+        widths = [len(levels) if (levels := plan.schema.levels[j]) is not None else 1 for j in plan.kept]
+        found = [missing[start:stop].any() for start, stop in pairwise(np.cumsum([0, *widths]))]
+    else:
+        found = missing[: len(plan.kept)].tolist()
+    return [j for j, has_some in zip(plan.kept, found, strict=True) if has_some]
+
+
+def _with_missing(features: Any) -> npt.NDArray[np.bool_]:
+    """Tell which columns of a matrix or frame hold missing values."""
+    if hasattr(features, "tocoo"):
+        matrix = features.tocoo()
+        return np.bincount(matrix.col[np.isnan(matrix.data)], minlength=features.shape[1]) > 0
+    found = features.isna().to_numpy() if hasattr(features, "isna") else np.isnan(features)
+    return np.asarray(found.any(axis=0))
