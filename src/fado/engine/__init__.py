@@ -12,7 +12,7 @@ from fado.engine._scorers import (
     scorer_from,
 )
 from fado.engine._sklearn import SklearnEngine, engine_class
-from fado.engine._trees import Forest, LeafReader, Tree
+from fado.engine._trees import Forest, LeafReader
 
 __all__ = [
     "CombinedScorer",
@@ -28,7 +28,6 @@ __all__ = [
     "SklearnEngine",
     "StudentScorer",
     "Task",
-    "Tree",
     "Watch",
     "combine_probabilities",
     "default_estimators",

@@ -139,7 +139,6 @@ class LightGBMEngine:
         by_content: bool = False,
         prefilter: bool = True,
     ) -> None:
-        self._n_rows = table.n_rows
         self._features = Features(table, target, by_content=by_content)
         self._by_content = by_content
         self._prefilter = prefilter
@@ -152,8 +151,7 @@ class LightGBMEngine:
         self._lock = threading.Lock()
         self._binned: dict[Any, lightgbm.Dataset] = {}
         # Those of other tables go with their table; a target is held so that no other gets its identity.
-        self._others: WeakKeyDictionary[Table, dict[Any, tuple[LabelArray | None, lightgbm.Dataset]]]
-        self._others = WeakKeyDictionary()
+        self._others: WeakKeyDictionary[Table, dict[Any, Any]] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         made_anew = ("_workers", "_lock", "_binned", "_others")
@@ -196,7 +194,6 @@ class LightGBMEngine:
     def with_rows(self, table: Table) -> LightGBMEngine:
         """Add rows in the bins that the table has."""
         joined = copy.copy(self)
-        joined._n_rows += table.n_rows
         joined._features = self._features.with_rows(table)
         joined._binned_by = self
         joined._start(self._workers)
@@ -237,7 +234,9 @@ class LightGBMEngine:
                 if stop is not None and stop.is_set():
                     break
                 booster.update()
-                if watch and booster.current_iteration() % watch.every == 0 and watch(scores()):
+                if watch is None or booster.current_iteration() % watch.every:
+                    continue
+                if watch(scores()):
                     break
             return LightGBMModel(booster, scores(), variable, present, self._features, layout, parameters)
 
@@ -252,11 +251,11 @@ class LightGBMEngine:
             The other table; its columns are found by name.
         """
         first = forests[0]
-        columns, n_rows = self._features.columns, self._n_rows
+        columns = self._features.columns
         if table is not None:
-            columns, n_rows = self._features.of_table(table, None, first.variable), table.n_rows
+            columns = self._features.of_table(table, None, first.variable)
         trees = [tree for forest in forests for tree in forest.trees]
-        return LeafReader(trees, lambda place: columns.entries(first.layout[place]), n_rows)
+        return LeafReader(trees, lambda place: columns.entries(first.layout[place]), columns.n_rows)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
         """Give an estimator's parameters as the booster takes them, for a fit in one thread."""

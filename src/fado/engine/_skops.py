@@ -113,7 +113,7 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"{name} cannot be saved, as skops does not know all of it: {reason}") from error
     try:
-        return only_form(content, is_new=True)
+        return _only_form(content, is_new=True)
     except StrangeError as error:
         raise ValueError(
             f"{name} cannot be saved: it holds {error}, which is not among the classes that are read again. "
@@ -133,7 +133,7 @@ def read_estimator(content: bytes, name: str) -> Any:
     """
     skops = _skops()
     try:
-        same, found = only_form(content)
+        same, found = _only_form(content)
     except StrangeError as error:
         raise ValueError(f"The content holds {error}, which is not to be trusted.") from error
     except (ValueError, KeyError, RecursionError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
@@ -165,20 +165,15 @@ def _skops() -> Any:
 
 def _check_trees(estimator: Any) -> None:
     """Refuse trees whose nodes lead out of their arrays: scikit-learn follows them without a look."""
-    from sklearn.ensemble import (
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        HistGradientBoostingClassifier,
-        HistGradientBoostingRegressor,
-        RandomForestClassifier,
-        RandomForestRegressor,
-    )
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from sklearn import ensemble, tree
     from sklearn.tree._tree import Tree
 
-    trees = DecisionTreeClassifier, DecisionTreeRegressor
-    forests = ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-    histograms = HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    trees = tree.DecisionTreeClassifier, tree.DecisionTreeRegressor
+    forests = (
+        *(ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor),
+        *(ensemble.RandomForestClassifier, ensemble.RandomForestRegressor),
+    )
+    histograms = ensemble.HistGradientBoostingClassifier, ensemble.HistGradientBoostingRegressor
     for own in _objects_in(estimator):
         fits = True
         if isinstance(own, Tree):
@@ -187,11 +182,12 @@ def _check_trees(estimator: Any) -> None:
         elif isinstance(own, trees) and hasattr(own, "tree_"):
             fits = isinstance(own.tree_, Tree) and own.tree_.n_features == own.n_features_in_
         elif isinstance(own, forests) and hasattr(own, "estimators_"):
-            fits = all(isinstance(tree, trees) for tree in own.estimators_) and all(
-                tree.tree_.n_features == own.n_features_in_ for tree in own.estimators_
+            fits = all(
+                isinstance(one, trees) and one.tree_.n_features == own.n_features_in_
+                for one in own.estimators_
             )
         elif isinstance(own, histograms) and hasattr(own, "_predictors"):
-            fits = all(_predicts(tree, own) for trees_at in own._predictors for tree in trees_at)
+            fits = all(_predicts(one, own) for trees_at in own._predictors for one in trees_at)
         if not fits:
             raise ValueError("a tree leads out of its nodes or columns.")
 
@@ -251,7 +247,7 @@ class StrangeError(ValueError):
     """A file holds what estimators are never saved with."""
 
 
-def only_form(content: bytes, *, is_new: bool = False) -> tuple[bytes, str]:
+def _only_form(content: bytes, *, is_new: bool = False) -> tuple[bytes, str]:
     """Give the one form that a file may have, and the class of what it holds; refuse what is not listed."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if not is_new and any(own.compress_type != zipfile.ZIP_STORED for own in archive.infolist()):
@@ -297,9 +293,8 @@ def _losses() -> frozenset[str]:
     from sklearn._loss import _loss
     from sklearn.linear_model import _sgd_fast
 
-    names = [(_loss, f"Cy{own}") for own in _LOSSES.split()] + [
-        (_sgd_fast, own) for own in _SGD_LOSSES.split()
-    ]
+    names = [(_loss, f"Cy{own}") for own in _LOSSES.split()]
+    names += [(_sgd_fast, own) for own in _SGD_LOSSES.split()]
     found = [getattr(module, own) for module, own in names if hasattr(module, own)]
     return frozenset(f"{own.__module__}.{own.__name__}" for own in found)
 
@@ -324,11 +319,10 @@ class _Form:
         if not all(isinstance(given.get(key), str) for key in ("__class__", "__module__", "__loader__")):
             raise StrangeError("a node without a class")
         loader, name = given["__loader__"], _name_of(given)
-        allowed, content = _LOADERS.get(loader, (frozenset[str](), None))
-        listed = _LISTS.get(loader, allowed.__contains__)(name)
-        if content is None or (loaders and loader not in loaders):
+        if loader not in _LOADERS or (loaders and loader not in loaders):
             raise StrangeError(f"{name} as {loader}")
-        if not listed:
+        is_allowed, content = _LOADERS[loader]
+        if not is_allowed(name):
             raise StrangeError(name)
         number = self._numbers.setdefault(given["__id__"], len(self._numbers) + 1)
         own = {key: given[key] for key in ("__class__", "__module__", "__loader__")} | {"__id__": number}
@@ -383,11 +377,9 @@ class _Form:
 
     def defaults(self, given: dict[str, Any]) -> dict[str, Any]:
         content = _of_type(dict, given.get("content"))
-        made = (
-            self.node(content.get("main"), "DictNode"),
-            self.node(content.get("default_factory"), "TypeNode"),
-        )
-        return {"content": dict(zip(("main", "default_factory"), made, strict=True))}
+        main = self.node(content.get("main"), "DictNode")
+        factory = self.node(content.get("default_factory"), "TypeNode")
+        return {"content": {"main": main, "default_factory": factory}}
 
     def generator(self, given: dict[str, Any]) -> dict[str, Any]:
         content = _of_type(dict, given.get("content"))
@@ -400,9 +392,8 @@ class _Form:
     def built(self, given: dict[str, Any]) -> dict[str, Any]:
         """Give what is made by a constructor that skops knows: trees and losses, of numbers alone."""
         content = self.node(given.get("content"), "DictNode", "TupleNode", "JsonNode")
-        arguments = self.node(
-            _of_type(dict, given.get("__reduce__")).get("args"), "TupleNode", "ListNode", "JsonNode"
-        )
+        reduced = _of_type(dict, given.get("__reduce__"))
+        arguments = self.node(reduced.get("args"), "TupleNode", "ListNode", "JsonNode")
         if given["__loader__"] == "LossNode":
             numbers = [own for own in arguments["content"] if isinstance(own, dict)]
             if any(own["__loader__"] != "JsonNode" for own in numbers) or (
@@ -458,35 +449,33 @@ class _Form:
         return {"content": content}
 
 
+def _only(*names: str) -> Callable[[str], bool]:
+    return frozenset(names).__contains__
+
+
 # Of every kind of node: the classes that it may be of, and how it is read. Whatever skops has besides
 # (functions, methods, partials, constructors by reduce, sparse matrices, old protocols) is refused.
-_LOADERS: dict[str, tuple[frozenset[str], Callable[[_Form, dict[str, Any]], dict[str, Any]]]] = {
-    "BytearrayNode": (frozenset({"builtins.bytearray"}), _Form.file),
-    "BytesNode": (frozenset({"builtins.bytes"}), _Form.file),
-    "DTypeNode": (frozenset({"numpy.dtype"}), _Form.inner),
-    "DefaultDictNode": (frozenset({"collections.defaultdict"}), _Form.defaults),
+_LOADERS: dict[str, tuple[Callable[[str], bool], Callable[[_Form, dict[str, Any]], dict[str, Any]]]] = {
+    "BytearrayNode": (_only("builtins.bytearray"), _Form.file),
+    "BytesNode": (_only("builtins.bytes"), _Form.file),
+    "DTypeNode": (_only("numpy.dtype"), _Form.inner),
+    "DefaultDictNode": (_only("collections.defaultdict"), _Form.defaults),
     "DictNode": (
-        frozenset({"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}),
+        _only("builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"),
         _Form.mapping,
     ),
-    "JsonNode": (frozenset({"builtins.str"}), _Form.text),
-    "ListNode": (frozenset({"builtins.list"}), _Form.items),
-    "LossNode": (frozenset(), _Form.built),
-    "NdArrayNode": (_names("numpy", f"{_NUMBERS} ndarray"), _Form.array),
-    "ObjectNode": (frozenset(), _Form.state),
-    "RandomGeneratorNode": (frozenset({"numpy.random._generator.Generator"}), _Form.generator),
-    "RandomStateNode": (frozenset({"numpy.random.mtrand.RandomState"}), _Form.inner),
-    "SetNode": (frozenset({"builtins.set"}), _Form.items),
-    "SliceNode": (frozenset({"builtins.slice"}), _Form.ends),
-    "TreeNode": (frozenset({"sklearn.tree._tree.Tree"}), _Form.built),
-    "TupleNode": (frozenset({"builtins.tuple"}), _Form.items),
-    "TypeNode": (_TYPES, _Form.nothing),
-}
-
-
-_LISTS: dict[str, Callable[[str], bool]] = {
-    "ObjectNode": _is_estimator,
-    "LossNode": lambda name: name in _losses(),
+    "JsonNode": (_only("builtins.str"), _Form.text),
+    "ListNode": (_only("builtins.list"), _Form.items),
+    "LossNode": (lambda name: name in _losses(), _Form.built),
+    "NdArrayNode": (_only("numpy.ndarray", *_names("numpy", _NUMBERS)), _Form.array),
+    "ObjectNode": (_is_estimator, _Form.state),
+    "RandomGeneratorNode": (_only("numpy.random._generator.Generator"), _Form.generator),
+    "RandomStateNode": (_only("numpy.random.mtrand.RandomState"), _Form.inner),
+    "SetNode": (_only("builtins.set"), _Form.items),
+    "SliceNode": (_only("builtins.slice"), _Form.ends),
+    "TreeNode": (_only("sklearn.tree._tree.Tree"), _Form.built),
+    "TupleNode": (_only("builtins.tuple"), _Form.items),
+    "TypeNode": (_only(*_TYPES), _Form.nothing),
 }
 
 
@@ -501,9 +490,7 @@ def _check_array(content: bytes) -> None:
     stream = io.BytesIO(content)
     try:
         version = npy.read_magic(stream)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read(stream)
     except (ValueError, KeyError, SyntaxError, TypeError) as error:
         raise StrangeError("a file that is no array") from error

@@ -303,12 +303,13 @@ class Facts:
 
     def _check_types(self) -> None:
         """Refuse what a card could not be written of."""
-        groups = [own for part in self.parts for own in part.groups]
+        counted: list[GroupCount | GroupRates] = [own for part in self.parts for own in part.groups]
+        counted += self.rates
         texts = [self.target, self.why, self.estimator, self.intervention, self.chosen]
         texts += [*self.protected, *self.left_out, *self.versions.values()]
-        texts += [own.name for own in self.parts] + [own.group for own in (*groups, *self.rates)]
+        texts += [own.name for own in self.parts] + [own.group for own in counted]
         texts += [own.part for own in self.rates]
-        known = [self.seed, *(n for own in (*groups, *self.rates) for n in (own.rows, own.positives))]
+        known = [self.seed, *(n for own in counted for n in (own.rows, own.positives))]
         counts = [self.fits, self.models, self.min_group_size, *(n for n in known if n is not None)]
         told = [*self.measured.values(), *self.before.values()]
         told += [rates for own in self.rates for rates in (own.after, own.before)]
