@@ -98,7 +98,7 @@ def test_what_is_usual_does_not_depend_on_the_form(share):
 
 
 def test_a_very_wide_matrix_is_never_dense():
-    rows, each, n_columns = N, 20, 50_000
+    rows, each, n_columns = N, 10, 20_000
     places = np.repeat(np.arange(rows), each), RNG.integers(0, n_columns, rows * each)
     X = scipy.sparse.csr_matrix((np.ones(rows * each), places), shape=(rows, n_columns))
     tracemalloc.start()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fado._compat import is_regressor
 from fado._messages import list_names
-from fado.engine._base import FloatArray, Schema
+from fado.engine._base import Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "form_for",
     "is_lightgbm",
     "plan_for",
-    "with_labels",
 ]
 
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
@@ -85,29 +84,53 @@ class Plan:
     schema: Schema
     names: Any = None
 
-    def lay_out(self, table: Table, target: Variable | None) -> Any:
-        """Lay out a table with the same columns, and the target of its rows if the models see it."""
+    def lay_out(self, table: Table) -> Any:
+        """Lay out a table with the same columns."""
+        import pandas as pd
+
         places = self.schema.find(table, self.kept)
-        extra = _target_columns(target) if target is not None else {}
         if table.is_sparse is not (self.form == "sparse"):
             raise ValueError(
                 "Models of a sparse matrix score sparse matrices only, and others none: convert."
             )
         if self.form == "sparse":
-            return _sparse(table.source[:, list(self.kept)], extra)
+            return _as_csr(table.source[:, list(self.kept)])
         if self.form == "frame":
             frame: Any = table.to_pandas()
             chosen = frame.iloc[:, [places[j] for j in self.kept]]
-            return _with_target(chosen.set_axis(self.names, axis=1), extra)
+            return chosen.set_axis(self.names, axis=1).reset_index(drop=True)
         if self.form == "columns":
-            import pandas as pd
-
             read = {j: self._as_learnt(table, j, places[j]).to_pandas() for j in self.kept}
-            return _with_target(pd.DataFrame(read).set_axis(self.names, axis=1), extra)
+            return pd.DataFrame(read).set_axis(self.names, axis=1)
         columns = [self.schema.column(table, j, places[j]) for j in self.kept]
         if self.form == "categories":
-            return _categories(columns, extra)
-        return np.column_stack([*([one_hot(columns)] if columns else []), *extra.values()])
+            return pd.DataFrame({f"f{j}": _categorical(column) for j, column in enumerate(columns)})
+        return one_hot(columns) if columns else np.empty((table.n_rows, 0))
+
+    def with_target(self, features: Any, target: Variable) -> Any:
+        """Add the target of rows that were laid out: itself, or an indicator for each of many classes."""
+        import pandas as pd
+
+        labels = target.labels.astype(np.float64)
+        columns = {target.name: labels}
+        if len(target.classes) > 2:
+            columns = {
+                f"{target.name}={name}": (labels == code).astype(float)
+                for code, name in enumerate(target.classes)
+            }
+        values = np.column_stack(list(columns.values()))
+        if self.form == "sparse":
+            import scipy.sparse
+
+            return _as_csr(scipy.sparse.hstack([features, values]))
+        if self.form == "numbers":
+            return np.column_stack([features, values])
+        if self.form == "categories":
+            names = [f"target{j}" for j in range(len(columns))]
+        else:
+            taken = set(map(str, features.columns))
+            names = [f"{name} (target)" if name in taken else name for name in columns]
+        return pd.concat([features, pd.DataFrame(values, features.index, names)], axis=1)
 
     def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
         """Give a column of the kind that the estimator learnt from, with whatever levels it has."""
@@ -128,19 +151,6 @@ def plan_for(form: Form, table: Table, excluded: frozenset[int]) -> Plan:
         shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
         schema = replace(schema, levels=tuple(shown))
     return Plan(form, kept, schema, names)
-
-
-def with_labels(features: Any, target: Variable) -> Any:
-    """Give rows that were laid out with the target, but with other labels of it."""
-    extra = _target_columns(target)
-    first = features.shape[1] - len(extra)
-    if hasattr(features, "iloc"):
-        changed = features.copy()
-        for place, values in enumerate(extra.values(), first):
-            changed.isetitem(place, values)
-        return changed
-    kept = features[:, :first]
-    return np.column_stack([kept, *extra.values()]) if isinstance(kept, np.ndarray) else _sparse(kept, extra)
 
 
 def add_rows(first: Any, second: Any) -> Any:
@@ -176,46 +186,19 @@ def _frequent_levels(column: Column) -> tuple[str, ...]:
     return tuple(levels[code] for code in kept)
 
 
-def _target_columns(target: Variable) -> dict[str, FloatArray]:
-    """Turn the target into numeric columns: itself, or one indicator per class of three or more."""
-    labels = target.labels.astype(np.float64)
-    if len(target.classes) <= 2:
-        return {target.name: labels}
-    return {
-        f"{target.name}={name}": (labels == code).astype(float) for code, name in enumerate(target.classes)
-    }
-
-
-def _sparse(matrix: Any, extra: dict[str, FloatArray]) -> Any:
+def _as_csr(matrix: Any) -> Any:
+    """Give a sparse matrix in the one form that LightGBM does not warn about."""
     import scipy.sparse
 
-    joined = scipy.sparse.hstack([matrix, *(values[:, None] for values in extra.values())])
-    return scipy.sparse.csr_matrix(joined)  # LightGBM warns about every other form
+    return scipy.sparse.csr_matrix(matrix)
 
 
-def _with_target(frame: Any, extra: dict[str, FloatArray]) -> Any:
+def _categorical(column: Column) -> Any:
     import pandas as pd
 
-    taken = set(map(str, frame.columns))
-    free = {name if name not in taken else f"{name} (target)": values for name, values in extra.items()}
-    frame = frame.reset_index(drop=True)
-    return pd.concat([frame, pd.DataFrame(free)], axis=1) if free else frame
-
-
-def _categories(columns: list[Column], extra: dict[str, FloatArray]) -> Any:
-    import pandas as pd
-
-    made: dict[str, Any] = {}
-    for j, column in enumerate(columns):
-        if column.levels is None:
-            made[f"f{j}"] = column.numbers()
-        else:
-            made[f"f{j}"] = pd.Categorical.from_codes(
-                column.codes(), categories=pd.RangeIndex(len(column.levels))
-            )
-    for j, values in enumerate(extra.values()):
-        made[f"target{j}"] = values
-    return pd.DataFrame(made)
+    if column.levels is None:
+        return column.numbers()
+    return pd.Categorical.from_codes(column.codes(), categories=pd.RangeIndex(len(column.levels)))
 
 
 class MissingValuesError(ValueError):

@@ -22,7 +22,6 @@ from fado.engine._base import (
     check_target,
     count_rows,
     fit_constant,
-    replace_target,
 )
 from fado.engine._layout import (
     Form,
@@ -33,7 +32,6 @@ from fado.engine._layout import (
     form_for,
     is_lightgbm,
     plan_for,
-    with_labels,
 )
 from fado.engine._lightgbm import LightGBMEngine
 from fado.engine._skops import read_estimator, write_estimator
@@ -93,7 +91,7 @@ class SklearnEngine:
     def __init__(self, table: Table, target: Variable | None = None) -> None:
         self._table: Table | None = table
         self._target = target
-        self._layouts: dict[tuple[Form, frozenset[int], bool], tuple[Plan, Any]] = {}
+        self._layouts: dict[tuple[Form, frozenset[int]], tuple[Plan, Any]] = {}
         self._sparse = table.is_sparse
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,7 +112,7 @@ class SklearnEngine:
         joined = copy.copy(self)
         joined._table = None
         joined._layouts = {
-            key: (plan, add_rows(features, plan.lay_out(table, None)))
+            key: (plan, add_rows(features, plan.lay_out(table)))
             for key, (plan, features) in self._layouts.items()
         }
         return joined
@@ -134,17 +132,20 @@ class SklearnEngine:
         _set_seed(learnt, task.seed)
         # One thread per fit: fits run side by side, and the number of threads may change the last digits.
         shown = _take(features, task.rows)
+        target = self._target if task.variable.sees_target else None
+        if target is not None:
+            shown = plan.with_target(shown, target.take(task.rows))
         routed = config_context(enable_metadata_routing=False)  # weights go to the step that takes them
         with explaining_missing(task.estimator, plan, shown), threadpool_limits(1), routed:
             learnt.fit(shown, task.variable.labels[task.rows], **given)
-        return SklearnModel(learnt, plan, features, self._target, task)
+        return SklearnModel(learnt, plan, features, target, task)
 
     def _layout(self, task: Task) -> tuple[Plan, Any]:
         """Give the form that a task's estimator takes, laid out once for all that share it."""
         variable = task.variable
         check_target(variable, self._target)
         form = form_for(task.estimator, sparse=self._sparse)
-        key = form, variable.excluded, variable.sees_target
+        key = form, variable.excluded
         if key not in self._layouts:
             if self._table is None:
                 raise ValueError(
@@ -152,8 +153,7 @@ class SklearnEngine:
                     "takes: call `prepare` with all tasks before."
                 )
             plan = plan_for(form, self._table, variable.excluded)
-            target = self._target if variable.sees_target else None
-            self._layouts[key] = plan, plan.lay_out(self._table, target)
+            self._layouts[key] = plan, plan.lay_out(self._table)
         return self._layouts[key]
 
 
@@ -166,24 +166,24 @@ class SklearnModel:
     def __init__(
         self, estimator: Any, plan: Plan, features: Any, target: Variable | None, task: Task
     ) -> None:
-        self._variable = variable = task.variable
+        self._name = task.variable.name
         self._features = features
         self._target = target
-        rowless = None
-        if target is not None and variable.sees_target:
-            rowless = replace(target, labels=target.labels[:0])
-        self._scorer = SklearnScorer(estimator, plan, len(variable.classes), rowless)
+        rowless = None if target is None else replace(target, labels=target.labels[:0])
+        self._scorer = SklearnScorer(estimator, plan, len(task.variable.classes), rowless)
         self.scores = self.score(task.rows if task.scored is None else task.scored, task.scored_target)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows through the estimator's `predict_proba` or `predict`."""
-        theirs = None
-        if target is not None or isinstance(rows, Table):
-            theirs = replace_target(self._target, target, count_rows(rows), self._variable)
-        if isinstance(rows, Table):
-            return self._scorer.predict(self._scorer.plan.lay_out(rows, theirs))
-        features = _take(self._features, rows)
-        return self._scorer.predict(features if theirs is None else with_labels(features, theirs))
+        plan = self._scorer.plan
+        features = plan.lay_out(rows) if isinstance(rows, Table) else _take(self._features, rows)
+        if self._target is not None:
+            labels = target
+            if labels is None and not isinstance(rows, Table):
+                labels = self._target.labels[rows]
+            labels = check_labels(labels, count_rows(rows), f"The models of {self._name!r} see")
+            features = plan.with_target(features, replace(self._target, labels=labels))
+        return self._scorer.predict(features)
 
     def detach(self) -> SklearnScorer:
         """Give the estimator, and how to lay out rows for it."""
@@ -225,10 +225,10 @@ class SklearnScorer:
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows; of two classes, give the probability of class 1."""
-        theirs = None
+        features = self.plan.lay_out(table)
         if self.target is not None:
             theirs = replace(self.target, labels=check_labels(target, table.n_rows))
-        features = self.plan.lay_out(table, theirs)
+            features = self.plan.with_target(features, theirs)
         try:
             scores = self.predict(features)
         except MissingValuesError:
