@@ -410,15 +410,7 @@ def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model s
 
 @dataclass(frozen=True)
 class ConstantScorer:
-    """Is certain of every row's class; see `fado.engine.Scorer`.
-
-    Parameters
-    ----------
-    code : int
-        The class.
-    n_classes : int
-        How many there are.
-    """
+    """Is certain of every row's class; see `fado.engine.Scorer`."""
 
     code: int
     n_classes: int

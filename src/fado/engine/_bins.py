@@ -209,27 +209,9 @@ def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sp
 
 
 class Features:
-    """A table's columns and the target, in an order, and which of them a variable's models see.
+    """A table's columns and, last, the target, in an order, and which of them a variable's models see.
 
-    Parameters
-    ----------
-    table : Table
-        The features.
-    target : Variable or None
-        The target, if models of protected attributes are to see it.
-    by_content : bool
-        Order the columns by what they hold, so that their places and names change nothing.
-
-    Attributes
-    ----------
-    columns : DenseColumns or SparseColumns
-        The table's, then the target.
-    order : tuple of int
-        Positions in `columns`.
-    n_columns : int
-        How many columns the table has.
-    schema : Schema
-        What the table's columns are called, and the levels that they hold.
+    By content, the order is that of what columns hold, so that their places and names change nothing.
     """
 
     def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:

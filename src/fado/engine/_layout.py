@@ -19,14 +19,14 @@ from fado.tabular import Column, Table, Variable, one_hot
 
 __all__ = [
     "Form",
+    "Layout",
     "MissingValuesError",
-    "Plan",
     "add_rows",
     "explaining_missing",
     "explaining_missing_in_table",
     "form_for",
     "is_lightgbm",
-    "plan_for",
+    "layout_for",
 ]
 
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
@@ -64,25 +64,13 @@ def _picks_columns(estimator: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """How to lay out a table for an estimator that learnt from another.
+class Layout:
+    """How to lay out a table for an estimator that learnt from another."""
 
-    Parameters
-    ----------
-    form : {"sparse", "frame", "columns", "categories", "numbers"}
-        From `form_for`; "columns" is a frame of what was read from a table, other than the table itself.
-    kept : tuple of int
-        Positions of the columns that the estimator sees.
-    schema : Schema
-        Of the table that it learnt from.
-    names : pandas.Index or None
-        What a frame's columns are called.
-    """
-
-    form: Form
-    kept: tuple[int, ...]
+    form: Form  # "columns" is a frame of what was read from a table, other than the table itself
+    kept: tuple[int, ...]  # positions of the columns that the estimator sees
     schema: Schema
-    names: Any = None
+    names: Any = None  # what a frame's columns are called
 
     def lay_out(self, table: Table) -> Any:
         """Lay out a table with the same columns."""
@@ -140,8 +128,8 @@ class Plan:
         return self.schema.column(table, j, place)
 
 
-def plan_for(form: Form, table: Table, excluded: frozenset[int]) -> Plan:
-    """Plan how to lay out a table, and others like it, without the columns that models must not see."""
+def layout_for(form: Form, table: Table, excluded: frozenset[int]) -> Layout:
+    """Tell how to lay out a table, and others like it, without the columns that models must not see."""
     kept = tuple(j for j in range(table.n_columns) if j not in excluded)
     if form == "frame" and table.source is None:
         form = "columns"
@@ -150,7 +138,7 @@ def plan_for(form: Form, table: Table, excluded: frozenset[int]) -> Plan:
     if form == "numbers":
         shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
         schema = replace(schema, levels=tuple(shown))
-    return Plan(form, kept, schema, names)
+    return Layout(form, kept, schema, names)
 
 
 def add_rows(first: Any, second: Any) -> Any:
@@ -205,10 +193,10 @@ class MissingValuesError(ValueError):
     """An estimator was given missing values, which it does not take."""
 
 
-def explaining_missing(estimator: Any, plan: Plan, features: Any) -> AbstractContextManager[None]:
+def explaining_missing(estimator: Any, layout: Layout, features: Any) -> AbstractContextManager[None]:
     """Say which columns an estimator fails for because of missing values; other errors stay as they are."""
     return _explaining(
-        estimator, lambda: [plan.schema.names[j] for j in _columns_with_missing(plan, features)]
+        estimator, lambda: [layout.schema.names[j] for j in _columns_with_missing(layout, features)]
     )
 
 
@@ -257,15 +245,15 @@ def _names_with_missing(table: Table) -> list[str]:
     return [table.names[j] for j in found]
 
 
-def _columns_with_missing(plan: Plan, features: Any) -> list[int]:
+def _columns_with_missing(layout: Layout, features: Any) -> list[int]:
     """Find the columns of the table that hold missing values where the estimator saw them."""
     missing = _with_missing(features)
-    if plan.form == "numbers":  # one for a column of numbers, one for each level of another
-        widths = [len(levels) if (levels := plan.schema.levels[j]) is not None else 1 for j in plan.kept]
+    if layout.form == "numbers":  # one for a column of numbers, one for each level of another
+        widths = [len(levels) if (levels := layout.schema.levels[j]) is not None else 1 for j in layout.kept]
         found = [missing[start:stop].any() for start, stop in pairwise(np.cumsum([0, *widths]))]
     else:
-        found = missing[: len(plan.kept)].tolist()
-    return [j for j, has_some in zip(plan.kept, found, strict=True) if has_some]
+        found = missing[: len(layout.kept)].tolist()
+    return [j for j, has_some in zip(layout.kept, found, strict=True) if has_some]
 
 
 def _with_missing(features: Any) -> npt.NDArray[np.bool_]:

@@ -376,36 +376,16 @@ class LightGBMModel:
 
 @dataclass(frozen=True)
 class LightGBMScorer:
-    """LightGBM's own text of a booster, and the columns that it takes; see `fado.engine.Scorer`.
-
-    Parameters
-    ----------
-    text : str
-        The booster.
-    schema : Schema
-        The columns of the table that it learnt from.
-    layout : tuple of int
-        Which of them it takes, in its order; the number after the last is the target.
-    seen : tuple of int
-        Those that it may look at.
-    sparse : bool
-        Whether it learnt from a sparse matrix.
-    n_classes : int
-        How many classes there are; 0 for numbers.
-    present : tuple of int
-        Those that the rows learnt from held.
-    sees_target : bool
-        Whether it looks at the target; where it does not, zeros stand for it.
-    """
+    """LightGBM's own text of a booster, and the columns that it takes; see `fado.engine.Scorer`."""
 
     text: str
-    schema: Schema
-    layout: tuple[int, ...]
-    seen: tuple[int, ...]
-    sparse: bool
+    schema: Schema  # of the table that it learnt from
+    layout: tuple[int, ...]  # the columns that it takes, in order; the one after the last is the target
+    seen: tuple[int, ...]  # those that it may look at
+    sparse: bool  # whether it learnt from a sparse matrix
     n_classes: int = 2
-    present: tuple[int, ...] = (0, 1)
-    sees_target: bool = False
+    present: tuple[int, ...] = (0, 1)  # the classes that the rows learnt from held
+    sees_target: bool = False  # where it does not, zeros stand for the target
 
     kind: ClassVar[str] = "lightgbm"
 

@@ -25,13 +25,13 @@ from fado.engine._base import (
 )
 from fado.engine._layout import (
     Form,
+    Layout,
     MissingValuesError,
-    Plan,
     add_rows,
     explaining_missing,
     form_for,
     is_lightgbm,
-    plan_for,
+    layout_for,
 )
 from fado.engine._lightgbm import LightGBMEngine
 from fado.engine._skops import read_estimator, write_estimator
@@ -91,7 +91,7 @@ class SklearnEngine:
     def __init__(self, table: Table, target: Variable | None = None) -> None:
         self._table: Table | None = table
         self._target = target
-        self._layouts: dict[tuple[Form, frozenset[int]], tuple[Plan, Any]] = {}
+        self._layouts: dict[tuple[Form, frozenset[int]], tuple[Layout, Any]] = {}
         self._sparse = table.is_sparse
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,8 +112,8 @@ class SklearnEngine:
         joined = copy.copy(self)
         joined._table = None
         joined._layouts = {
-            key: (plan, add_rows(features, plan.lay_out(table)))
-            for key, (plan, features) in self._layouts.items()
+            key: (layout, add_rows(features, layout.lay_out(table)))
+            for key, (layout, features) in self._layouts.items()
         }
         return joined
 
@@ -126,7 +126,7 @@ class SklearnEngine:
         constant = fit_constant(task, both=True)
         if constant is not None:
             return constant
-        plan, features = self._layout(task)
+        layout, features = self._layout(task)
         learnt = clone(task.estimator)
         given = _weights_given(learnt, task.weights)
         _set_seed(learnt, task.seed)
@@ -134,13 +134,13 @@ class SklearnEngine:
         shown = _take(features, task.rows)
         target = self._target if task.variable.sees_target else None
         if target is not None:
-            shown = plan.with_target(shown, target.take(task.rows))
+            shown = layout.with_target(shown, target.take(task.rows))
         routed = config_context(enable_metadata_routing=False)  # weights go to the step that takes them
-        with explaining_missing(task.estimator, plan, shown), threadpool_limits(1), routed:
+        with explaining_missing(task.estimator, layout, shown), threadpool_limits(1), routed:
             learnt.fit(shown, task.variable.labels[task.rows], **given)
-        return SklearnModel(learnt, plan, features, target, task)
+        return SklearnModel(learnt, layout, features, target, task)
 
-    def _layout(self, task: Task) -> tuple[Plan, Any]:
+    def _layout(self, task: Task) -> tuple[Layout, Any]:
         """Give the form that a task's estimator takes, laid out once for all that share it."""
         variable = task.variable
         check_target(variable, self._target)
@@ -152,8 +152,8 @@ class SklearnEngine:
                     f"The engine came from another process without what {type(task.estimator).__name__} "
                     "takes: call `prepare` with all tasks before."
                 )
-            plan = plan_for(form, self._table, variable.excluded)
-            self._layouts[key] = plan, plan.lay_out(self._table)
+            layout = layout_for(form, self._table, variable.excluded)
+            self._layouts[key] = layout, layout.lay_out(self._table)
         return self._layouts[key]
 
 
@@ -164,25 +164,25 @@ class SklearnModel:
     n_trees = None
 
     def __init__(
-        self, estimator: Any, plan: Plan, features: Any, target: Variable | None, task: Task
+        self, estimator: Any, layout: Layout, features: Any, target: Variable | None, task: Task
     ) -> None:
         self._name = task.variable.name
         self._features = features
         self._target = target
         rowless = None if target is None else replace(target, labels=target.labels[:0])
-        self._scorer = SklearnScorer(estimator, plan, len(task.variable.classes), rowless)
+        self._scorer = SklearnScorer(estimator, layout, len(task.variable.classes), rowless)
         self.scores = self.score(task.rows if task.scored is None else task.scored, task.scored_target)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows through the estimator's `predict_proba` or `predict`."""
-        plan = self._scorer.plan
-        features = plan.lay_out(rows) if isinstance(rows, Table) else _take(self._features, rows)
+        layout = self._scorer.layout
+        features = layout.lay_out(rows) if isinstance(rows, Table) else _take(self._features, rows)
         if self._target is not None:
             labels = target
             if labels is None and not isinstance(rows, Table):
                 labels = self._target.labels[rows]
             labels = check_labels(labels, count_rows(rows), f"The models of {self._name!r} see")
-            features = plan.with_target(features, replace(self._target, labels=labels))
+            features = layout.with_target(features, replace(self._target, labels=labels))
         return self._scorer.predict(features)
 
     def detach(self) -> SklearnScorer:
@@ -192,24 +192,12 @@ class SklearnModel:
 
 @dataclass(frozen=True, eq=False)
 class SklearnScorer:
-    """A fitted estimator, and how to lay out rows for it; see `fado.engine.Scorer`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted to codes of classes, or to numbers.
-    plan : Plan
-        How to lay out rows.
-    n_classes : int
-        How many classes there are; 0 for numbers.
-    target : Variable or None
-        The target without its rows, if the estimator sees it.
-    """
+    """A fitted estimator, and how to lay out rows for it; see `fado.engine.Scorer`."""
 
     estimator: Any
-    plan: Plan
+    layout: Layout
     n_classes: int = 2
-    target: Variable | None = None
+    target: Variable | None = None  # without its rows, if the estimator sees it
 
     kind: ClassVar[str] = "sklearn"
 
@@ -221,14 +209,14 @@ class SklearnScorer:
     @property
     def schema(self) -> Schema:
         """The columns of the table that the estimator learnt from."""
-        return self.plan.schema
+        return self.layout.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows; of two classes, give the probability of class 1."""
-        features = self.plan.lay_out(table)
+        features = self.layout.lay_out(table)
         if self.target is not None:
             theirs = replace(self.target, labels=check_labels(target, table.n_rows))
-            features = self.plan.with_target(features, theirs)
+            features = self.layout.with_target(features, theirs)
         try:
             scores = self.predict(features)
         except MissingValuesError:
@@ -242,12 +230,12 @@ class SklearnScorer:
         """Give rows that were laid out the probabilities of all classes, or numbers."""
         from threadpoolctl import threadpool_limits
 
-        with explaining_missing(self.estimator, self.plan, features), threadpool_limits(1):
+        with explaining_missing(self.estimator, self.layout, features), threadpool_limits(1):
             return _predict(self.estimator, features, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give how to lay out rows, and the estimator as skops writes it."""
-        names = None if self.plan.names is None else self.plan.names.tolist()
+        names = None if self.layout.names is None else self.layout.names.tolist()
         if names is not None and not _are_names(names):
             raise ValueError(
                 f"{type(self.estimator).__name__} cannot be saved: it learnt from columns whose names are "
@@ -256,8 +244,8 @@ class SklearnScorer:
         content, name = write_estimator(self.estimator)
         plain = {
             "kind": self.kind,
-            "form": self.plan.form,
-            "kept": list(self.plan.kept),
+            "form": self.layout.form,
+            "kept": list(self.layout.kept),
             "schema": self.schema.to_plain(),
             "names": names,
             "estimator": name,
@@ -290,8 +278,8 @@ class SklearnScorer:
         ):
             raise ValueError("The columns that the estimator takes are not told as they should be.")
         target = _target_of(plain.get("target"))
-        plan = Plan(form, tuple(kept), schema, None if names is None else pd.Index(names))
-        return cls(_predictor(read_estimator(content, estimator), n_classes), plan, n_classes, target)
+        layout = Layout(form, tuple(kept), schema, None if names is None else pd.Index(names))
+        return cls(_predictor(read_estimator(content, estimator), n_classes), layout, n_classes, target)
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:

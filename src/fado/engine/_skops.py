@@ -122,14 +122,9 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
 
 
 def read_estimator(content: bytes, name: str) -> Any:
-    """Read what `write_estimator` gave.
+    """Read what `write_estimator` gave, if it is of a class of that name.
 
-    Parameters
-    ----------
-    content : bytes
-        It may come from anybody. Nothing is made of it unless all of it is of the listed classes.
-    name : str
-        The name of the estimator's class.
+    It may come from anybody: nothing is made of it unless all of it is of the listed classes.
     """
     skops = _skops()
     try:

@@ -165,20 +165,10 @@ def _read_tree(entries: dict[str, str]) -> Tree:
 
 @dataclass(frozen=True, eq=False)
 class ColumnCode:
-    """How the entries of one column become codes: the same for all trees and tables.
+    """How the entries of one column become codes: the same for all trees and tables."""
 
-    Parameters
-    ----------
-    thresholds : ndarray or None
-        Sorted: all that trees compare with. None for a column of categories, which has codes already.
-    n_codes : int
-        How many codes there are without the last, for missing entries.
-    nan_is_zero : bool
-        Whether NaN counts as 0.
-    """
-
-    thresholds: FloatArray | None
-    n_codes: int
+    thresholds: FloatArray | None  # sorted, all that trees compare with; None for categories
+    n_codes: int  # without the last, for missing entries
     nan_is_zero: bool = False
 
     def encode(self, entries: FloatArray) -> npt.NDArray[np.unsignedinteger[Any]]:
