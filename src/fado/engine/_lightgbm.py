@@ -173,21 +173,24 @@ class LightGBMEngine:
         if type(estimator) not in (LGBMClassifier, LGBMRegressor):
             return False
         parameters = estimator.get_params()
+        objective, seed = parameters["objective"], parameters["random_state"]
         numbers = _NUMBER_OBJECTIVES | _SAVED_NUMBER_OBJECTIVES
-        objectives = _CLASS_OBJECTIVES if isinstance(estimator, LGBMClassifier) else numbers
-        objective = parameters["objective"]
-        if callable(objective) or objective not in objectives or parameters.get("class_weight") is not None:
-            return False
-        if parameters["boosting_type"] not in ("gbdt", "goss"):
-            return False
-        seed = parameters["random_state"]
-        if seed is not None and not isinstance(seed, int | np.integer):
-            return False
-        return set(parameters) <= {*_HONOURED.split(), *_WITHOUT_EFFECT.split()}
+        return (
+            not callable(objective)
+            and objective in (_CLASS_OBJECTIVES if isinstance(estimator, LGBMClassifier) else numbers)
+            and parameters.get("class_weight") is None
+            and parameters["boosting_type"] in ("gbdt", "goss")
+            and (seed is None or isinstance(seed, int | np.integer))
+            and set(parameters) <= {*_HONOURED.split(), *_WITHOUT_EFFECT.split()}
+        )
 
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Bin what the tasks need, by several threads, which none may do while fits run."""
-        for task in {_needs(task): task for task in tasks}.values():
+        needs: dict[Any, Task] = {}  # by all that decides which bins a task needs
+        for task in tasks:
+            given = id(task.estimator), id(task.scored), id(task.scored_target)
+            needs[*given, task.variable.excluded, task.variable.sees_target] = task
+        for task in needs.values():
             parameters = self._parameters(task)
             self._bins(task, parameters, self._layout(task, parameters))
 
@@ -212,7 +215,9 @@ class LightGBMEngine:
         binned, evaluation = self._bins(task, parameters, layout)
         parameters.setdefault("random_state", task.seed)  # once the bins are chosen, which all fits share
         labels, present = _present_classes(variable, variable.labels[task.rows])
-        parameters |= _objective(present)
+        if present:
+            several = {"objective": "multiclass", "num_class": len(present)}
+            parameters |= {"objective": "binary"} if len(present) == 2 else several
         seen = [float(self._features.sees(variable, j)) for j in layout]
         if not all(seen):
             parameters["feature_contri"] = seen
@@ -453,13 +458,6 @@ class LightGBMScorer:
         return scorer
 
 
-def _needs(task: Task) -> tuple[Any, ...]:
-    """Give a key of all that decides which bins a task needs."""
-    variable = task.variable
-    identities = id(task.estimator), id(task.scored), id(task.scored_target)
-    return (*identities, variable.excluded, variable.sees_target)
-
-
 def _draws_columns(parameters: dict[str, Any]) -> bool:
     """Tell whether models of these parameters draw columns at random."""
     return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
@@ -471,17 +469,6 @@ def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray
         return labels, ()
     occurs = np.bincount(labels, minlength=len(variable.classes)) > 0
     return (np.cumsum(occurs) - 1)[labels], tuple(np.flatnonzero(occurs).tolist())
-
-
-def _objective(present: tuple[int, ...]) -> dict[str, Any]:
-    """Give the parameters that as many classes as occur ask for."""
-    if not present:
-        return {}
-    return (
-        {"objective": "binary"}
-        if len(present) == 2
-        else {"objective": "multiclass", "num_class": len(present)}
-    )
 
 
 def _read_scores(booster: lightgbm.Booster, *, training: bool) -> FloatArray:

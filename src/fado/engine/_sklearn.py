@@ -344,11 +344,8 @@ def _predictor(estimator: Any, n_classes: int) -> Any:
         if not callable(getattr(type(estimator), "predict", None)):
             raise ValueError(f"The content is of {name}, which predicts nothing.")
         return estimator
-    try:
-        classes = np.asarray(estimator.classes_)
-        fits = callable(estimator.predict_proba) and classes.ndim == 1 and classes.dtype.kind in "iu"
-    except AttributeError:
-        fits = False
+    classes = np.asarray(getattr(estimator, "classes_", None))
+    fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
     if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
         raise ValueError(f"The content is of {name}, which gives no probabilities of {n_classes} classes.")
     return estimator

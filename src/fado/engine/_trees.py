@@ -69,14 +69,6 @@ class Tree:
         """Tell whether a node splits by categories."""
         return bool(self.decision[node] & _CATEGORICAL)
 
-    def missing_goes_left(self, node: int) -> bool:
-        """Tell where missing entries go."""
-        return bool(self.decision[node] & _LEFT_BY_DEFAULT)
-
-    def misses_nan(self, node: int) -> bool:
-        """Tell whether NaN is a missing entry; otherwise it counts as 0."""
-        return (int(self.decision[node]) >> _MISSING_TYPE) & 3 == _NAN
-
     def parents(self) -> npt.NDArray[np.int32]:
         """Give the node above each leaf."""
         above = np.zeros(self.n_leaves, dtype=np.int32)
@@ -116,10 +108,8 @@ class Forest:
         more = float(self.parameters.get("cat_l2", 10.0))
         if not len(tree.feature):
             return np.full(tree.n_leaves, plain)
-        many = [
-            tree.is_categorical(node) and int(j) in self.many_sided for node, j in enumerate(tree.feature)
-        ]
-        return plain + more * np.array(many, dtype=np.float64)[tree.parents()]
+        many = (tree.decision & _CATEGORICAL).astype(float) * np.isin(tree.feature, list(self.many_sided))
+        return plain + more * many[tree.parents()]
 
 
 def read_trees(text: str) -> list[Tree]:
@@ -192,7 +182,7 @@ class ColumnCode:
             left[tree.categories[int(tree.threshold[node])]] = True
         else:
             left[: int(np.searchsorted(self.thresholds, tree.threshold[node])) + 1] = True
-            left[-1] = tree.missing_goes_left(node)
+            left[-1] = tree.decision[node] & _LEFT_BY_DEFAULT
         return left
 
 
@@ -208,7 +198,7 @@ def _codes_for(trees: Sequence[Tree]) -> dict[int, ColumnCode]:
                 n_categories[j] = max(n_categories.get(j, 0), int(chosen.max(initial=-1)) + 1)
             else:
                 thresholds.setdefault(j, []).append(float(tree.threshold[node]))
-                nan_is_zero[j] = not tree.misses_nan(node)
+                nan_is_zero[j] = (int(tree.decision[node]) >> _MISSING_TYPE) & 3 != _NAN
     found = {j: ColumnCode(None, count) for j, count in n_categories.items()}
     for j, own in thresholds.items():
         ordered = np.unique(own)
