@@ -345,16 +345,16 @@ def card_content(
 
 def _lead(facts: Facts) -> list[str]:
     lines = " and a ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
-    asked = f"{lines} between {_groups_of(facts)}"
+    asked = f"{lines} between the groups of {_attributes(facts)}"
     if facts.confidence is not None:
         asked += f", with a confidence of {100 * facts.confidence:g} %"
     outcome = "reached it" if facts.reached else "did not reach it"
     why = "" if facts.reached or not facts.why else f" {facts.why}"
-    texts = [
+    return [
         f"This model predicts {facts.target!r}. Asked for was a {asked}.",
+        _verdict(facts),
         f"On the rows that it was chosen by, the model {outcome}.{why}",
     ]
-    return [texts[0], _verdict(facts), *texts[1:]]
 
 
 def _verdict(facts: Facts) -> str:
@@ -432,7 +432,7 @@ def _data(facts: Facts) -> dict[str, Any]:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
         names = list_names([repr(name) for name in facts.left_out])
         texts.append(f"Too small to be compared, with {few}: {names}.")
-    return _section("Data and groups", texts, table=(header, rows) if rows else None)
+    return _section("Data and groups", texts, header=header, rows=rows)
 
 
 def _counted(count: GroupCount | None) -> tuple[str, str]:
@@ -453,21 +453,18 @@ def _tried(facts: Facts) -> dict[str, Any]:
 def _measured(facts: Facts) -> dict[str, Any]:
     if not facts.measured:
         return _section("What it reached", ["Nothing was measured."])
-    names = [
-        name
-        for name in (*_RATES, *RATIO_NAMES)
-        if any(name in metrics for metrics in facts.measured.values())
-    ]
+    told = list(facts.measured.values())
     rows = [
-        [_title(name, facts), *(_with_interval(metrics, name) for metrics in facts.measured.values())]
-        for name in names
+        [_title(name, facts), *(_with_interval(metrics, name) for metrics in told)]
+        for name in (*_RATES, *RATIO_NAMES)
+        if any(name in metrics for metrics in told)
     ]
     share = 0.95 if facts.confidence is None else 2 * facts.confidence - 1
     text = (
         "At this threshold, on rows of each part. A ratio is the lowest rate of a group over the highest: 1 "
         f"is equal rates. In brackets: {100 * share:g} % intervals, where they can be given."
     )
-    return _section("What it reached", [text], table=(["metric", *facts.measured], rows))
+    return _section("What it reached", [text], header=["metric", *facts.measured], rows=rows)
 
 
 def _title(name: str, facts: Facts) -> str:
@@ -487,8 +484,8 @@ def _limits(facts: Facts) -> dict[str, Any]:
     points = [
         "What is told here was measured on rows like those above. On other people, at other times or at "
         "another threshold it may not hold: check it on new rows, again and again.",
-        f"Only {' and '.join(facts.lines)} between {_groups_of(facts)} was aimed at. Other ratios, other "
-        "groups and groups within these groups may be far from equal.",
+        f"Only {' and '.join(facts.lines)} between the groups of {_attributes(facts)} was aimed at. Other "
+        "ratios, other groups and groups within these groups may be far from equal.",
         "A ratio compares rates of errors or decisions. It is no proof that decisions are fair or lawful.",
     ]
     if facts.models > 1:
@@ -513,11 +510,7 @@ def _making(facts: Facts, threshold: float) -> dict[str, Any]:
         **{f"version of {name}": value for name, value in facts.versions.items()},
     }
     rows = [[name, str(value)] for name, value in about.items() if value not in (None, "")]
-    return _section("How it was made", [], table=(["setting", "value"], rows))
-
-
-def _groups_of(facts: Facts) -> str:
-    return f"the groups of {_attributes(facts)}"
+    return _section("How it was made", [], header=["setting", "value"], rows=rows)
 
 
 def _attributes(facts: Facts) -> str:
@@ -525,11 +518,12 @@ def _attributes(facts: Facts) -> str:
 
 
 def _section(
-    title: str,
-    texts: list[str],
-    *,
-    points: list[str] | None = None,
-    table: tuple[list[str], list[list[str]]] | None = None,
+    title: str, texts: list[str], points: Sequence[str] = (), header: Sequence[str] = (), rows: Any = ()
 ) -> dict[str, Any]:
-    header, rows = table or ([], [])
-    return {"title": title, "texts": texts, "points": points or [], "header": header, "rows": rows}
+    return {
+        "title": title,
+        "texts": texts,
+        "points": list(points),
+        "header": list(header) if rows else [],
+        "rows": list(rows),
+    }
