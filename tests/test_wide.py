@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from fado import OutOfBagEntropy
-from fado.engine._schema import Schema
-from fado.engine.lightgbm import _features
+from fado.engine import Schema, _bins
 from fado.exploration._conditions import binned_features
 from fado.exploration._search import ConditionTable
 from fado.tabular import Table, column_from, open_source
@@ -104,8 +103,9 @@ def test_a_pass_over_files_asks_once_which_columns_are_needed(tmp_path, monkeypa
 
 def test_a_model_goes_through_all_columns_as_often_as_one_of_few_columns(monkeypatch):
     calls = []
-    plain = _features.levelled
-    monkeypatch.setattr(_features, "levelled", lambda columns: calls.append(1) or plain(columns))
+    plain = _bins.DenseColumns.__init__
+    counted = lambda *given: calls.append(1) or plain(*given)  # noqa: E731
+    monkeypatch.setattr(_bins.DenseColumns, "__init__", counted)
     rng = np.random.default_rng(0)
     counts = []
     for n_columns in (5, 20):

@@ -46,6 +46,10 @@ for valuator in (OutOfBagEntropy, InBagEntropy):
     expected = value(valuator, 2)
     for n_jobs in (1, 2):
         assert np.array_equal(in_child(lambda: value(valuator, n_jobs)), expected)
+signal.alarm(60)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    for found in pool.starmap(value, [(InBagEntropy, 1), (InBagEntropy, 2)]):
+        assert np.array_equal(found, expected)
 """
 
 AFTER_THE_USERS_FIT = """
@@ -53,14 +57,6 @@ fit_many_threads()
 found = [in_child(lambda: value(valuator, 2)) for valuator in (OutOfBagEntropy, InBagEntropy)]
 assert np.array_equal(found[0], value(OutOfBagEntropy, 2))
 assert np.array_equal(found[1], value(InBagEntropy, 2))
-"""
-
-IN_A_POOL = """
-expected = value(OutOfBagEntropy, 2)
-signal.alarm(60)
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    for found in pool.starmap(value, [(OutOfBagEntropy, 1), (OutOfBagEntropy, 2)]):
-        assert np.array_equal(found, expected)
 """
 
 WITH_THE_PARENTS_MODELS = """
@@ -86,9 +82,7 @@ def run(code):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "code", [AFTER_OUR_FIT, AFTER_THE_USERS_FIT, IN_A_POOL], ids=["ours", "users", "pool"]
-)
+@pytest.mark.parametrize("code", [AFTER_OUR_FIT, AFTER_THE_USERS_FIT], ids=["ours", "users"])
 def test_a_forked_child_gives_the_same_values(code):
     run(code)
 
@@ -99,7 +93,7 @@ def test_a_forked_child_uses_its_parents_engines_and_models():
 
 def test_a_child_of_a_process_that_is_fitting_does_not_wait_for_it():
     run("""
-from fado.engine.lightgbm._threads import binning, fitting
+from fado.engine._bins import binning, fitting
 with fitting(), binning(1):
     found = in_child(lambda: value(OutOfBagEntropy, 2))
 with binning(2):  # the parent's threads would wait here

@@ -9,7 +9,6 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from scipy.stats import spearmanr
 
 from fado.engine import LightGBMEngine, Task, default_estimators
-from fado.engine.lightgbm._parameters import honours
 from fado.tabular import Table, Variable, column_from, variable_from
 
 N = 3000
@@ -221,6 +220,10 @@ def test_a_fit_that_is_told_to_stop_ends_early():
     stop.set()
     engine = LightGBMEngine(Table.from_input(COARSE))
     assert engine.fit(Task(LGBMClassifier(), learn(labels_of(COARSE)), IN, 0, OUT), stop).n_trees == 0
+
+
+def honours(estimator):
+    return LightGBMEngine.supports(estimator, Table.from_input(COARSE))
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ import base64
 import hashlib
 import json
 import re
+import sys
 
 import pytest
 
-from fado.reporting._page import render_page
+from fado.reporting._page import load_altair, render_page
 
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>&amp;'\"{{7*7}}${7}"
 
@@ -102,3 +103,9 @@ def test_the_page_is_one_document_with_its_title(render):
     assert text.startswith("<!doctype html>")
     assert text.count("<title>A title</title>") == 1
     assert text.endswith("</html>\n")
+
+
+def test_without_altair_charts_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(ModuleNotFoundError, match=r"Charts need Altair: .* 'fado-ml\[plot\]'"):
+        load_altair()

@@ -1,13 +1,18 @@
 """Engines that fit models and score rows: LightGBM on shared bins, and any scikit-learn estimator."""
 
-from fado.engine._base import Engine, Model, Scorer, Task, Watch
-from fado.engine._choice import engine_class
-from fado.engine._combined import CombinedScorer, StudentScorer, combine_probabilities, groups_given_labels
-from fado.engine._missing import MissingValuesError, explaining_missing_in_table
-from fado.engine._schema import Schema
-from fado.engine._scorer import detach, scorer_from
-from fado.engine._sklearn import SklearnEngine
-from fado.engine.lightgbm import Forest, LeafReader, LightGBMEngine, LightGBMModel, Tree, default_estimators
+from fado.engine._base import Engine, Model, Schema, Scorer, Task, Watch
+from fado.engine._layout import MissingValuesError, explaining_missing_in_table
+from fado.engine._lightgbm import LightGBMEngine, LightGBMModel, default_estimators
+from fado.engine._scorers import (
+    CombinedScorer,
+    StudentScorer,
+    combine_probabilities,
+    detach,
+    groups_given_labels,
+    scorer_from,
+)
+from fado.engine._sklearn import SklearnEngine, engine_class
+from fado.engine._trees import Forest, LeafReader
 
 __all__ = [
     "CombinedScorer",
@@ -23,7 +28,6 @@ __all__ = [
     "SklearnEngine",
     "StudentScorer",
     "Task",
-    "Tree",
     "Watch",
     "combine_probabilities",
     "default_estimators",

@@ -8,31 +8,173 @@ other task, no order and no number of workers changes a score.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from fado.engine._schema import Schema
-from fado.tabular import Table, Variable
+from fado._messages import closest_names, list_names, warn_user
+from fado.tabular import Column, Table, Variable
 
 __all__ = [
+    "ConstantScorer",
     "Engine",
     "FloatArray",
     "LabelArray",
     "Model",
     "Rows",
+    "Schema",
     "Scorer",
     "Task",
     "Watch",
+    "both_classes",
+    "check_labels",
+    "check_target",
     "count_rows",
+    "fit_constant",
+    "replace_target",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 LabelArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a table's columns are called, and the levels that they hold.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One per column.
+    levels : tuple
+        One per column: its levels, or None for numbers.
+    named : bool
+        Whether the user gave the names: the columns of an array have none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fado.tabular import Table
+    >>> schema = Schema.of(Table.from_input(pd.DataFrame({"colour": ["red", "blue"], "size": [1, 2]})))
+    >>> other = Table.from_input(pd.DataFrame({"size": [3], "colour": ["green"]}))
+    >>> schema.find(other, [0, 1])
+    [1, 0]
+    >>> schema.column(other, 0, 1).codes()  # a level that was not there is missing
+    array([-1], dtype=int32)
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...] | None, ...]
+    named: bool
+
+    @classmethod
+    def of(cls, table: Table, read: Collection[int] | None = None) -> Schema:
+        """Note a table's columns, and the levels of those to read: all of them, unless said otherwise."""
+        every = range(table.n_columns)
+        read = set() if table.is_sparse else every if read is None else set(read)
+        levels = [table.column(j).levels if j in read else None for j in every]
+        return cls(tuple(table.names), tuple(levels), table.is_named)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Give all of it as JSON can hold it."""
+        levels = [None if own is None else list(own) for own in self.levels]
+        return {"names": list(self.names), "levels": levels, "named": self.named}
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Schema:
+        """Read what `to_plain` gave, refusing anything else."""
+        names, levels, named = (plain.get(key) for key in ("names", "levels", "named"))
+        if not (
+            _are_texts(names)
+            and isinstance(levels, list)
+            and len(levels) == len(names)
+            and all(own is None or _are_texts(own) for own in levels)
+            and isinstance(named, bool)
+        ):
+            raise ValueError("The columns that the model learnt from are not told as they should be.")
+        return cls(tuple(names), tuple(own if own is None else tuple(own) for own in levels), named)
+
+    def find(self, table: Table, needed: Collection[int]) -> list[int | None]:
+        """Find every column's position in another table; None for one that is not there.
+
+        Parameters
+        ----------
+        table : Table
+            The other table.
+        needed : collection of int
+            Positions of the columns that must be there.
+        """
+        if not (self.named and table.is_named):
+            if table.n_columns != len(self.names):
+                raise ValueError(
+                    f"The table must have the {len(self.names)} columns that the model learnt from, got "
+                    f"{table.n_columns}."
+                )
+            return list(range(len(self.names)))
+        if tuple(table.names) == self.names:  # also where names repeat
+            return list(range(len(self.names)))
+        places: list[int | None] = []
+        must, counts = set(needed), Counter(self.names)
+        for j, name in enumerate(self.names):
+            found = table.positions(name)
+            if j in must and not found:
+                raise ValueError(
+                    f"The table has no column {name!r}, which the model learnt from"
+                    f"{closest_names(name, table.names)}"
+                )
+            if j in must and (len(found) > 1 or counts[name] > 1):
+                raise ValueError(f"Column {name!r} is there more than once: give every column its own name.")
+            places.append(found[0] if found else None)
+        return places
+
+    def warn_of_lost_names(self, table: Table) -> None:
+        """Say that columns are taken by position where a table has lost the names that models learnt by."""
+        if self.named and not table.is_named:
+            order = list_names([repr(name) for name in self.names])
+            warn_user(
+                "X has no column names, and the model learnt from named columns: they are taken in this "
+                f"order, {order}. Pass a table with these names to be sure."
+            )
+
+    def column(self, table: Table, j: int, place: int | None) -> Column:
+        """Give column `j` from where it stands in another table, in this one's levels.
+
+        Parameters
+        ----------
+        table : Table
+            The other table.
+        j : int
+            The column's position in this table.
+        place : int or None
+            Its position in the other, from `find`; None gives a column of missing entries.
+        """
+        levels, name = self.levels[j], self.names[j]
+        if place is None:
+            return _empty(name, levels, table.n_rows)
+        column = table.column(place)
+        if levels is None and column.levels is None:
+            return column
+        if levels is not None and column.levels is not None:
+            return column if column.levels == levels else column.with_levels(levels)
+        if np.isnan(column.numbers()).all():
+            return _empty(name, levels, table.n_rows)
+        learnt, given = ("numbers", "text") if levels is None else ("text", "numbers")
+        raise ValueError(f"Column {name!r} holds {given}, but the model learnt from {learnt}: convert it.")
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(own, str) for own in given)
+
+
+def _empty(name: str, levels: tuple[str, ...] | None, n_rows: int) -> Column:
+    kind = pa.float64() if levels is None else pa.int32()
+    return Column(name, pa.chunked_array([pa.nulls(n_rows, kind)]), levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +230,6 @@ class Watch(Protocol):
 
     def __call__(self, scores: FloatArray) -> bool:
         """Look at the scores so far of the rows that the task scores; True ends growing."""
-        ...
 
 
 class Model(Protocol):
@@ -102,17 +243,14 @@ class Model(Protocol):
     @property
     def scores(self) -> FloatArray:
         """The scores of the rows that the task asked for."""
-        ...
 
     @property
     def gains(self) -> FloatArray | None:
         """The total gain of the splits on each feature column and, last, on the target; None if unknown."""
-        ...
 
     @property
     def n_trees(self) -> int | None:
         """How many rounds of trees were grown; None for a model that is not made of them."""
-        ...
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows, also such as were not there.
@@ -131,11 +269,9 @@ class Model(Protocol):
         ValueError
             If a column that the model sees is not there or holds something else, or the target is needed.
         """
-        ...
 
     def detach(self) -> Scorer:
         """Give what is left of a model without the rows that it learnt from."""
-        ...
 
 
 class Scorer(Protocol):
@@ -147,22 +283,18 @@ class Scorer(Protocol):
     @property
     def kind(self) -> str:
         """Which form the parts have: "lightgbm", "sklearn" or "constant"."""
-        ...
 
     @property
     def schema(self) -> Schema | None:
         """The columns of the table that the model learnt from; None if it looks at none."""
-        ...
 
     @property
     def n_classes(self) -> int:
         """Of how many classes it gives probabilities; 0 for a model of numbers."""
-        ...
 
     @property
     def sees_target(self) -> bool:
         """Whether it looks at the target beside the features."""
-        ...
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows, bit for bit as the model does.
@@ -185,11 +317,9 @@ class Scorer(Protocol):
         ValueError
             If a column that the model sees is not there or holds something else, or the target is needed.
         """
-        ...
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give all that `scorer_from` needs: plain data that JSON can hold, and the content of a file."""
-        ...
 
 
 class Engine(Protocol):
@@ -204,11 +334,9 @@ class Engine(Protocol):
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
         """Tell whether the engine does all as the estimator's own `fit` would."""
-        ...
 
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Bin or lay out what the tasks need, before they run side by side."""
-        ...
 
     def with_rows(self, table: Table) -> Engine:
         """Give an engine of the same rows and, after them, those of another table.
@@ -227,7 +355,6 @@ class Engine(Protocol):
         ValueError
             If a column is not there or holds something else.
         """
-        ...
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
         """Learn, and score the rows that the task asks for. Errors of the estimator are raised as they are.
@@ -243,9 +370,114 @@ class Engine(Protocol):
         watch : Watch, optional
             Asked every so many trees whether to grow on; engines that cannot, ignore it.
         """
-        ...
 
 
 def count_rows(rows: Rows | Table) -> int:
     """Count the rows that positions or a table stand for."""
     return rows.n_rows if isinstance(rows, Table) else len(rows)
+
+
+def both_classes(scores: FloatArray) -> FloatArray:
+    """Give the probabilities of all classes, where those of two may be that of class 1."""
+    return np.column_stack([1.0 - scores, scores]) if scores.ndim == 1 else scores
+
+
+def check_target(variable: Variable, target: Variable | None) -> None:
+    """Refuse a variable whose models see the target, where there is none."""
+    if variable.sees_target and target is None:
+        raise ValueError(
+            f"The models of {variable.name!r} see the target, but the engine was given none: pass `target`."
+        )
+
+
+def replace_target(
+    target: Variable | None, labels: LabelArray | None, n_rows: int, variable: Variable
+) -> Variable | None:
+    """Give the target of another table's rows; None if a variable's models do not see it."""
+    if target is None or not variable.sees_target:
+        return None
+    return replace(target, labels=check_labels(labels, n_rows, f"The models of {variable.name!r} see"))
+
+
+def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model sees") -> LabelArray:
+    """Give the target's labels of another table's rows, refusing none, or another number of them."""
+    if labels is None:
+        raise ValueError(f"{who} the target: pass its labels for the rows of the table.")
+    if len(labels) != n_rows:
+        raise ValueError(f"`target` must have one label per row, got {len(labels)} for {n_rows} rows.")
+    return labels
+
+
+@dataclass(frozen=True)
+class ConstantScorer:
+    """Is certain of every row's class; see `fado.engine.Scorer`."""
+
+    code: int
+    n_classes: int
+
+    kind: ClassVar[str] = "constant"
+    schema: ClassVar[None] = None
+    sees_target: ClassVar[bool] = False
+
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Give every row the same probabilities."""
+        return self.repeat(table.n_rows)
+
+    def repeat(self, n_rows: int) -> FloatArray:
+        """Say the same of so many rows."""
+        if self.n_classes == 2:
+            return np.full(n_rows, float(self.code))
+        said = np.zeros((n_rows, self.n_classes))
+        said[:, self.code] = 1.0
+        return said
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give the class; there is nothing else."""
+        return {"kind": self.kind, "code": self.code, "n_classes": self.n_classes}, b""
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> ConstantScorer:
+        """Read what `parts` gave."""
+        code, n_classes = plain.get("code"), plain.get("n_classes")
+        if type(n_classes) is not int or type(code) is not int or code not in range(n_classes):
+            raise ValueError("A model that says the same of every row must be certain of it.")
+        return cls(code, n_classes)
+
+
+class ConstantModel:
+    """The model of rows that hold only one class: it is certain, and nothing needs to be fitted.
+
+    Estimators refuse such labels, and LightGBM's own wrapper turns their probabilities round.
+    """
+
+    gains = None
+    n_trees = None
+
+    def __init__(self, scorer: ConstantScorer, n_scored: int, *, both: bool) -> None:
+        self._scorer = scorer
+        self._both = both
+        self.scores = self._repeat(n_scored)
+
+    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
+        """Say of every row what was said of all."""
+        return self._repeat(count_rows(rows))
+
+    def detach(self) -> ConstantScorer:
+        """Give the class that it is certain of."""
+        return self._scorer
+
+    def _repeat(self, n_rows: int) -> FloatArray:
+        said = self._scorer.repeat(n_rows)
+        return both_classes(said) if self._both else said
+
+
+def fit_constant(task: Task, *, both: bool) -> ConstantModel | None:
+    """Make the model of a task whose rows hold one class; None if they hold more.
+
+    `both` gives the probabilities of both of two classes, else that of class 1.
+    """
+    variable, labels = task.variable, task.variable.labels[task.rows]
+    if variable.kind != "classes" or not len(labels) or (labels != labels[0]).any():
+        return None
+    scorer = ConstantScorer(int(labels[0]), len(variable.classes))
+    return ConstantModel(scorer, count_rows(task.rows if task.scored is None else task.scored), both=both)

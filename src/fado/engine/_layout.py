@@ -1,23 +1,38 @@
-"""What a scikit-learn estimator sees: the table laid out in the form that it takes."""
+"""What a scikit-learn estimator sees: the table in the form that it takes, and what to say of its gaps."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from fado.engine._base import FloatArray
-from fado.engine._schema import Schema
+from fado._compat import is_regressor
+from fado._messages import list_names
+from fado.engine._base import Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
-__all__ = ["Form", "Layout", "Plan", "form_for", "is_lightgbm", "with_labels"]
+__all__ = [
+    "Form",
+    "Layout",
+    "MissingValuesError",
+    "add_rows",
+    "explaining_missing",
+    "explaining_missing_in_table",
+    "form_for",
+    "is_lightgbm",
+    "layout_for",
+]
 
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
 
 _MOST_INDICATORS = 32  # per column
+_OF_MISSING = re.compile(r"\bnans?\b|missing|\bnull\b", re.IGNORECASE)  # in the messages of libraries
 
 
 def form_for(estimator: Any, *, sparse: bool) -> Form:
@@ -49,47 +64,61 @@ def _picks_columns(estimator: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """How to lay out a table for an estimator that learnt from another.
+class Layout:
+    """How to lay out a table for an estimator that learnt from another."""
 
-    Parameters
-    ----------
-    form : {"sparse", "frame", "columns", "categories", "numbers"}
-        From `form_for`; "columns" is a frame of what was read from a table, other than the table itself.
-    kept : tuple of int
-        Positions of the columns that the estimator sees.
-    schema : Schema
-        Of the table that it learnt from.
-    names : pandas.Index or None
-        What a frame's columns are called.
-    """
-
-    form: Form
-    kept: tuple[int, ...]
+    form: Form  # "columns" is a frame of what was read from a table, other than the table itself
+    kept: tuple[int, ...]  # positions of the columns that the estimator sees
     schema: Schema
-    names: Any = None
+    names: Any = None  # what a frame's columns are called
 
-    def lay_out(self, table: Table, target: Variable | None) -> Any:
-        """Lay out a table with the same columns, and the target of its rows if the models see it."""
+    def lay_out(self, table: Table) -> Any:
+        """Lay out a table with the same columns."""
+        import pandas as pd
+
         places = self.schema.find(table, self.kept)
-        extra = _target_columns(target) if target is not None else {}
         if table.is_sparse is not (self.form == "sparse"):
             raise ValueError(
                 "Models of a sparse matrix score sparse matrices only, and others none: convert."
             )
         if self.form == "sparse":
-            return _sparse(table.source[:, list(self.kept)], extra)
+            return _as_csr(table.source[:, list(self.kept)])
         if self.form == "frame":
             frame: Any = table.to_pandas()
             chosen = frame.iloc[:, [places[j] for j in self.kept]]
-            return _with_target(chosen.set_axis(self.names, axis=1), extra)
+            return chosen.set_axis(self.names, axis=1).reset_index(drop=True)
         if self.form == "columns":
-            import pandas as pd
-
             read = {j: self._as_learnt(table, j, places[j]).to_pandas() for j in self.kept}
-            return _with_target(pd.DataFrame(read).set_axis(self.names, axis=1), extra)
+            return pd.DataFrame(read).set_axis(self.names, axis=1)
         columns = [self.schema.column(table, j, places[j]) for j in self.kept]
-        return _categories(columns, extra) if self.form == "categories" else _numbers(columns, extra)
+        if self.form == "categories":
+            return pd.DataFrame({f"f{j}": _categorical(column) for j, column in enumerate(columns)})
+        return one_hot(columns) if columns else np.empty((table.n_rows, 0))
+
+    def with_target(self, features: Any, target: Variable) -> Any:
+        """Add the target of rows that were laid out: itself, or an indicator for each of many classes."""
+        import pandas as pd
+
+        labels = target.labels.astype(np.float64)
+        columns = {target.name: labels}
+        if len(target.classes) > 2:
+            columns = {
+                f"{target.name}={name}": (labels == code).astype(float)
+                for code, name in enumerate(target.classes)
+            }
+        values = np.column_stack(list(columns.values()))
+        if self.form == "sparse":
+            import scipy.sparse
+
+            return _as_csr(scipy.sparse.hstack([features, values]))
+        if self.form == "numbers":
+            return np.column_stack([features, values])
+        if self.form == "categories":
+            names = [f"target{j}" for j in range(len(columns))]
+        else:
+            taken = set(map(str, features.columns))
+            names = [f"{name} (target)" if name in taken else name for name in columns]
+        return pd.concat([features, pd.DataFrame(values, features.index, names)], axis=1)
 
     def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
         """Give a column of the kind that the estimator learnt from, with whatever levels it has."""
@@ -99,61 +128,20 @@ class Plan:
         return self.schema.column(table, j, place)
 
 
-class Layout:
-    """One form of a table for the models of some variables, and how to lay out another table likewise.
-
-    Parameters
-    ----------
-    form : {"sparse", "frame", "categories", "numbers"}
-        From `form_for`.
-    table : Table
-        The table that models learn from.
-    excluded : frozenset of int
-        Positions of the columns that the models must not see.
-    target : Variable or None
-        The target, if the models see it; it follows as further columns.
-
-    Attributes
-    ----------
-    plan : Plan
-        How to lay out another table.
-    features : array, sparse matrix or DataFrame
-        The table, laid out.
-    """
-
-    def __init__(self, form: Form, table: Table, excluded: frozenset[int], target: Variable | None) -> None:
-        kept = tuple(j for j in range(table.n_columns) if j not in excluded)
-        if form == "frame" and table.source is None:
-            form = "columns"
-        names = table.to_pandas().columns[list(kept)] if form in ("frame", "columns") else None
-        schema = Schema.of(table, read=() if form in ("frame", "sparse") else kept)
-        if form == "numbers":
-            shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
-            schema = replace(schema, levels=tuple(shown))
-        self.plan = Plan(form, kept, schema, names)
-        self.features = self.plan.lay_out(table, target)
-
-    def with_rows(self, table: Table) -> Layout:
-        """Add the rows of another table, below those that are there."""
-        joined = copy.copy(self)
-        joined.features = _below(self.features, self.plan.lay_out(table, None))
-        return joined
+def layout_for(form: Form, table: Table, excluded: frozenset[int]) -> Layout:
+    """Tell how to lay out a table, and others like it, without the columns that models must not see."""
+    kept = tuple(j for j in range(table.n_columns) if j not in excluded)
+    if form == "frame" and table.source is None:
+        form = "columns"
+    names = table.to_pandas().columns[list(kept)] if form in ("frame", "columns") else None
+    schema = Schema.of(table, read=() if form in ("frame", "sparse") else kept)
+    if form == "numbers":
+        shown = [levels and _frequent_levels(table.column(j)) for j, levels in enumerate(schema.levels)]
+        schema = replace(schema, levels=tuple(shown))
+    return Layout(form, kept, schema, names)
 
 
-def with_labels(features: Any, target: Variable) -> Any:
-    """Give rows that were laid out with the target, but with other labels of it."""
-    extra = _target_columns(target)
-    first = features.shape[1] - len(extra)
-    if hasattr(features, "iloc"):
-        changed = features.copy()
-        for place, values in enumerate(extra.values(), first):
-            changed.isetitem(place, values)
-        return changed
-    kept = features[:, :first]
-    return np.column_stack([kept, *extra.values()]) if isinstance(kept, np.ndarray) else _sparse(kept, extra)
-
-
-def _below(first: Any, second: Any) -> Any:
+def add_rows(first: Any, second: Any) -> Any:
     """Put rows that were laid out below others."""
     if isinstance(first, np.ndarray):
         return np.concatenate([first, second])
@@ -186,48 +174,92 @@ def _frequent_levels(column: Column) -> tuple[str, ...]:
     return tuple(levels[code] for code in kept)
 
 
-def _target_columns(target: Variable) -> dict[str, FloatArray]:
-    """Turn the target into numeric columns: itself, or one indicator per class of three or more."""
-    labels = target.labels.astype(np.float64)
-    if len(target.classes) <= 2:
-        return {target.name: labels}
-    return {
-        f"{target.name}={name}": (labels == code).astype(float) for code, name in enumerate(target.classes)
-    }
-
-
-def _sparse(matrix: Any, extra: dict[str, FloatArray]) -> Any:
+def _as_csr(matrix: Any) -> Any:
+    """Give a sparse matrix in the one form that LightGBM does not warn about."""
     import scipy.sparse
 
-    joined = scipy.sparse.hstack([matrix, *(values[:, None] for values in extra.values())])
-    return scipy.sparse.csr_matrix(joined)  # LightGBM warns about every other form
+    return scipy.sparse.csr_matrix(matrix)
 
 
-def _with_target(frame: Any, extra: dict[str, FloatArray]) -> Any:
+def _categorical(column: Column) -> Any:
     import pandas as pd
 
-    taken = set(map(str, frame.columns))
-    free = {name if name not in taken else f"{name} (target)": values for name, values in extra.items()}
-    frame = frame.reset_index(drop=True)
-    return pd.concat([frame, pd.DataFrame(free)], axis=1) if free else frame
+    if column.levels is None:
+        return column.numbers()
+    return pd.Categorical.from_codes(column.codes(), categories=pd.RangeIndex(len(column.levels)))
 
 
-def _categories(columns: Sequence[Column], extra: dict[str, FloatArray]) -> Any:
-    import pandas as pd
-
-    made: dict[str, Any] = {}
-    for j, column in enumerate(columns):
-        if column.levels is None:
-            made[f"f{j}"] = column.numbers()
-        else:
-            made[f"f{j}"] = pd.Categorical.from_codes(
-                column.codes(), categories=pd.RangeIndex(len(column.levels))
-            )
-    for j, values in enumerate(extra.values()):
-        made[f"target{j}"] = values
-    return pd.DataFrame(made)
+class MissingValuesError(ValueError):
+    """An estimator was given missing values, which it does not take."""
 
 
-def _numbers(columns: Sequence[Column], extra: dict[str, FloatArray]) -> FloatArray:
-    blocks = [one_hot(columns)] if columns else []
-    return np.column_stack([*blocks, *extra.values()])
+def explaining_missing(estimator: Any, layout: Layout, features: Any) -> AbstractContextManager[None]:
+    """Say which columns an estimator fails for because of missing values; other errors stay as they are."""
+    return _explaining(
+        estimator, lambda: [layout.schema.names[j] for j in _columns_with_missing(layout, features)]
+    )
+
+
+def explaining_missing_in_table(estimator: Any, X: Any) -> AbstractContextManager[None]:
+    """Say the same of an estimator that is given a user's own table."""
+    return _explaining(estimator, lambda: _names_with_missing(Table.from_input(X)))
+
+
+@contextmanager
+def _explaining(estimator: Any, find_columns: Callable[[], list[str]]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        found = find_columns() if _OF_MISSING.search(str(error)) else []
+        if not found:
+            raise
+        raise _explained(estimator, found) from error
+
+
+def _explained(estimator: Any, columns: list[str]) -> MissingValuesError:
+    from sklearn.pipeline import Pipeline
+
+    last = estimator
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    name, kind = type(last).__name__, "Regressor" if is_regressor(estimator) else "Classifier"
+    listed = list_names([repr(name) for name in columns])
+    which = f"column {listed} has" if len(columns) == 1 else f"columns {listed} have"
+    fix = (
+        "add a SimpleImputer to the pipeline"
+        if last is not estimator
+        else f"put an imputer before it, as in `make_pipeline(SimpleImputer(), {name}())`"
+    )
+    return MissingValuesError(
+        f"{name} takes no missing values (NaN), and {which} some: use HistGradientBoosting{kind} or "
+        f"LGBM{kind}, which take them, or {fix}."
+    )
+
+
+def _names_with_missing(table: Table) -> list[str]:
+    """Name the columns of a user's table that hold missing values."""
+    if table.is_sparse:
+        found = np.flatnonzero(_with_missing(table.source)).tolist()
+    else:
+        found = [j for j in range(table.n_columns) if np.isnan(table.column(j).numbers()).any()]
+    return [table.names[j] for j in found]
+
+
+def _columns_with_missing(layout: Layout, features: Any) -> list[int]:
+    """Find the columns of the table that hold missing values where the estimator saw them."""
+    missing = _with_missing(features)
+    if layout.form == "numbers":  # one for a column of numbers, one for each level of another
+        widths = [len(levels) if (levels := layout.schema.levels[j]) is not None else 1 for j in layout.kept]
+        found = [missing[start:stop].any() for start, stop in pairwise(np.cumsum([0, *widths]))]
+    else:
+        found = missing[: len(layout.kept)].tolist()
+    return [j for j, has_some in zip(layout.kept, found, strict=True) if has_some]
+
+
+def _with_missing(features: Any) -> npt.NDArray[np.bool_]:
+    """Tell which columns of a matrix or frame hold missing values."""
+    if hasattr(features, "tocoo"):
+        matrix = features.tocoo()
+        return np.bincount(matrix.col[np.isnan(matrix.data)], minlength=features.shape[1]) > 0
+    found = features.isna().to_numpy() if hasattr(features, "isna") else np.isnan(features)
+    return np.asarray(found.any(axis=0))

@@ -4,21 +4,60 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeGuard, get_args
 
-from fado.engine._base import FloatArray, LabelArray, Model, Rows, Task, Watch, count_rows
-from fado.engine._constant import fit_constant
-from fado.engine._layout import Form, Layout, form_for, is_lightgbm, with_labels
-from fado.engine._missing import explaining_missing
-from fado.engine._sklearn_scorer import SklearnScorer, predict_rows
-from fado.engine._target import check_target, replace_target
+import numpy as np
+
+from fado.engine._base import (
+    FloatArray,
+    LabelArray,
+    Model,
+    Rows,
+    Schema,
+    Task,
+    Watch,
+    check_labels,
+    check_target,
+    count_rows,
+    fit_constant,
+)
+from fado.engine._layout import (
+    Form,
+    Layout,
+    MissingValuesError,
+    add_rows,
+    explaining_missing,
+    form_for,
+    is_lightgbm,
+    layout_for,
+)
+from fado.engine._lightgbm import LightGBMEngine
+from fado.engine._skops import read_estimator, write_estimator
 from fado.tabular import Table, Variable
 
-__all__ = ["SklearnEngine", "SklearnModel"]
+__all__ = ["SklearnEngine", "SklearnScorer", "engine_class"]
 
 _QUIET = {"n_jobs": 1, "verbosity": -1}  # LightGBM, unless the user has set them
+_ROUNDING = 1e-4  # of probabilities in single precision, and to spare
+
+
+def engine_class(estimator: Any, table: Table) -> type[LightGBMEngine] | type[SklearnEngine]:
+    """Choose the quickest engine that does all as the estimator's own `fit` would.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fado.tabular import Table
+    >>> table = Table.from_input([[0.0, 1.0]])
+    >>> engine_class(LGBMClassifier(), table).__name__
+    'LightGBMEngine'
+    >>> engine_class(LogisticRegression(), table).__name__
+    'SklearnEngine'
+    """
+    return LightGBMEngine if LightGBMEngine.supports(estimator, table) else SklearnEngine
 
 
 class SklearnEngine:
@@ -52,7 +91,7 @@ class SklearnEngine:
     def __init__(self, table: Table, target: Variable | None = None) -> None:
         self._table: Table | None = table
         self._target = target
-        self._layouts: dict[tuple[Form, frozenset[int], bool], Layout] = {}
+        self._layouts: dict[tuple[Form, frozenset[int]], tuple[Layout, Any]] = {}
         self._sparse = table.is_sparse
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,7 +111,10 @@ class SklearnEngine:
         """Add rows to every form that the table was laid out in."""
         joined = copy.copy(self)
         joined._table = None
-        joined._layouts = {key: layout.with_rows(table) for key, layout in self._layouts.items()}
+        joined._layouts = {
+            key: (layout, add_rows(features, layout.lay_out(table)))
+            for key, (layout, features) in self._layouts.items()
+        }
         return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
@@ -81,82 +123,163 @@ class SklearnEngine:
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
 
-        constant = fit_constant(task, first_class_left_out=False)
+        constant = fit_constant(task, both=True)
         if constant is not None:
             return constant
-        layout = self._layout(task)
+        layout, features = self._layout(task)
         learnt = clone(task.estimator)
         given = _weights_given(learnt, task.weights)
         _set_seed(learnt, task.seed)
         # One thread per fit: fits run side by side, and the number of threads may change the last digits.
-        features = _take(layout.features, task.rows)
+        shown = _take(features, task.rows)
+        target = self._target if task.variable.sees_target else None
+        if target is not None:
+            shown = layout.with_target(shown, target.take(task.rows))
         routed = config_context(enable_metadata_routing=False)  # weights go to the step that takes them
-        with explaining_missing(task.estimator, layout.plan, features), threadpool_limits(1), routed:
-            learnt.fit(features, task.variable.labels[task.rows], **given)
-        return SklearnModel(learnt, task, layout, self._target)
+        with explaining_missing(task.estimator, layout, shown), threadpool_limits(1), routed:
+            learnt.fit(shown, task.variable.labels[task.rows], **given)
+        return SklearnModel(learnt, layout, features, target, task)
 
-    def _layout(self, task: Task) -> Layout:
+    def _layout(self, task: Task) -> tuple[Layout, Any]:
         """Give the form that a task's estimator takes, laid out once for all that share it."""
         variable = task.variable
         check_target(variable, self._target)
         form = form_for(task.estimator, sparse=self._sparse)
-        key = form, variable.excluded, variable.sees_target
+        key = form, variable.excluded
         if key not in self._layouts:
             if self._table is None:
                 raise ValueError(
                     f"The engine came from another process without what {type(task.estimator).__name__} "
                     "takes: call `prepare` with all tasks before."
                 )
-            target = self._target if variable.sees_target else None
-            self._layouts[key] = Layout(form, self._table, variable.excluded, target)
+            layout = layout_for(form, self._table, variable.excluded)
+            self._layouts[key] = layout, layout.lay_out(self._table)
         return self._layouts[key]
 
 
 class SklearnModel:
-    """A fitted estimator, and how to lay out rows for it; see `fado.engine.Model`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    task : Task
-        What was learnt, and the rows to score at once.
-    layout : Layout
-        What the estimator sees.
-    target : Variable or None
-        The target of the engine's table.
-    """
+    """A fitted estimator, and the rows laid out for it; see `fado.engine.Model`."""
 
     gains = None
     n_trees = None
 
-    def __init__(self, estimator: Any, task: Task, layout: Layout, target: Variable | None) -> None:
-        self.estimator = estimator
-        self._variable = task.variable
-        self._layout = layout
+    def __init__(
+        self, estimator: Any, layout: Layout, features: Any, target: Variable | None, task: Task
+    ) -> None:
+        self._name = task.variable.name
+        self._features = features
         self._target = target
+        rowless = None if target is None else replace(target, labels=target.labels[:0])
+        self._scorer = SklearnScorer(estimator, layout, len(task.variable.classes), rowless)
         self.scores = self.score(task.rows if task.scored is None else task.scored, task.scored_target)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows through the estimator's `predict_proba` or `predict`."""
-        from threadpoolctl import threadpool_limits
-
-        theirs = None
-        if target is not None or isinstance(rows, Table):
-            theirs = replace_target(self._target, target, count_rows(rows), self._variable)
-        if isinstance(rows, Table):
-            features = self._layout.plan.lay_out(rows, theirs)
-        else:
-            features = _take(self._layout.features, rows)
-            features = features if theirs is None else with_labels(features, theirs)
-        with explaining_missing(self.estimator, self._layout.plan, features), threadpool_limits(1):
-            return predict_rows(self.estimator, features, len(self._variable.classes))
+        layout = self._scorer.layout
+        features = layout.lay_out(rows) if isinstance(rows, Table) else _take(self._features, rows)
+        if self._target is not None:
+            labels = target
+            if labels is None and not isinstance(rows, Table):
+                labels = self._target.labels[rows]
+            labels = check_labels(labels, count_rows(rows), f"The models of {self._name!r} see")
+            features = layout.with_target(features, replace(self._target, labels=labels))
+        return self._scorer.predict(features)
 
     def detach(self) -> SklearnScorer:
         """Give the estimator, and how to lay out rows for it."""
-        seen = self._target if self._variable.sees_target else None
-        target = None if seen is None else replace(seen, labels=seen.labels[:0])
-        return SklearnScorer(self.estimator, self._layout.plan, len(self._variable.classes), target)
+        return self._scorer
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnScorer:
+    """A fitted estimator, and how to lay out rows for it; see `fado.engine.Scorer`."""
+
+    estimator: Any
+    layout: Layout
+    n_classes: int = 2
+    target: Variable | None = None  # without its rows, if the estimator sees it
+
+    kind: ClassVar[str] = "sklearn"
+
+    @property
+    def sees_target(self) -> bool:
+        """Whether the estimator sees the target."""
+        return self.target is not None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table that the estimator learnt from."""
+        return self.layout.schema
+
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows; of two classes, give the probability of class 1."""
+        features = self.layout.lay_out(table)
+        if self.target is not None:
+            theirs = replace(self.target, labels=check_labels(target, table.n_rows))
+            features = self.layout.with_target(features, theirs)
+        try:
+            scores = self.predict(features)
+        except MissingValuesError:
+            raise
+        except Exception as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise ValueError(f"{type(self.estimator).__name__} cannot score these rows: {reason}") from error
+        return scores[:, 1] if self.n_classes == 2 else scores
+
+    def predict(self, features: Any) -> FloatArray:
+        """Give rows that were laid out the probabilities of all classes, or numbers."""
+        from threadpoolctl import threadpool_limits
+
+        with explaining_missing(self.estimator, self.layout, features), threadpool_limits(1):
+            return _predict(self.estimator, features, self.n_classes)
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give how to lay out rows, and the estimator as skops writes it."""
+        names = None if self.layout.names is None else self.layout.names.tolist()
+        if names is not None and not _are_names(names):
+            raise ValueError(
+                f"{type(self.estimator).__name__} cannot be saved: it learnt from columns whose names are "
+                "neither text nor whole numbers; rename them and train it again."
+            )
+        content, name = write_estimator(self.estimator)
+        plain = {
+            "kind": self.kind,
+            "form": self.layout.form,
+            "kept": list(self.layout.kept),
+            "schema": self.schema.to_plain(),
+            "names": names,
+            "estimator": name,
+            "n_classes": self.n_classes,
+            "target": None
+            if self.target is None
+            else {"name": self.target.name, "classes": [str(label) for label in self.target.classes]},
+        }
+        return plain, content
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> SklearnScorer:
+        """Read what `parts` gave."""
+        import pandas as pd
+
+        schema = Schema.from_plain(plain.get("schema", {}))
+        form: Any = plain.get("form")
+        kept, names, estimator, n_classes = (
+            plain.get(key) for key in ("kept", "names", "estimator", "n_classes")
+        )
+        if not (
+            form in get_args(Form)
+            and isinstance(kept, list)
+            and all(isinstance(j, int) and 0 <= j < len(schema.names) for j in kept)
+            and ((form in ("frame", "columns")) is (names is not None))
+            and (names is None or (_are_names(names) and len(names) == len(kept)))
+            and isinstance(estimator, str)
+            and type(n_classes) is int
+            and n_classes >= 0
+        ):
+            raise ValueError("The columns that the estimator takes are not told as they should be.")
+        target = _target_of(plain.get("target"))
+        layout = Layout(form, tuple(kept), schema, None if names is None else pd.Index(names))
+        return cls(_predictor(read_estimator(content, estimator), n_classes), layout, n_classes, target)
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
@@ -193,3 +316,52 @@ def _set_seed(model: Any, seed: int) -> None:
 
 def _take(features: Any, rows: Rows) -> Any:
     return features.iloc[rows] if hasattr(features, "iloc") else features[rows]
+
+
+def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
+    """Give the probabilities of all classes, also of those that the estimator never saw; or numbers."""
+    if n_classes == 0:
+        return np.asarray(estimator.predict(features), dtype=np.float64)
+    predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
+    classes = np.asarray(estimator.classes_, dtype=np.intp)
+    if predicted.shape != (len(predicted), len(classes)):
+        raise ValueError(
+            f"`{type(estimator).__name__}` gave probabilities of shape {predicted.shape} for "
+            f"{len(classes)} classes: `predict_proba` must give one column per class."
+        )
+    spread = np.zeros((len(predicted), n_classes))
+    spread[:, classes] = predicted
+    sums = spread.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Rounding is put right; what is no distribution stays as it is, for those who read it to refuse.
+        return np.where(np.abs(sums - 1.0) <= _ROUNDING, spread / sums, spread)
+
+
+def _predictor(estimator: Any, n_classes: int) -> Any:
+    """Give an estimator back, if it predicts what it must: so many classes, or numbers."""
+    name = type(estimator).__name__
+    if n_classes == 0:
+        if not callable(getattr(type(estimator), "predict", None)):
+            raise ValueError(f"The content is of {name}, which predicts nothing.")
+        return estimator
+    classes = np.asarray(getattr(estimator, "classes_", None))
+    fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
+    if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
+        raise ValueError(f"The content is of {name}, which gives no probabilities of {n_classes} classes.")
+    return estimator
+
+
+def _target_of(told: Any) -> Variable | None:
+    """Make the target that an estimator sees, without rows, of what is told of it."""
+    if told is None:
+        return None
+    name, classes = (told.get(key) if isinstance(told, Mapping) else None for key in ("name", "classes"))
+    if not isinstance(name, str) or not _are_names(classes):
+        raise ValueError("The target that the estimator sees is not told as it should be.")
+    return Variable(name, "classes" if classes else "continuous", np.zeros(0), tuple(classes))
+
+
+def _are_names(given: Any) -> TypeGuard[list[str | int]]:
+    return isinstance(given, list) and all(
+        isinstance(own, str | int) and not isinstance(own, bool) for own in given
+    )

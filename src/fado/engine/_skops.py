@@ -1,15 +1,106 @@
-"""Fitted estimators as bytes that run no code when they are read: skops, and classes that are listed."""
+"""Fitted estimators as bytes that run no code when they are read: skops, in one form that is allowed.
+
+skops builds whatever types its caller trusts, by the constructor that the file names. Here a file is trusted
+in nothing: it is read node by node, every node must be of a kind and class that are listed below, and put
+together again it must give the same bytes.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import zipfile
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
-from fado.engine._skops_form import StrangeError, only_form
+from fado.engine._trees import check_text
 
 __all__ = ["read_estimator", "write_estimator"]
+
+_SCHEMA = "schema.json"  # in a file of skops
+_PROTOCOLS = (1, 2)  # of skops; what an older one has is read in other ways
+
+# Not listed, and so not saved: estimators that keep rows (nearest neighbours, kernels) or functions, and
+# GradientBoosting, which indexes memory in more ways than `_check_trees` looks at.
+_LISTED = """
+sklearn.calibration CalibratedClassifierCV
+sklearn.compose ColumnTransformer make_column_selector
+sklearn.decomposition PCA TruncatedSVD
+sklearn.discriminant_analysis LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis
+sklearn.dummy DummyClassifier DummyRegressor
+sklearn.ensemble AdaBoostClassifier BaggingClassifier ExtraTreesClassifier HistGradientBoostingClassifier
+sklearn.ensemble RandomForestClassifier StackingClassifier VotingClassifier
+sklearn.ensemble AdaBoostRegressor BaggingRegressor ExtraTreesRegressor HistGradientBoostingRegressor
+sklearn.ensemble RandomForestRegressor StackingRegressor VotingRegressor
+sklearn.feature_selection RFE SelectFromModel VarianceThreshold
+sklearn.frozen FrozenEstimator
+sklearn.impute MissingIndicator SimpleImputer
+sklearn.isotonic IsotonicRegression
+sklearn.kernel_approximation RBFSampler
+sklearn.linear_model LogisticRegression LogisticRegressionCV PassiveAggressiveClassifier Perceptron
+sklearn.linear_model RidgeClassifier RidgeClassifierCV SGDClassifier
+sklearn.linear_model BayesianRidge ElasticNet ElasticNetCV GammaRegressor HuberRegressor Lasso LassoCV
+sklearn.linear_model LinearRegression PoissonRegressor QuantileRegressor Ridge RidgeCV SGDRegressor
+sklearn.linear_model TweedieRegressor
+sklearn.model_selection FixedThresholdClassifier
+sklearn.multiclass OneVsRestClassifier
+sklearn.naive_bayes BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB
+sklearn.neural_network MLPClassifier MLPRegressor
+sklearn.pipeline FeatureUnion Pipeline
+sklearn.preprocessing Binarizer FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder
+sklearn.preprocessing MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures
+sklearn.preprocessing PowerTransformer QuantileTransformer RobustScaler StandardScaler TargetEncoder
+sklearn.random_projection GaussianRandomProjection
+sklearn.svm LinearSVC LinearSVR
+sklearn.tree DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor
+lightgbm Booster LGBMClassifier LGBMRegressor
+xgboost Booster XGBClassifier XGBRFClassifier XGBRFRegressor XGBRegressor
+catboost CatBoostClassifier CatBoostRegressor
+"""
+_LOSSES = """
+AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss HalfPoissonLoss
+HalfSquaredError HalfTweedieLoss HalfTweedieLossIdentity HuberLoss PinballLoss
+"""
+_SGD_LOSSES = """
+EpsilonInsensitive Hinge Huber Log ModifiedHuber SquaredEpsilonInsensitive SquaredHinge SquaredLoss
+"""
+_HELD = """
+sklearn._loss.link.HalfLogitLink sklearn._loss.link.IdentityLink sklearn._loss.link.Interval
+sklearn._loss.link.LogLink sklearn._loss.link.LogitLink sklearn._loss.link.MultinomialLogit
+sklearn.calibration._CalibratedClassifier sklearn.calibration._SigmoidCalibration
+sklearn.compose._column_transformer._RemainderColsList
+sklearn.ensemble._hist_gradient_boosting.binning._BinMapper
+sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor
+sklearn.multiclass._ConstantPredictor
+sklearn.neural_network._stochastic_optimizers.AdamOptimizer
+sklearn.neural_network._stochastic_optimizers.SGDOptimizer
+"""
+_NUMBERS = """
+bool bool_ float16 float32 float64 int8 int16 int32 int64 longlong uint8 uint16 uint32 uint64 ulonglong
+str_ datetime64 timedelta64
+"""
+
+
+def _names(module: str, names: str) -> frozenset[str]:
+    return frozenset(f"{module}.{own}" for own in names.split())
+
+
+_PUBLIC = frozenset(
+    f"{module}.{own}" for module, *names in map(str.split, _LISTED.split("\n")[1:-1]) for own in names
+)
+_INTERNAL = frozenset(_HELD.split()) | _names("sklearn._loss.loss", _LOSSES)
+_KEYS = _names("builtins", "bool float int str") | _names("numpy", _NUMBERS)
+_TYPES = _KEYS | _names("numpy", "floating number object_") | {"builtins.object", "collections.OrderedDict"}
+_ARRAY_KINDS = frozenset("biufcSUMm")
+_HANDLES = {  # what boosters are rebuilt from, by their libraries
+    "lightgbm.basic.Booster": (("_handle", "handle"), "JsonNode"),
+    "xgboost.core.Booster": (("handle",), "BytearrayNode"),
+}
 
 
 def write_estimator(estimator: Any) -> tuple[bytes, str]:
@@ -22,7 +113,7 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"{name} cannot be saved, as skops does not know all of it: {reason}") from error
     try:
-        return only_form(content, is_new=True)
+        return _only_form(content, is_new=True)
     except StrangeError as error:
         raise ValueError(
             f"{name} cannot be saved: it holds {error}, which is not among the classes that are read again. "
@@ -31,18 +122,13 @@ def write_estimator(estimator: Any) -> tuple[bytes, str]:
 
 
 def read_estimator(content: bytes, name: str) -> Any:
-    """Read what `write_estimator` gave.
+    """Read what `write_estimator` gave, if it is of a class of that name.
 
-    Parameters
-    ----------
-    content : bytes
-        It may come from anybody. Nothing is made of it unless all of it is of the listed classes.
-    name : str
-        The name of the estimator's class.
+    It may come from anybody: nothing is made of it unless all of it is of the listed classes.
     """
     skops = _skops()
     try:
-        same, found = only_form(content)
+        same, found = _only_form(content)
     except StrangeError as error:
         raise ValueError(f"The content holds {error}, which is not to be trusted.") from error
     except (ValueError, KeyError, RecursionError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
@@ -74,20 +160,15 @@ def _skops() -> Any:
 
 def _check_trees(estimator: Any) -> None:
     """Refuse trees whose nodes lead out of their arrays: scikit-learn follows them without a look."""
-    from sklearn.ensemble import (
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        HistGradientBoostingClassifier,
-        HistGradientBoostingRegressor,
-        RandomForestClassifier,
-        RandomForestRegressor,
-    )
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+    from sklearn import ensemble, tree
     from sklearn.tree._tree import Tree
 
-    trees = DecisionTreeClassifier, DecisionTreeRegressor
-    forests = ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-    histograms = HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    trees = tree.DecisionTreeClassifier, tree.DecisionTreeRegressor
+    forests = (
+        *(ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor),
+        *(ensemble.RandomForestClassifier, ensemble.RandomForestRegressor),
+    )
+    histograms = ensemble.HistGradientBoostingClassifier, ensemble.HistGradientBoostingRegressor
     for own in _objects_in(estimator):
         fits = True
         if isinstance(own, Tree):
@@ -96,11 +177,12 @@ def _check_trees(estimator: Any) -> None:
         elif isinstance(own, trees) and hasattr(own, "tree_"):
             fits = isinstance(own.tree_, Tree) and own.tree_.n_features == own.n_features_in_
         elif isinstance(own, forests) and hasattr(own, "estimators_"):
-            fits = all(isinstance(tree, trees) for tree in own.estimators_) and all(
-                tree.tree_.n_features == own.n_features_in_ for tree in own.estimators_
+            fits = all(
+                isinstance(one, trees) and one.tree_.n_features == own.n_features_in_
+                for one in own.estimators_
             )
         elif isinstance(own, histograms) and hasattr(own, "_predictors"):
-            fits = all(_predicts(tree, own) for trees_at in own._predictors for tree in trees_at)
+            fits = all(_predicts(one, own) for trees_at in own._predictors for one in trees_at)
         if not fits:
             raise ValueError("a tree leads out of its nodes or columns.")
 
@@ -154,3 +236,272 @@ def _objects_in(estimator: Any) -> list[Any]:
         else:
             waiting += getattr(own, "__dict__", {}).values()
     return list(found.values())
+
+
+class StrangeError(ValueError):
+    """A file holds what estimators are never saved with."""
+
+
+def _only_form(content: bytes, *, is_new: bool = False) -> tuple[bytes, str]:
+    """Give the one form that a file may have, and the class of what it holds; refuse what is not listed."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if not is_new and any(own.compress_type != zipfile.ZIP_STORED for own in archive.infolist()):
+            raise StrangeError("files that are compressed")
+        given = json.loads(archive.read(_SCHEMA))
+        form = _Form(archive, is_new=is_new)
+        schema = form.node(given, "ObjectNode")
+        protocol, version = given.get("protocol"), given.get("_skops_version")
+        if type(protocol) is not int or protocol not in _PROTOCOLS or not isinstance(version, str):
+            raise StrangeError(f"a schema of protocol {protocol!r}")
+        written = io.BytesIO()
+        with zipfile.ZipFile(written, "w") as copy:
+            for name, own in form.files.values():
+                copy.writestr(zipfile.ZipInfo(name), own)
+            schema |= {"protocol": protocol, "_skops_version": version}
+            copy.writestr(zipfile.ZipInfo(_SCHEMA), json.dumps(schema))
+    return written.getvalue(), _name_of(schema)
+
+
+def _name_of(node: dict[str, Any]) -> str:
+    return f"{node['__module__']}.{node['__class__']}"
+
+
+@cache
+def _is_estimator(name: str) -> bool:
+    """Tell whether a name is that of a listed class; nothing is imported that is not listed."""
+    if name in _INTERNAL:
+        return True
+    parts = name.split(".")
+    for module in (parts[0], ".".join(parts[:2])):
+        if f"{module}.{parts[-1]}" in _PUBLIC:
+            try:
+                found = getattr(import_module(module), parts[-1], None)
+            except ImportError:
+                return False
+            return isinstance(found, type) and f"{found.__module__}.{found.__qualname__}" == name
+    return False
+
+
+@cache
+def _losses() -> frozenset[str]:
+    """Give the listed losses as their classes call themselves, which depends on scikit-learn's version."""
+    from sklearn._loss import _loss
+    from sklearn.linear_model import _sgd_fast
+
+    names = [(_loss, f"Cy{own}") for own in _LOSSES.split()]
+    names += [(_sgd_fast, own) for own in _SGD_LOSSES.split()]
+    found = [getattr(module, own) for module, own in names if hasattr(module, own)]
+    return frozenset(f"{own.__module__}.{own.__name__}" for own in found)
+
+
+class _Form:
+    """Reads a schema node by node, and gives every node with what its kind has, and nothing else.
+
+    Objects are numbered in the order in which they come, and so are the files of their arrays, where skops
+    names both by places in memory.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, *, is_new: bool) -> None:
+        self._archive = archive
+        self._is_new = is_new
+        self._numbers: dict[int, int] = {}
+        self.files: dict[str, tuple[str, bytes]] = {}
+
+    def node(self, given: Any, *loaders: str) -> dict[str, Any]:
+        """Give a node, which must be of one of these kinds if any are named."""
+        if not isinstance(given, dict) or type(given.get("__id__")) is not int:
+            raise StrangeError("a node that is none")
+        if not all(isinstance(given.get(key), str) for key in ("__class__", "__module__", "__loader__")):
+            raise StrangeError("a node without a class")
+        loader, name = given["__loader__"], _name_of(given)
+        if loader not in _LOADERS or (loaders and loader not in loaders):
+            raise StrangeError(f"{name} as {loader}")
+        is_allowed, content = _LOADERS[loader]
+        if not is_allowed(name):
+            raise StrangeError(name)
+        number = self._numbers.setdefault(given["__id__"], len(self._numbers) + 1)
+        own = {key: given[key] for key in ("__class__", "__module__", "__loader__")} | {"__id__": number}
+        return own | content(self, given)
+
+    def items(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [self.node(own) for own in _of_type(list, given.get("content"))]}
+
+    def nothing(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def mapping(self, given: dict[str, Any]) -> dict[str, Any]:
+        keys = self.node(given.get("key_types"), "ListNode")
+        content = _of_type(dict, given.get("content"))
+        names = [_name_of(own) for own in keys["content"] if own["__loader__"] == "TypeNode"]
+        if not len(content) == len(names) == len(keys["content"]) or not set(names) <= _KEYS:
+            raise StrangeError("keys that are none")
+        return {"key_types": keys, "content": {key: self.node(own) for key, own in content.items()}}
+
+    def text(self, given: dict[str, Any]) -> dict[str, Any]:
+        json.loads(_of_type(str, given.get("content")))
+        return {"content": given["content"], "is_json": True}
+
+    def ends(self, given: dict[str, Any]) -> dict[str, Any]:
+        ends = _of_type(dict, given.get("content"))
+        own = {key: ends.get(key) for key in ("start", "stop", "step")}
+        if not all(end is None or type(end) is int for end in own.values()):
+            raise StrangeError("a slice between no numbers")
+        return {"content": own}
+
+    def file(self, given: dict[str, Any]) -> dict[str, Any]:
+        name = _of_type(str, given.get("file"))
+        if name not in self.files:
+            ending = "npy" if name.endswith(".npy") else "bin"
+            self.files[name] = (f"{len(self.files)}.{ending}", self._archive.read(name))
+        return {"file": self.files[name][0]}
+
+    def array(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("type") == "json":
+            return {"type": "json", **self.items(given), "shape": self.node(given.get("shape"), "TupleNode")}
+        if given.get("type") != "numpy":
+            raise StrangeError("an array of no known type")
+        own = {"type": "numpy", **self.file(given)}
+        content = self.files[given["file"]][1]
+        _check_array(content)
+        if self._is_new:
+            self.files[given["file"]] = (own["file"], _without_gaps(content))
+        return own
+
+    def inner(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": self.node(given.get("content"), "NdArrayNode", "DictNode")}
+
+    def defaults(self, given: dict[str, Any]) -> dict[str, Any]:
+        content = _of_type(dict, given.get("content"))
+        main = self.node(content.get("main"), "DictNode")
+        factory = self.node(content.get("default_factory"), "TypeNode")
+        return {"content": {"main": main, "default_factory": factory}}
+
+    def generator(self, given: dict[str, Any]) -> dict[str, Any]:
+        content = _of_type(dict, given.get("content"))
+        own = {key: self.node(state, "DictNode") for key, state in content.items()}
+        bits = own.get("bit_generator", {}).get("content", {}).get("bit_generator", {}).get("content")
+        if not set(own) <= {"bit_generator", "seed_seq"} or bits != '"PCG64"':
+            raise StrangeError("a generator of another kind than PCG64")
+        return {"content": own}
+
+    def built(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Give what is made by a constructor that skops knows: trees and losses, of numbers alone."""
+        content = self.node(given.get("content"), "DictNode", "TupleNode", "JsonNode")
+        reduced = _of_type(dict, given.get("__reduce__"))
+        arguments = self.node(reduced.get("args"), "TupleNode", "ListNode", "JsonNode")
+        if given["__loader__"] == "LossNode":
+            numbers = [own for own in arguments["content"] if isinstance(own, dict)]
+            if any(own["__loader__"] != "JsonNode" for own in numbers) or (
+                content["__loader__"] != "JsonNode" and content["content"]
+            ):
+                raise StrangeError("a loss that is made of other things than numbers")
+        else:
+            self._check_tree(arguments, content)
+        return {"__reduce__": {"args": arguments}, "content": content}
+
+    def _check_tree(self, arguments: dict[str, Any], state: dict[str, Any]) -> None:
+        """Refuse a tree that its constructor would read beyond an array's end for."""
+        try:
+            n_features, classes, n_outputs = arguments["content"]
+            counts = json.loads(n_features["content"]), json.loads(n_outputs["content"])
+            held = dict(self.files.values())
+            shape = np.load(io.BytesIO(held[classes["file"]]), allow_pickle=False)
+            nodes = np.load(io.BytesIO(held[state["content"]["nodes"]["file"]]), allow_pickle=False)
+            fits = (
+                all(type(count) is int and 0 < count < 2**31 for count in counts)
+                and shape.shape == (counts[1],)
+                and shape.dtype == np.intp
+                and ((shape > 0) & (shape < 2**31)).all()
+                and json.loads(state["content"]["node_count"]["content"]) == len(nodes)
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise StrangeError("a tree that is none") from error
+        if not fits:
+            raise StrangeError("a tree that is none")
+
+    def state(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Give what an object is made of: its attributes, by name."""
+        name = _name_of(given)
+        if given.get("content") is None:
+            return {}
+        content = self.node(given["content"], "DictNode", "JsonNode")
+        attributes = content["content"] if content["__loader__"] == "DictNode" else {}
+        if attributes and {_name_of(own) for own in content["key_types"]["content"]} != {"builtins.str"}:
+            raise StrangeError(f"{name} with attributes that are no names")
+        handles, loader = _HANDLES.get(name, ((), ""))
+        for own in handles:
+            if own in attributes and attributes[own]["__loader__"] != loader:
+                raise StrangeError(f"{name} of no model")
+            if own in attributes and loader == "JsonNode":
+                check_text(_of_type(str, json.loads(attributes[own]["content"])))
+        if name == "sklearn.pipeline.Pipeline" and attributes.get("memory", {}).get("content") != "null":
+            if not self._is_new:
+                raise StrangeError(f"{name} with a cache")
+            attributes["memory"] = {  # a fitted pipeline needs none, and joblib's holds pickles
+                **{"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"},
+                **{"__id__": attributes["memory"]["__id__"], "content": "null", "is_json": True},
+            }
+        return {"content": content}
+
+
+def _only(*names: str) -> Callable[[str], bool]:
+    return frozenset(names).__contains__
+
+
+# Of every kind of node: the classes that it may be of, and how it is read. Whatever skops has besides
+# (functions, methods, partials, constructors by reduce, sparse matrices, old protocols) is refused.
+_LOADERS: dict[str, tuple[Callable[[str], bool], Callable[[_Form, dict[str, Any]], dict[str, Any]]]] = {
+    "BytearrayNode": (_only("builtins.bytearray"), _Form.file),
+    "BytesNode": (_only("builtins.bytes"), _Form.file),
+    "DTypeNode": (_only("numpy.dtype"), _Form.inner),
+    "DefaultDictNode": (_only("collections.defaultdict"), _Form.defaults),
+    "DictNode": (
+        _only("builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"),
+        _Form.mapping,
+    ),
+    "JsonNode": (_only("builtins.str"), _Form.text),
+    "ListNode": (_only("builtins.list"), _Form.items),
+    "LossNode": (lambda name: name in _losses(), _Form.built),
+    "NdArrayNode": (_only("numpy.ndarray", *_names("numpy", _NUMBERS)), _Form.array),
+    "ObjectNode": (_is_estimator, _Form.state),
+    "RandomGeneratorNode": (_only("numpy.random._generator.Generator"), _Form.generator),
+    "RandomStateNode": (_only("numpy.random.mtrand.RandomState"), _Form.inner),
+    "SetNode": (_only("builtins.set"), _Form.items),
+    "SliceNode": (_only("builtins.slice"), _Form.ends),
+    "TreeNode": (_only("sklearn.tree._tree.Tree"), _Form.built),
+    "TupleNode": (_only("builtins.tuple"), _Form.items),
+    "TypeNode": (_only(*_TYPES), _Form.nothing),
+}
+
+
+def _of_type(kind: type, given: Any) -> Any:
+    if not isinstance(given, kind):
+        raise StrangeError(f"a node without its {kind.__name__}")
+    return given
+
+
+def _check_array(content: bytes) -> None:
+    """Refuse what NumPy would not read as one array of numbers or text: an archive, a pickle, a torn file."""
+    stream = io.BytesIO(content)
+    try:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read(stream)
+    except (ValueError, KeyError, SyntaxError, TypeError) as error:
+        raise StrangeError("a file that is no array") from error
+    kinds = {dtype[name].base.kind for name in dtype.names} if dtype.names else {dtype.kind}
+    n_bytes = dtype.itemsize * int(np.prod(shape, dtype=object))
+    if version > (2, 0) or not kinds <= _ARRAY_KINDS or n_bytes != len(content) - stream.tell():
+        raise StrangeError("a file that is no array of numbers or text")
+
+
+def _without_gaps(content: bytes) -> bytes:
+    """Clear what lies between the fields of an array's entries: it is whatever was in memory there."""
+    array = np.load(io.BytesIO(content), allow_pickle=False)
+    if array.dtype.names is None:
+        return content
+    cleared, written = np.zeros(array.shape, array.dtype), io.BytesIO()
+    for name in array.dtype.names:
+        cleared[name] = array[name]
+    np.save(written, cleared, allow_pickle=False)
+    return written.getvalue()

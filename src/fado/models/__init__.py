@@ -1,8 +1,8 @@
 """The model that a user keeps: its decisions, its card, saved and loaded safely."""
 
+from fado.models._card import Facts, GroupCount, GroupRates, Part
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
-from fado.models._facts import Facts, GroupCount, GroupRates, Part
 from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
 
 __all__ = [

@@ -1,19 +1,25 @@
-"""What a model's card says, as plain data: the text and the page are both made of it."""
+"""A model's card: what is known of how it was made and chosen, and what is said of that, as plain data."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from fado._checks import check_share
 from fado._messages import list_names
-from fado._version import __version__
+from fado._records import decode, encode, simplify
+from fado._version import __version__, library_versions
 from fado.engine import Schema
-from fado.metrics import RATIO_NAMES, RATIO_TITLES
-from fado.models._facts import FEW, Facts, GroupCount
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, Budget
+from fado.tabular import MIN_GROUP_SIZE, Groups
 
-__all__ = ["card_content"]
+__all__ = ["Facts", "GroupCount", "GroupRates", "Part", "card_content"]
 
+FEW = 10  # members below which a group's numbers are not kept
 _RATES = {
     "tpr": "true-positive rate",
     "fpr": "false-positive rate",
@@ -24,22 +30,304 @@ _MOVED = _INFERRING | {"aimed student", "student"}  # those after which scores a
 _NAMED = 20  # columns that the card lists
 
 
-def card_content(
-    facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
-) -> dict[str, Any]:
-    """Give the card: a title, a lead, and sections of texts, points and tables of text.
+@dataclass(frozen=True)
+class GroupCount:
+    """How many rows a group has, and how many of them are positive.
+
+    Neither number is kept for a group of fewer than 10 rows.
 
     Parameters
     ----------
-    facts : Facts
-        How the model was made and chosen.
-    labels : tuple
-        The negative and the positive label.
-    threshold : float
-        From which score on a row is decided positive.
-    schema : Schema or None
-        The columns that the model learnt from.
+    group : str
+        The group's name.
+    rows, positives : int or None
+        The numbers of rows; None for a group of fewer than 10 rows.
     """
+
+    group: str
+    rows: int | None
+    positives: int | None
+
+    def __post_init__(self) -> None:
+        if self.rows is None or self.rows < FEW:
+            object.__setattr__(self, "rows", None)
+            object.__setattr__(self, "positives", None)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows that a model was trained on, chosen by or tested on, counted by group.
+
+    Parameters
+    ----------
+    name : str
+        The name of the part, such as "training", "validation" or "test".
+    groups : tuple of GroupCount
+        The groups that have rows in this part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.tabular import Groups
+    >>> groups = Groups(np.repeat([0, 1], [30, 3]), ("'f'", "'m'"), ("f", "m"))
+    >>> part = Part.of("test", np.arange(33) % 3 == 0, groups)
+    >>> part.groups
+    (GroupCount(group='f', rows=30, positives=10), GroupCount(group='m', rows=None, positives=None))
+    """
+
+    name: str
+    groups: tuple[GroupCount, ...]
+
+    @classmethod
+    def of(cls, name: str, positive: npt.NDArray[np.bool_], groups: Groups) -> Part:
+        """Count the rows of a part by group.
+
+        Parameters
+        ----------
+        name : str
+            The name of the part.
+        positive : ndarray of bool
+            Which rows have the positive label.
+        groups : Groups
+            The rows' groups.
+        """
+        positives = np.bincount(groups.codes[positive], minlength=len(groups))
+        counts = zip(groups.titles, groups.sizes.tolist(), positives.tolist(), strict=True)
+        return cls(name, tuple(GroupCount(*own) for own in counts if own[1]))
+
+
+@dataclass(frozen=True)
+class GroupRates:
+    """The rates of a group in a part, before an intervention and after it.
+
+    None is kept for a group of fewer than 10 rows.
+
+    Parameters
+    ----------
+    part, group : str
+        Their names.
+    rows, positives : int or None
+        The numbers of rows; None for a group of fewer than 10 rows.
+    after : mapping of str to float
+        ``tpr``, ``fpr`` and ``selection_rate`` of the model, NaN where there are no rows to count.
+    before : mapping of str to float
+        Those of the best model without an intervention; empty if that is not known.
+    """
+
+    part: str
+    group: str
+    rows: int | None
+    positives: int | None
+    after: Mapping[str, float] = field(default_factory=dict)
+    before: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.rows is None or self.rows < FEW:
+            for name, nothing in (("rows", None), ("positives", None), ("after", {}), ("before", {})):
+                object.__setattr__(self, name, nothing)
+
+    @classmethod
+    def of(
+        cls,
+        part: str,
+        positive: npt.NDArray[np.bool_],
+        groups: Groups,
+        after: npt.NDArray[np.bool_],
+        before: npt.NDArray[np.bool_] | None = None,
+        sample_weight: npt.NDArray[np.float64] | None = None,
+    ) -> list[GroupRates]:
+        """Count the decisions of a part by group.
+
+        Parameters
+        ----------
+        part : str
+            The name of the part.
+        positive : ndarray of bool
+            Which rows have the positive label.
+        groups : Groups
+            The rows' groups.
+        after, before : ndarray of bool
+            Which rows are predicted positive, by the model and by the one without an intervention.
+        sample_weight : ndarray, optional
+            How much each row counts; None counts all alike.
+
+        Examples
+        --------
+        >>> groups = Groups(np.repeat([0, 1], [12, 4]), ("'f'", "'m'"), ("f", "m"))
+        >>> positive = np.arange(16) % 2 == 0
+        >>> women, men = GroupRates.of("test", positive, groups, np.arange(16) < 3)
+        >>> women.after
+        {'tpr': 0.3333333333333333, 'fpr': 0.16666666666666666, 'selection_rate': 0.25}
+        >>> men.rows, men.after
+        (None, {})
+        """
+        weights = np.ones(len(positive)) if sample_weight is None else sample_weight
+        found = []
+        for code in np.flatnonzero(groups.sizes).tolist():
+            own = groups.codes == code
+            rates = [
+                {} if selected is None else _rates(selected[own], positive[own], weights[own])
+                for selected in (after, before)
+            ]
+            found.append(cls(part, groups.titles[code], int(own.sum()), int(positive[own].sum()), *rates))
+        return found
+
+
+def _rates(
+    selected: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]
+) -> dict[str, float]:
+    counted = {"tpr": positive, "fpr": ~positive, "selection_rate": np.ones_like(positive)}
+    return {
+        name: float(np.average(selected[of], weights=weights[of])) if weights[of].any() else float("nan")
+        for name, of in counted.items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """All that a model's card tells, as plain data.
+
+    Entries of `parameters` and `settings` that are neither text, number, boolean, None, list nor mapping are
+    replaced by the name of their class.
+
+    Parameters
+    ----------
+    target : str
+        The name of what is predicted.
+    protected : sequence of str
+        The protected attributes whose groups are compared, by name or as they were written (``age >= 50``).
+    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
+        The ratio that was aimed at, the first of several.
+    at_least : float
+        Its line: the lowest ratio that was asked for.
+    lines : mapping of str to float
+        All ratios that were aimed at, and the line of each; by default `ratio` and `at_least`.
+    budget : Budget
+        What set the threshold.
+    reached : bool
+        Whether the line was reached on the rows by which the model was chosen.
+    confidence : float, optional
+        If given, the ratio's lower bound at this confidence had to reach the line; if None, the ratio.
+    why : str
+        If the line was not reached, a sentence that says why.
+    estimator : str
+        The name of the estimator's class.
+    parameters : mapping
+        The estimator's parameters.
+    intervention : str
+        The name of the intervention on the training rows; empty for none.
+    settings : mapping
+        The intervention's settings.
+    fits, models : int
+        How many fits were made, and from how many models this one was chosen.
+    chosen : str
+        A sentence that says how the model was chosen.
+    parts : sequence of Part
+        The parts of the data, in the order in which the card shows them.
+    measured : mapping of str to mapping
+        For the name of each part, the metrics that `fado.metrics.measure` gave there, with their intervals.
+    before : mapping of str to mapping
+        The same of the best model without an intervention, at its own threshold; empty if that is not known.
+    rates : sequence of GroupRates
+        The rates of each group in each part.
+    left_out : sequence of str
+        The groups that were too small to be compared.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table were too small to be compared.
+    seed : int, optional
+        The seed of all random numbers.
+    versions : mapping of str to str
+        The versions of the libraries; by default, those that are installed.
+    """
+
+    target: str
+    protected: Sequence[str]
+    ratio: str
+    at_least: float
+    budget: Budget
+    reached: bool
+    lines: Mapping[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    why: str = ""
+    estimator: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    intervention: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    fits: int = 1
+    models: int = 1
+    chosen: str = ""
+    parts: Sequence[Part] = ()
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    before: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rates: Sequence[GroupRates] = ()
+    left_out: Sequence[str] = ()
+    min_group_size: int = MIN_GROUP_SIZE
+    seed: int | None = None
+    versions: Mapping[str, str] = field(default_factory=library_versions)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", dict(self.lines) or {self.ratio: self.at_least})
+        for ratio, line in {self.ratio: self.at_least, **self.lines}.items():
+            if ratio not in RATIO_NAMES:
+                raise ValueError(f"`ratio` must be one of {', '.join(RATIO_NAMES)}, got {ratio!r}.")
+            check_share("at_least", line)
+        if self.confidence is not None and not 0.5 < check_share("confidence", self.confidence) < 1:
+            raise ValueError(f"`confidence` must be above 0.5 and below 1, got {self.confidence}.")
+        if not isinstance(self.budget, Budget):
+            raise TypeError(f"`budget` must be a fado.metrics.Budget, got {self.budget!r}.")
+        for name in ("protected", "left_out", "parts", "rates"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("parameters", "settings", "measured", "before", "versions"):
+            object.__setattr__(self, name, simplify(getattr(self, name)))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Give all facts as plain data that JSON can hold."""
+        return encode(asdict(self) | {"budget": [self.budget.kind, self.budget.limit]})
+
+    @classmethod
+    def from_plain(cls, told: Any) -> Facts:
+        """Read what `to_plain` gave; anything else raises a ValueError."""
+        try:
+            told = dict(decode(told))
+            told["budget"] = Budget.read(told["budget"])
+            told["parts"] = [
+                Part(part["name"], tuple(GroupCount(**own) for own in part["groups"]))
+                for part in told["parts"]
+            ]
+            told["rates"] = [GroupRates(**own) for own in told["rates"]]
+            facts = cls(**told)
+            facts._check_types()
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise ValueError(f"What it tells of how it was made is broken: {error}") from error
+        return facts
+
+    def _check_types(self) -> None:
+        """Refuse what a card could not be written of."""
+        counted: list[GroupCount | GroupRates] = [own for part in self.parts for own in part.groups]
+        counted += self.rates
+        texts = [self.target, self.why, self.estimator, self.intervention, self.chosen]
+        texts += [*self.protected, *self.left_out, *self.versions.values()]
+        texts += [own.name for own in self.parts] + [own.group for own in counted]
+        texts += [own.part for own in self.rates]
+        known = [self.seed, *(n for own in counted for n in (own.rows, own.positives))]
+        counts = [self.fits, self.models, self.min_group_size, *(n for n in known if n is not None)]
+        told = [*self.measured.values(), *self.before.values()]
+        told += [rates for own in self.rates for rates in (own.after, own.before)]
+        if not (
+            all(isinstance(text, str) for text in texts)
+            and all(isinstance(count, int) for count in counts)
+            and all(isinstance(number, int | float) for rates in told for number in rates.values())
+            and isinstance(self.reached, bool)
+            and isinstance(self.parameters, dict)
+            and isinstance(self.settings, dict)
+        ):
+            raise TypeError("an entry is of another type than it should be.")
+
+
+def card_content(
+    facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
+) -> dict[str, Any]:
+    """Give the card: a title, a lead, and sections of texts, points and tables of text."""
     return {
         "title": "Model card",
         "lead": _lead(facts),
@@ -57,16 +345,16 @@ def card_content(
 
 def _lead(facts: Facts) -> list[str]:
     lines = " and a ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
-    asked = f"{lines} between {_groups_of(facts)}"
+    asked = f"{lines} between the groups of {_attributes(facts)}"
     if facts.confidence is not None:
         asked += f", with a confidence of {100 * facts.confidence:g} %"
     outcome = "reached it" if facts.reached else "did not reach it"
     why = "" if facts.reached or not facts.why else f" {facts.why}"
-    texts = [
+    return [
         f"This model predicts {facts.target!r}. Asked for was a {asked}.",
+        _verdict(facts),
         f"On the rows that it was chosen by, the model {outcome}.{why}",
     ]
-    return [texts[0], _verdict(facts), *texts[1:]]
 
 
 def _verdict(facts: Facts) -> str:
@@ -144,7 +432,7 @@ def _data(facts: Facts) -> dict[str, Any]:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
         names = list_names([repr(name) for name in facts.left_out])
         texts.append(f"Too small to be compared, with {few}: {names}.")
-    return _section("Data and groups", texts, table=(header, rows) if rows else None)
+    return _section("Data and groups", texts, header=header, rows=rows)
 
 
 def _counted(count: GroupCount | None) -> tuple[str, str]:
@@ -165,21 +453,18 @@ def _tried(facts: Facts) -> dict[str, Any]:
 def _measured(facts: Facts) -> dict[str, Any]:
     if not facts.measured:
         return _section("What it reached", ["Nothing was measured."])
-    names = [
-        name
-        for name in (*_RATES, *RATIO_NAMES)
-        if any(name in metrics for metrics in facts.measured.values())
-    ]
+    told = list(facts.measured.values())
     rows = [
-        [_title(name, facts), *(_with_interval(metrics, name) for metrics in facts.measured.values())]
-        for name in names
+        [_title(name, facts), *(_with_interval(metrics, name) for metrics in told)]
+        for name in (*_RATES, *RATIO_NAMES)
+        if any(name in metrics for metrics in told)
     ]
     share = 0.95 if facts.confidence is None else 2 * facts.confidence - 1
     text = (
         "At this threshold, on rows of each part. A ratio is the lowest rate of a group over the highest: 1 "
         f"is equal rates. In brackets: {100 * share:g} % intervals, where they can be given."
     )
-    return _section("What it reached", [text], table=(["metric", *facts.measured], rows))
+    return _section("What it reached", [text], header=["metric", *facts.measured], rows=rows)
 
 
 def _title(name: str, facts: Facts) -> str:
@@ -199,8 +484,8 @@ def _limits(facts: Facts) -> dict[str, Any]:
     points = [
         "What is told here was measured on rows like those above. On other people, at other times or at "
         "another threshold it may not hold: check it on new rows, again and again.",
-        f"Only {' and '.join(facts.lines)} between {_groups_of(facts)} was aimed at. Other ratios, other "
-        "groups and groups within these groups may be far from equal.",
+        f"Only {' and '.join(facts.lines)} between the groups of {_attributes(facts)} was aimed at. Other "
+        "ratios, other groups and groups within these groups may be far from equal.",
         "A ratio compares rates of errors or decisions. It is no proof that decisions are fair or lawful.",
     ]
     if facts.models > 1:
@@ -225,11 +510,7 @@ def _making(facts: Facts, threshold: float) -> dict[str, Any]:
         **{f"version of {name}": value for name, value in facts.versions.items()},
     }
     rows = [[name, str(value)] for name, value in about.items() if value not in (None, "")]
-    return _section("How it was made", [], table=(["setting", "value"], rows))
-
-
-def _groups_of(facts: Facts) -> str:
-    return f"the groups of {_attributes(facts)}"
+    return _section("How it was made", [], header=["setting", "value"], rows=rows)
 
 
 def _attributes(facts: Facts) -> str:
@@ -237,11 +518,12 @@ def _attributes(facts: Facts) -> str:
 
 
 def _section(
-    title: str,
-    texts: list[str],
-    *,
-    points: list[str] | None = None,
-    table: tuple[list[str], list[list[str]]] | None = None,
+    title: str, texts: list[str], points: Sequence[str] = (), header: Sequence[str] = (), rows: Any = ()
 ) -> dict[str, Any]:
-    header, rows = table or ([], [])
-    return {"title": title, "texts": texts, "points": points or [], "header": header, "rows": rows}
+    return {
+        "title": title,
+        "texts": texts,
+        "points": list(points),
+        "header": list(header) if rows else [],
+        "rows": list(rows),
+    }

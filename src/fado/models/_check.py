@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.metrics import measure
-from fado.models._facts import Facts
+from fado.models._card import Facts
 from fado.reporting import shown_table
 from fado.tabular import Problem, group_rows, small_groups, tell_small
 
@@ -85,23 +85,7 @@ def check_line(
     n_boot: int,
     random_state: int | None,
 ) -> Check:
-    """Measure decisions at a threshold, and hold the ratio that was aimed at against its line.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows; it has protected attributes.
-    positive : ndarray of bool
-        Which of them hold the positive label.
-    scores : ndarray
-        Theirs.
-    threshold : float
-        From which score on a row is decided positive.
-    facts : Facts
-        The ratio, its line and the confidence asked for.
-    n_boot, random_state
-        See `fado.metrics.evaluate`.
-    """
+    """Measure decisions at a threshold, and hold the ratio that was aimed at against its line."""
     groups = group_rows(problem.protected)
     small = small_groups(groups.sizes, facts.min_group_size)
     metrics, reasons = measure(
@@ -134,10 +118,10 @@ def check_line(
 def _held(metrics: Mapping[str, float], facts: Facts) -> bool | None:
     """Tell whether all lines are held; None if none is missed and one cannot be told."""
     end = "" if facts.confidence is None else "_low"
-    numbers = {ratio: metrics.get(f"{ratio}{end}", float("nan")) for ratio in facts.lines}
-    if any(not np.isnan(own) and not _is_above(own, facts.lines[ratio]) for ratio, own in numbers.items()):
+    numbers = [(metrics.get(f"{ratio}{end}", float("nan")), line) for ratio, line in facts.lines.items()]
+    if any(number < line - _ROUNDING for number, line in numbers):
         return False
-    return None if np.isnan(list(numbers.values())).any() else True
+    return None if any(np.isnan(number) for number, _ in numbers) else True
 
 
 def _is_above(number: float, line: float) -> bool:
@@ -147,25 +131,24 @@ def _is_above(number: float, line: float) -> bool:
 
 def _doubts(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> list[str]:
     """Say so where these rows are too few to be sure."""
-    ends = {
-        ratio: [metrics.get(f"{ratio}{end}", float("nan")) for end in ("_low", "_high")]
-        for ratio in facts.lines
-    }
-    if np.isnan(list(ends.values())).any():
+    lows, highs = (
+        [metrics.get(f"{ratio}{end}", float("nan")) for ratio in facts.lines] for end in ("_low", "_high")
+    )
+    if held is None or np.isnan([*lows, *highs]).any():
         return []
-    if held and not all(_is_above(low, facts.lines[ratio]) for ratio, (low, _) in ends.items()):
-        return ["The interval holds ratios below the line too: these rows are too few to be sure."]
-    if held is False and all(_is_above(high, facts.lines[ratio]) for ratio, (_, high) in ends.items()):
-        return ["The interval holds ratios above the line too: these rows are too few to be sure."]
-    return []
+    reached = all(map(_is_above, lows if held else highs, facts.lines.values()))
+    if reached is held:
+        return []
+    side = "below" if held else "above"
+    return [f"The interval holds ratios {side} the line too: these rows are too few to be sure."]
 
 
 def _sentence(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> str:
-    several = len(facts.lines) > 1
+    lines = "lines are" if len(facts.lines) > 1 else "line is"
     told = "; ".join(_told(ratio, line, metrics, facts) for ratio, line in facts.lines.items())
     if held is None:
-        return f"Whether the line{'s are' if several else ' is'} held cannot be told: {told}."
-    return f"The line{'s are' if several else ' is'} {'held' if held else 'not held'}: {told}."
+        return f"Whether the {lines} held cannot be told: {told}."
+    return f"The {lines} {'held' if held else 'not held'}: {told}."
 
 
 def _told(ratio: str, line: float, metrics: Mapping[str, float], facts: Facts) -> str:
@@ -177,10 +160,8 @@ def _told(ratio: str, line: float, metrics: Mapping[str, float], facts: Facts) -
     if np.isnan(number):
         return f"{ratio} is undefined, {asked}"
     deciding = number if facts.confidence is None else low
-    digits = 3
-    while not np.isnan(deciding) and _is_above(round(deciding, digits), line) is not _is_above(
-        deciding, line
-    ):
+    digits, above = 3, _is_above(deciding, line)
+    while not np.isnan(deciding) and _is_above(round(deciding, digits), line) is not above:
         digits += 1  # 0.79998 is not 0.8
     told = f"{ratio} {number:.{digits}f}"
     if not np.isnan(low):

@@ -1,9 +1,9 @@
 """Pages and charts, from frames and plain data alone."""
 
-from fado.reporting._notebook import page_in_frame, shown_table
-from fado.reporting.explore import explore_chart, explore_page
-from fado.reporting.landscape import landscape_chart, landscape_page, select_points, tabulate_points
-from fado.reporting.model_card import card_page, card_text
+from fado.reporting._explore import explore_chart, explore_page
+from fado.reporting._landscape import landscape_chart, landscape_page, select_points, tabulate_points
+from fado.reporting._model_card import card_page, card_text
+from fado.reporting._page import page_in_frame, shown_table
 
 __all__ = [
     "card_page",

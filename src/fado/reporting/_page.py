@@ -1,4 +1,4 @@
-"""The page: one self-contained text, from templates and plain data.
+"""Pages: one self-contained text each, from templates and plain data; and what notebooks show of them.
 
 Whatever the data contain reaches the page as JSON inside a data block, with every character escaped that
 could end the block or that JavaScript treats as a line's end; the page's script only ever sets it as text.
@@ -9,37 +9,35 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import unicodedata
 from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["render_page", "written_out"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["load_altair", "page_in_frame", "render_page", "shown_table", "written_out"]
 
 DIGITS = 6
 
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&'\u2028\u2029"}
-_INVISIBLE = {
-    "Cc",
-    "Cf",
-    "Co",
-    "Cs",
-    "Zl",
-    "Zp",
-}  # control, formatting (marks of direction), surrogates, line ends
+# Control, formatting (marks of direction), private use, surrogates, line ends.
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
-def render_page(folder: Traversable, *, title: str, scripts: Sequence[str], data: Any) -> str:
+def render_page(page: str, *, title: str, scripts: Sequence[str], data: Any) -> str:
     """Render a folder of templates and the data as one page that makes no request.
 
     Parameters
     ----------
-    folder : Traversable
-        The page's own templates: ``body.html``, ``page.css`` and its scripts. The frame of the page, the base
-        of its style and ``dom.js``, which stands before its scripts, are what all pages share.
+    page : str
+        The folder of the page's own templates: ``body.html``, ``page.css`` and its scripts. The frame of the
+        page, the base of its style and ``dom.js``, which stands before its scripts, are what all pages share.
     title : str
         The page's title; of ours, not of the data.
     scripts : sequence of str
@@ -53,6 +51,7 @@ def render_page(folder: Traversable, *, title: str, scripts: Sequence[str], data
         The page.
     """
     shared = files("fado.reporting") / "templates"
+    folder = shared / page
     style = _read(shared, "base.css") + _read(folder, "page.css")
     homes = [folder if (folder / name).is_file() else shared for name in scripts]
     own = [_read(home, name) for home, name in zip(homes, scripts, strict=True)]
@@ -106,3 +105,62 @@ def written_out(text: str) -> str:
         f"\\u{ord(character):04x}" if unicodedata.category(character) in _INVISIBLE else character
         for character in text
     )
+
+
+def page_in_frame(page: str, height: int) -> str:
+    """Give a page as an output of a notebook.
+
+    A frame keeps the notebook's styles out of the page, and the page's scripts out of the notebook.
+
+    Parameters
+    ----------
+    page : str
+        The whole page.
+    height : int
+        Of the frame, in pixels.
+    """
+    return (
+        f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page)}" '
+        f'style="width:100%;height:{height}px;border:0"></iframe>'
+    )
+
+
+def shown_table(title: str, texts: Sequence[str], table: pd.DataFrame | None = None) -> str:
+    """Give a title, some sentences and a table as an output of a notebook.
+
+    Parameters
+    ----------
+    title : str
+        What it is.
+    texts : sequence of str
+        Sentences.
+    table : DataFrame, optional
+        Numbers and texts; what is missing is left empty, and the index is not shown.
+
+    Examples
+    --------
+    >>> shown_table("Results of <x>", ["None are done."])
+    '<div><p><b>Results of &lt;x&gt;</b></p><p>None are done.</p></div>'
+    """
+    told = [f"<p>{_escaped(text)}</p>" for text in texts]
+    if table is not None:
+        cells = table.map(lambda cell: written_out(cell) if isinstance(cell, str) else cell)
+        cells.columns = [written_out(str(name)) for name in table.columns]
+        shown = cells.to_html(border=0, index=False, na_rep="", float_format="{:.4g}".format)
+        told.append(shown)
+    return f"<div><p><b>{_escaped(title)}</b></p>{''.join(told)}</div>"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(written_out(text))
+
+
+def load_altair() -> Any:
+    """Import Altair, or say how to get it."""
+    try:
+        import altair
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "Charts need Altair: install it with `pip install 'fado-ml[plot]'`.", name="altair"
+        ) from error
+    return altair

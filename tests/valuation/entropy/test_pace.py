@@ -7,8 +7,8 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 
 from fado import InBagEntropy, OutOfBagEntropy
-from fado.engine import default_estimators
-from fado.engine.lightgbm import _bins, _engine
+from fado.engine import _lightgbm, default_estimators
+from fado.engine._bins import DenseColumns, many_usual_values
 from fado.tabular import Table, Variable
 from fado.valuation.entropy import _base, _fits
 from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses, trees_grown
@@ -160,7 +160,7 @@ def test_how_lightgbm_counts_changes_no_bit(parameters, monkeypatch):
     estimator = None if parameters is None else LGBMClassifier(n_estimators=15, **parameters)
     values = []
     for many in (True, False):
-        monkeypatch.setattr(_engine, "many_usual_values", lambda columns, many=many: many)
+        monkeypatch.setattr(_lightgbm, "many_usual_values", lambda columns, many=many: many)
         values.append(OutOfBagEntropy(estimator, n_bags=5, random_state=0).fit(table, CLEAR).valuation_["y"])
     np.testing.assert_array_equal(*values)
 
@@ -168,6 +168,6 @@ def test_how_lightgbm_counts_changes_no_bit(parameters, monkeypatch):
 def test_zeros_and_a_level_in_most_rows_are_usual():
     zeros = Table.from_input(np.where(RNG.random((500, 4)) < 0.3, 0.0, RNG.normal(size=(500, 4))))
     one_level = Table.from_input(pd.DataFrame({"a": ["u"] * 80 + ["v"] * 20, "b": RNG.normal(size=100)}))
-    assert _bins.many_usual_values(zeros.columns)
-    assert _bins.many_usual_values(one_level.columns)
-    assert not _bins.many_usual_values(Table.from_input(X).columns)
+    assert many_usual_values(DenseColumns(zeros.columns))
+    assert many_usual_values(DenseColumns(one_level.columns))
+    assert not many_usual_values(DenseColumns(Table.from_input(X).columns))

@@ -7,8 +7,6 @@ import scipy.sparse
 from lightgbm import LGBMClassifier
 
 from fado.engine import LightGBMEngine, Task
-from fado.engine.lightgbm._leaves import codes_for
-from fado.engine.lightgbm._trees import Tree
 from fado.tabular import read_problem
 
 N = 2000
@@ -63,7 +61,7 @@ def test_leaves_are_those_of_lightgbm(settings):
             if table is None
             else model._features.of_table(table, None, forest.variable)
         )
-        numbers = np.column_stack([columns[j].numbers() for j in forest.layout])
+        numbers = columns.in_order(forest.layout).for_scores()
         expected = model._booster.predict(numbers, pred_leaf=True)
         mine = np.column_stack([reader.read(tree) for tree in forest.trees])
         np.testing.assert_array_equal(mine, expected)
@@ -80,7 +78,7 @@ def test_rows_are_read_in_blocks(monkeypatch):
     engine, model = fitted(mixed(N, 0))
     reader, tree = engine.read_leaves([model.forest]), model.forest.trees[0]
     whole = reader.read(tree)
-    monkeypatch.setattr("fado.engine.lightgbm._leaves._BLOCK", 64)
+    monkeypatch.setattr("fado.engine._trees._BLOCK", 64)
     np.testing.assert_array_equal(reader.read(tree), whole)
 
 
@@ -100,11 +98,3 @@ def test_codes_take_one_byte_where_they_can():
     engine, model = fitted(mixed(N, 0))
     reader = engine.read_leaves([model.forest])
     assert {codes.dtype.itemsize for codes in reader._codes.values()} == {1}
-
-
-def test_zero_as_missing_is_refused():
-    tree = Tree(
-        *(np.array([0]) for _ in range(2)), np.array([4]), np.array([-1]), np.array([-2]), (), np.zeros(2)
-    )
-    with pytest.raises(ValueError, match="zero_as_missing"):
-        codes_for([tree])

@@ -384,7 +384,7 @@ def test_parts_of_an_estimator_that_do_not_fit_are_refused(changes):
 
 @pytest.mark.parametrize(
     "plain",
-    [{"probability": 2.0}, {"probability": 0.5}, {"code": 3, "n_classes": 3}, {"code": "a"}, {}],
+    [{"code": 3, "n_classes": 3}, {"code": 0.5, "n_classes": 2}, {"code": "a", "n_classes": 2}, {}],
     ids=str,
 )
 def test_a_scorer_that_says_the_same_of_every_row_is_certain(plain):

@@ -1,10 +1,11 @@
-"""Single charts of a summary small enough to work out by hand, on scales of all kinds."""
+"""The page, and single charts of a summary small enough to work out by hand, on scales of all kinds."""
 
 import copy
+import re
 
 import pytest
 
-from fado.reporting import explore_chart
+from fado.reporting import explore_chart, explore_page
 
 CELLS = [
     {"group": "f", "label": "yes", "rows": 4, "histogram": [1, 3]},
@@ -259,3 +260,43 @@ def test_unknown_charts_are_refused(summary, arguments, message):
         draw(summary, **arguments)
     with pytest.raises(ValueError, match="`attribute` must be one of \\['sex'\\], got 'age'"):
         explore_chart(summary, "plane", "age", "linear", 0.5)
+
+
+def check_that_nothing_is_loaded(page):
+    assert set(re.findall(r"https?://[^\s\"'`<)]*", page)) == {"http://www.w3.org/2000/svg"}
+    for word in (
+        "src=",
+        "href=",
+        "@import",
+        "url(",
+        "innerHTML",
+        "insertAdjacentHTML",
+        "eval(",
+        "document.write",
+    ):
+        assert word not in page
+
+
+def test_the_page_names_nothing_to_load():
+    check_that_nothing_is_loaded(explore_page({}))
+
+
+def test_only_a_page_with_a_pool_has_the_script_that_draws_it():
+    plain = {"attributes": [{"name": "sex"}]}
+    assert "function drawPool" not in explore_page(plain)
+    for summary in (plain, {"attributes": [{"name": "age", "effects": {}}]}):
+        page = explore_page(summary | {"pool": {}})
+        assert "function drawPool" in page
+        assert explore_page(summary).split("script-src")[0] == page.split("script-src")[0]
+        check_that_nothing_is_loaded(page)
+        names = re.findall(r"^(?:function|const|let) (\w+)", page, re.MULTILINE)
+        assert len(names) == len(set(names))  # the scripts share one scope
+
+
+def test_only_a_page_of_effects_has_the_script_that_draws_them():
+    plain = explore_page({"attributes": [{"name": "sex"}]})
+    with_effects = explore_page({"attributes": [{"name": "sex"}, {"name": "age", "effects": {}}]})
+    assert "function drawEffects" not in plain
+    assert "function drawEffects" in with_effects
+    assert plain.split("<script")[0].split("script-src")[0] == with_effects.split("script-src")[0]
+    check_that_nothing_is_loaded(with_effects)

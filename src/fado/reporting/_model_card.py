@@ -1,4 +1,4 @@
-r"""The card as Markdown text.
+r"""The card of a model, as Markdown text and as a page.
 
 Whatever the data contain stays on its line and changes nothing around it: characters that Markdown reads are
 escaped, and those that cannot be seen are written out.
@@ -10,14 +10,34 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from fado.reporting._page import written_out
+from fado.reporting._page import render_page, written_out
 
-__all__ = ["card_text"]
+__all__ = ["card_page", "card_text"]
 
 # What begins or ends emphasis, code, links, images, HTML, tables, entities or formulas; addresses that some
 # readers turn into links; and underscores, except within words, where they mean nothing.
 _MARKS = re.compile(r"[\\`*\[\]<>|&~$@!]|(?<=[a-z]):(?=//)|(?<=www)\.|(?<!\w)_|_(?!\w)", re.IGNORECASE)
 _STARTS = re.compile(r"^(\d*)([#+=.)-])")
+
+
+def card_page(content: dict[str, Any]) -> str:
+    """Render a card as a page that makes no request.
+
+    Parameters
+    ----------
+    content : dict
+        Plain data, all to be read as they are.
+
+        - ``title``, ``footer``: texts; ``lead``: a list of texts.
+        - ``sections``: each with a ``title``, ``texts``, ``points``, and a table, if it has a ``header`` and
+          ``rows`` of as many texts.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    return render_page("model_card", title="Model card", scripts=["card.js"], data=content)
 
 
 def card_text(content: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The page's single pictures as Altair charts."""
+"""What there is to see in a table and its values: the page, and its single pictures as Altair charts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,34 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fado.reporting._altair import load_altair
-from fado.reporting.explore._effect_charts import draw_effects, draw_removal
+from fado.reporting._page import load_altair, render_page
 
-__all__ = ["explore_chart"]
+__all__ = ["explore_chart", "explore_page"]
 
+SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "aim.js", "main.js")
 BIASES = ("group_size", "prevalence", "separability", "base")
+_REACH = 1.96  # errors to either side: a 95 % interval
+
+
+def explore_page(summary: dict[str, Any]) -> str:
+    """Render a summary as a page.
+
+    Parameters
+    ----------
+    summary : dict
+        All that the page shows, as `fado.Exploration.to_dict` gives it.
+
+    Returns
+    -------
+    str
+        One self-contained text that loads nothing.
+    """
+    scripts = list(SCRIPTS)  # and, last, those of what only some pages have to draw
+    if any(attribute.get("effects") is not None for attribute in summary.get("attributes", ())):
+        scripts.append("effects.js")
+    if "pool" in summary:
+        scripts.append("pool.js")
+    return render_page("explore", title="Exploration", scripts=scripts, data=summary)
 
 
 class _Scale(NamedTuple):
@@ -64,8 +86,8 @@ def explore_chart(
         "columns": lambda: _columns(altair, entry, summary["about"]["target"]["name"]),
         "suspicious": lambda: _suspicious(altair, entry),
         "aim": lambda: _aim(altair, entry),
-        "effects": lambda: draw_effects(altair, entry),
-        "removal": lambda: draw_removal(altair, entry),
+        "effects": lambda: _effects(altair, entry),
+        "removal": lambda: _removal(altair, entry),
         "pool": lambda: _pool(altair, summary, entry),
     }
     if name not in drawn:
@@ -310,3 +332,74 @@ def _aim(altair: Any, entry: dict[str, Any]) -> Any:
         )
         .resolve_scale(y="independent")
     )
+
+
+def _effects(altair: Any, entry: dict[str, Any]) -> Any:
+    """Draw the sums of effects per group and label, a panel per metric."""
+    part = entry.get("effects")
+    if part is None or not part["cells"]:
+        raise ValueError(f"The values of {entry['name']!r} are no effects: nothing to draw.")
+    panels = [
+        altair.Chart(
+            pd.DataFrame(
+                {
+                    "cell": f"{cell['group']}, {cell['label']}",
+                    "rows": cell["rows"],
+                    "effect": cell[f"{key}_effect"],
+                }
+                for cell in part["cells"]
+            )
+        )
+        .mark_bar(opacity=0.6)
+        .encode(
+            x=altair.X("effect:Q", title=f"sum of effects on {part[key]}"),
+            y=altair.Y("cell:N", sort=None, title=None),
+            tooltip=["cell:N", "rows:Q", altair.Tooltip("effect:Q", format=".4f")],
+        )
+        .properties(width=280)
+        for key in _metrics(part)
+    ]
+    return altair.hconcat(*panels)
+
+
+def _removal(altair: Any, entry: dict[str, Any]) -> Any:
+    """Draw how the metrics changed as the most harmful rows went, as retraining measured it."""
+    part = entry.get("effects")
+    points = [one for one in part["curve"] if one["measured"] is not None] if part is not None else []
+    if part is None or not points:
+        raise ValueError(f"There is nothing to draw. {entry['not_measured']}".rstrip())
+    return altair.hconcat(*(_points(altair, part, points, key) for key in _metrics(part)))
+
+
+def _points(altair: Any, part: dict[str, Any], points: list[dict[str, Any]], key: str) -> Any:
+    rows = []
+    for one in points:
+        change, error = one["measured"][f"{key}_change"], one["measured"][f"{key}_error"]
+        if change is not None and error is not None:
+            reach = _REACH * error
+            told = "measurable" if abs(change) > reach else "no measurable change"
+            rows.append(
+                {
+                    "share": one["share"],
+                    "change": change,
+                    "low": change - reach,
+                    "high": change + reach,
+                    "told": told,
+                }
+            )
+    base = altair.Chart(pd.DataFrame(rows, columns=["share", "change", "low", "high", "told"])).encode(
+        x=altair.X("share:O", title="share of rows removed", axis=altair.Axis(format="%", labelAngle=0))
+    )
+    title = f"change of {part[key]}, with 95 % intervals"
+    return (
+        base.mark_rule().encode(y=altair.Y("low:Q", title=title), y2="high:Q")
+        + base.mark_point(filled=True, size=70).encode(
+            y=altair.Y("change:Q", title=title),
+            color=altair.Color("told:N", title=None),
+            tooltip=["share:O", "change:Q", "low:Q", "high:Q", "told:N"],
+        )
+    ).properties(width=280, height=220)
+
+
+def _metrics(part: dict[str, Any]) -> list[str]:
+    return [key for key in ("ratio", "performance") if part[key] is not None]

@@ -1,4 +1,4 @@
-"""Scores made of several models: of the label and of the groups, or of a student that learnt such scores."""
+"""Scorers of several models: of label and groups, of a student; and any scorer read from its parts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from fado.engine._base import FloatArray, LabelArray, Scorer
-from fado.engine._schema import Schema
+from fado.engine._base import (
+    ConstantScorer,
+    FloatArray,
+    LabelArray,
+    Model,
+    Schema,
+    Scorer,
+    both_classes,
+)
+from fado.engine._lightgbm import LightGBMScorer
+from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
 
-__all__ = ["CombinedScorer", "StudentScorer", "combine_probabilities", "groups_given_labels"]
+__all__ = [
+    "CombinedScorer",
+    "StudentScorer",
+    "combine_probabilities",
+    "detach",
+    "groups_given_labels",
+    "scorer_from",
+]
 
 _LEAST = 1e-3  # of a sum of coefficients: where it is none or negative, odds decide nothing
 _SURE = 1e-6  # how far from 0 and 1 probabilities are kept
@@ -66,13 +82,9 @@ def groups_given_labels(scorer: Any, table: Table) -> tuple[FloatArray, FloatArr
         The rows.
     """
     first, second = (
-        _all_classes(scorer.score(table, np.full(table.n_rows, label, dtype=np.int32))) for label in (0, 1)
+        both_classes(scorer.score(table, np.full(table.n_rows, label, dtype=np.int32))) for label in (0, 1)
     )
     return first, second
-
-
-def _all_classes(scores: FloatArray) -> FloatArray:
-    return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +136,8 @@ class CombinedScorer:
         return plain, b"".join(content for _, content in parts)
 
     @classmethod
-    def from_parts(cls, plain: Mapping[str, Any], content: bytes, make: Any) -> CombinedScorer:
-        """Read what `parts` gave; `make` makes the single models."""
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> CombinedScorer:
+        """Read what `parts` gave."""
         models, sizes = plain.get("models"), plain.get("sizes")
         if not (
             isinstance(models, list)
@@ -138,7 +150,8 @@ class CombinedScorer:
             raise ValueError("The models that decide together are not told as they should be.")
         ends = np.cumsum(sizes).tolist()
         label, *groups = (
-            make(own, content[end - size : end]) for own, size, end in zip(models, sizes, ends, strict=True)
+            scorer_from(own, content[end - size : end])
+            for own, size, end in zip(models, sizes, ends, strict=True)
         )
         negative, positive = (
             _coefficients(plain.get(name), [own.n_classes for own in groups])
@@ -180,18 +193,15 @@ class StudentScorer:
         return {"kind": self.kind, "model": plain}, content
 
     @classmethod
-    def from_parts(cls, plain: Mapping[str, Any], content: bytes, make: Any) -> StudentScorer:
-        """Read what `parts` gave; `make` makes the student."""
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> StudentScorer:
+        """Read what `parts` gave."""
         own = plain.get("model")
         if not isinstance(own, Mapping) or own.get("kind") in _OF_SEVERAL:
             raise ValueError("The model that learnt scores is not told as it should be.")
-        student = make(own, content)
+        student = scorer_from(own, content)
         if student.n_classes != 0 or student.sees_target:
             raise ValueError("The model that learnt scores must be one of numbers that sees features alone.")
         return cls(student)
-
-
-_OF_SEVERAL = {CombinedScorer.kind, StudentScorer.kind}
 
 
 def _coefficients(told: Any, sizes: list[int]) -> tuple[FloatArray, ...]:
@@ -201,3 +211,55 @@ def _coefficients(told: Any, sizes: list[int]) -> tuple[FloatArray, ...]:
     if not all(type(number) in (int, float) and math.isfinite(number) for own in told for number in own):
         raise ValueError("The coefficients of groups must be finite numbers.")
     return tuple(np.array(own, dtype=np.float64) for own in told)
+
+
+_OF_SEVERAL: dict[str, Any] = {own.kind: own for own in (CombinedScorer, StudentScorer)}
+_KINDS: dict[str, Any] = {
+    own.kind: own for own in (LightGBMScorer, SklearnScorer, ConstantScorer)
+} | _OF_SEVERAL
+
+
+def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
+    """Make a scorer of its parts.
+
+    Parameters
+    ----------
+    plain, content
+        What `Scorer.parts` gave.
+
+    Raises
+    ------
+    ValueError
+        If they are not what `parts` gives, or the content holds what is not to be trusted.
+    """
+    kind = plain.get("kind")
+    if kind not in _KINDS:
+        raise ValueError(f"There is no model of kind {kind!r}: it must be one of {', '.join(_KINDS)}.")
+    scorer: Scorer = _KINDS[kind].from_parts(plain, content)
+    return scorer
+
+
+def detach(model: Model) -> Scorer:
+    """Take from a model all that scoring rows needs, without the rows that it learnt from.
+
+    Parameters
+    ----------
+    model : Model
+        What `Engine.fit` gave.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lightgbm import LGBMClassifier
+    >>> from fado.engine import LightGBMEngine, Task, detach
+    >>> from fado.tabular import Table, Variable
+    >>> table = Table.from_input(np.arange(100.0)[:, None])
+    >>> large = Variable("y", "classes", np.repeat([0, 1], 50).astype(np.int32), ("no", "yes"))
+    >>> model = LightGBMEngine(table).fit(Task(LGBMClassifier(n_estimators=5), large, np.arange(100), seed=0))
+    >>> scorer = detach(model)
+    >>> scorer.score(Table.from_input([[7.0], [93.0]])).round(2)
+    array([0.3, 0.7])
+    >>> bool((scorer.score(table) == model.score(table)).all())
+    True
+    """
+    return model.detach()

@@ -1,5 +1,8 @@
-"""The same rows, sparse or dense, get the same models."""
+"""The same rows, sparse or dense, get the same models; threads never grow under a fit."""
 
+import subprocess
+import sys
+import threading
 import tracemalloc
 from dataclasses import replace
 
@@ -12,8 +15,15 @@ from sklearn.linear_model import LogisticRegression
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.engine import LightGBMEngine, Task, engine_class
-from fado.engine.lightgbm._bins import many_usual_values
-from fado.engine.lightgbm._matrix import SparseColumns
+from fado.engine._bins import (
+    DenseColumns,
+    SparseColumns,
+    bin_columns,
+    binning,
+    fitting,
+    many_usual_values,
+    subset,
+)
 from fado.tabular import Table, column_from, variable_from
 
 N = 800
@@ -95,11 +105,11 @@ def test_what_is_usual_does_not_depend_on_the_form(share):
     for filled in (1.0, NUMBERS[:, :4], np.nan):
         X = np.where(RNG.random((N, 4)) < share, filled, RNG.normal(size=(N, 4)))
         columns = SparseColumns(scipy.sparse.csr_matrix(X))
-        assert many_usual_values(columns) == many_usual_values(Table.from_input(X).columns)
+        assert many_usual_values(columns) == many_usual_values(DenseColumns(Table.from_input(X).columns))
 
 
 def test_a_very_wide_matrix_is_never_dense():
-    rows, each, n_columns = N, 20, 50_000
+    rows, each, n_columns = N, 10, 20_000
     places = np.repeat(np.arange(rows), each), RNG.integers(0, n_columns, rows * each)
     X = scipy.sparse.csr_matrix((np.ones(rows * each), places), shape=(rows, n_columns))
     tracemalloc.start()
@@ -140,3 +150,74 @@ def test_rows_are_added_to_a_sparse_matrix(estimator):
         ]
     for own in scores[1:]:
         np.testing.assert_array_equal(own, scores[0])
+
+
+# A table is binned by several threads, then subsets of it are made while other fits run: where the number of
+# threads grows under a fit, a busy machine crashes within some of these rounds.
+CROWDED = """
+import numpy as np
+from lightgbm import LGBMClassifier
+from fado.engine import LightGBMEngine, Task
+from fado.execution import ThreadExecutor
+from fado.tabular import Table, column_from, variable_from
+rng = np.random.default_rng(0)
+table = Table.from_input(rng.normal(size=(2000, 8)))
+variables = [variable_from(column_from("y", rng.integers(0, classes, 2000))) for classes in (3, 2)]
+model = LGBMClassifier(n_estimators=10, num_leaves=15)
+everything = np.arange(2000, dtype=np.int32)
+tasks = [
+    Task(model, variable, everything[everything % 10 != bag], bag, everything[everything % 10 == bag])
+    for variable in variables
+    for bag in range(10)
+]
+def fit(task, engine, stop):
+    fitted = engine.fit(task, stop)
+    assert np.abs(fitted.score(task.scored) - fitted.scores).max() < 1e-12
+    return fitted.scores
+def fit_all():
+    engine = LightGBMEngine(table, workers=4)
+    engine.prepare(tasks[:10])  # the others' bins are the same
+    return np.concatenate([scores.ravel() for scores in ThreadExecutor(4).run(fit, tasks, engine)])
+first = fit_all()
+assert all(np.array_equal(first, fit_all()) for _ in range(11))
+print("the same every time")
+"""
+
+
+def test_fits_side_by_side_neither_crash_nor_differ():
+    done = subprocess.run([sys.executable, "-c", CROWDED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "the same every time"
+
+
+def test_subsets_of_a_table_that_many_threads_binned_name_one_thread():
+    columns = DenseColumns([column_from("x", np.arange(100.0))])
+    binned = bin_columns(columns, {}, workers=4)
+    part = subset(binned, np.arange(50, dtype=np.int32), np.zeros(50))
+    assert binned.params["num_threads"] == 1
+    assert part.params["num_threads"] == 1
+
+
+def test_binning_alone_may_use_every_thread():
+    with binning(8) as threads:
+        assert threads == 8
+
+
+def test_binning_beside_a_fit_uses_one_thread():
+    with fitting(), binning(8) as threads:
+        assert threads == 1
+
+
+def test_a_fit_waits_for_a_table_to_be_binned():
+    started = threading.Event()
+
+    def fit():
+        with fitting():
+            started.set()
+
+    thread = threading.Thread(target=fit)
+    with binning(8):
+        thread.start()
+        assert not started.wait(0.05)
+    thread.join(5)
+    assert started.is_set()

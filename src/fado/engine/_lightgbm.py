@@ -1,0 +1,525 @@
+"""The LightGBM engine: bin the table once, fit many models on subsets of the bins.
+
+Every fit runs in one thread, so many run side by side and the number of workers cannot change a result.
+Scores of the rows left out are read from the booster's own validation scores.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+
+from fado.engine._base import (
+    FloatArray,
+    LabelArray,
+    Model,
+    Rows,
+    Schema,
+    Task,
+    Watch,
+    both_classes,
+    check_labels,
+    fit_constant,
+)
+from fado.engine._bins import (
+    BINNING,
+    Columns,
+    Features,
+    bin_columns,
+    columns_of,
+    fitting,
+    many_usual_values,
+    subset,
+)
+from fado.engine._trees import Forest, LeafReader, check_text, read_trees
+from fado.tabular import Column, Table, Variable
+
+if TYPE_CHECKING:
+    import lightgbm
+
+__all__ = ["LightGBMEngine", "LightGBMModel", "LightGBMScorer", "default_estimators"]
+
+# What a fit on shared bins honours as the estimator's own `fit` would.
+_HONOURED = """
+boosting_type num_leaves max_depth learning_rate n_estimators subsample_for_bin objective min_split_gain
+min_child_weight min_child_samples subsample subsample_freq colsample_bytree reg_alpha reg_lambda random_state
+boost_from_average max_bin min_data_in_bin colsample_bynode feature_fraction feature_fraction_bynode
+bagging_fraction bagging_freq bagging_seed feature_fraction_seed min_data_in_leaf min_sum_hessian_in_leaf
+min_gain_to_split lambda_l1 lambda_l2 max_delta_step path_smooth scale_pos_weight is_unbalance cat_l2
+cat_smooth min_data_per_group max_cat_threshold max_cat_to_onehot data_sample_strategy top_rate other_rate
+force_col_wise force_row_wise
+"""
+_WITHOUT_EFFECT = "class_weight importance_type n_jobs num_threads nthread verbose verbosity silent"
+_CLASS_OBJECTIVES = {None, "binary", "multiclass", "softmax"}
+_NUMBER_OBJECTIVES = {None, "regression_l2", "l2", "mean_squared_error", "mse"}
+_SAVED_NUMBER_OBJECTIVES = {"regression", "huber", "fair", "poisson"}  # as LightGBM's text calls them
+# What draws columns at random: a column that is only masked out would still be drawn.
+_COLUMN_DRAWS = ("colsample_bytree", "colsample_bynode", "feature_fraction", "feature_fraction_bynode")
+
+# Chosen by benchmarks/default_models.py: the most faithful ranking of rows per second.
+_DEFAULTS: dict[str, Any] = {
+    "n_estimators": 45,
+    "learning_rate": 0.28,  # fast; `fado.valuation` slows models down that need it
+    "num_leaves": 24,
+    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and tells less
+    "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
+    "max_bin": 511,  # a bin for each of some hundred codes; costs next to nothing
+}
+# A tree sees a few columns, for what only some together tell, and a share of the table's.
+_COLUMNS_SEEN, _AND_SHARE = 1.5, 0.55
+
+
+def default_estimators(n_columns: int) -> list[Any]:
+    """Make the models that value the rows of a table with so many columns when the user names none.
+
+    Examples
+    --------
+    >>> classifier, regressor = default_estimators(10)
+    >>> classifier.colsample_bytree
+    0.7
+    """
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    share = min(_COLUMNS_SEEN / max(n_columns, 1) + _AND_SHARE, 1.0)
+    parameters = _DEFAULTS | {"colsample_bytree": round(share, 3)}
+    return [LGBMClassifier(**parameters), LGBMRegressor(**parameters)]
+
+
+class LightGBMEngine:
+    """Binned tables and the fits on them; see `fado.engine.Engine`.
+
+    Pickled, the engine carries the columns; where it arrives, it bins them anew, in one thread.
+
+    Parameters
+    ----------
+    table : Table
+        The features.
+    target : Variable, optional
+        The target, if models of protected attributes are to see it.
+    workers : int
+        Threads for the binning; the bins do not depend on it.
+    by_content : bool
+        Lay the columns out by what they hold, so that their places and names change nothing: models that
+        draw columns draw them by place, and the first of two equal splits wins. A column that a variable's
+        models must not see may then be drawn in vain, so one binned table serves all variables. False does
+        all as the estimators' own `fit` would.
+    prefilter : bool
+        Keep from models that draw columns those that they cannot split, as the estimators' own `fit` would.
+        False bins the table once for all models that agree on the bins, however few rows they split off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lightgbm import LGBMRegressor
+    >>> from fado.engine import Task
+    >>> from fado.tabular import Table, Variable
+    >>> engine = LightGBMEngine(Table.from_input(np.arange(100.0)[:, None]))
+    >>> large = Variable("large", "continuous", np.repeat([0.0, 1.0], 50))
+    >>> task = Task(LGBMRegressor(n_estimators=1, learning_rate=1.0), large, np.arange(100), seed=0)
+    >>> engine.fit(task).score(np.array([0, 99])).round(6)
+    array([0., 1.])
+    """
+
+    in_threads: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        table: Table,
+        target: Variable | None = None,
+        workers: int = 1,
+        *,
+        by_content: bool = False,
+        prefilter: bool = True,
+    ) -> None:
+        self._features = Features(table, target, by_content=by_content)
+        self._by_content = by_content
+        self._prefilter = prefilter
+        self._binned_by: LightGBMEngine | None = None  # whose bins this one takes
+        self._many_usual = prefilter and many_usual_values(self._features.columns)
+        self._start(workers)
+
+    def _start(self, workers: int) -> None:
+        self._workers = workers
+        self._lock = threading.Lock()
+        self._binned: dict[Any, lightgbm.Dataset] = {}
+        # Those of other tables go with their table; a target is held so that no other gets its identity.
+        self._others: WeakKeyDictionary[Table, dict[Any, Any]] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        made_anew = ("_workers", "_lock", "_binned", "_others")
+        return {name: value for name, value in self.__dict__.items() if name not in made_anew}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start(workers=1)  # this process may be one of many on its machine
+
+    @staticmethod
+    def supports(estimator: Any, table: Table) -> bool:
+        """Tell whether every parameter of the estimator is honoured.
+
+        Custom objectives, class weights, early stopping and whatever else is not on the list of honoured
+        parameters go through the estimator's own `fit` instead.
+        """
+        from lightgbm import LGBMClassifier, LGBMRegressor
+
+        if type(estimator) not in (LGBMClassifier, LGBMRegressor):
+            return False
+        parameters = estimator.get_params()
+        objective, seed = parameters["objective"], parameters["random_state"]
+        numbers = _NUMBER_OBJECTIVES | _SAVED_NUMBER_OBJECTIVES
+        return (
+            not callable(objective)
+            and objective in (_CLASS_OBJECTIVES if isinstance(estimator, LGBMClassifier) else numbers)
+            and parameters.get("class_weight") is None
+            and parameters["boosting_type"] in ("gbdt", "goss")
+            and (seed is None or isinstance(seed, int | np.integer))
+            and set(parameters) <= {*_HONOURED.split(), *_WITHOUT_EFFECT.split()}
+        )
+
+    def prepare(self, tasks: Iterable[Task]) -> None:
+        """Bin what the tasks need, by several threads, which none may do while fits run."""
+        needs: dict[Any, Task] = {}  # by all that decides which bins a task needs
+        for task in tasks:
+            given = id(task.estimator), id(task.scored), id(task.scored_target)
+            needs[*given, task.variable.excluded, task.variable.sees_target] = task
+        for task in needs.values():
+            parameters = self._parameters(task)
+            self._bins(task, parameters, self._layout(task, parameters))
+
+    def with_rows(self, table: Table) -> LightGBMEngine:
+        """Add rows in the bins that the table has."""
+        joined = copy.copy(self)
+        joined._features = self._features.with_rows(table)
+        joined._binned_by = self
+        joined._start(self._workers)
+        return joined
+
+    def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
+        """Learn from a subset of the bins and score another, or another table in the same bins."""
+        import lightgbm
+
+        constant = fit_constant(task, both=False)
+        if constant is not None:
+            return constant
+        variable = task.variable
+        parameters = self._parameters(task)
+        layout = self._layout(task, parameters)
+        binned, evaluation = self._bins(task, parameters, layout)
+        parameters.setdefault("random_state", task.seed)  # once the bins are chosen, which all fits share
+        labels, present = _present_classes(variable, variable.labels[task.rows])
+        if present:
+            several = {"objective": "multiclass", "num_class": len(present)}
+            parameters |= {"objective": "binary"} if len(present) == 2 else several
+        seen = [float(self._features.sees(variable, j)) for j in layout]
+        if not all(seen):
+            parameters["feature_contri"] = seen
+
+        def scores() -> FloatArray:
+            return _spread(
+                _read_scores(booster, training=task.scored is None), present, len(variable.classes)
+            )
+
+        with fitting():
+            if task.scored is not None and not isinstance(task.scored, Table):
+                evaluation = subset(binned, task.scored)
+            training = subset(binned, task.rows, labels, task.weights)
+            given = {name: value for name, value in parameters.items() if name != "n_estimators"}
+            booster = lightgbm.Booster(given, training)
+            if evaluation is not None:
+                booster.add_valid(evaluation, "evaluation")
+            for _ in range(parameters["n_estimators"]):
+                if stop is not None and stop.is_set():
+                    break
+                booster.update()
+                if watch is None or booster.current_iteration() % watch.every:
+                    continue
+                if watch(scores()):
+                    break
+            return LightGBMModel(booster, scores(), variable, present, self._features, layout, parameters)
+
+    def read_leaves(self, forests: Sequence[Forest], table: Table | None = None) -> LeafReader:
+        """Make ready to read the leaves of all rows, or of those of another table.
+
+        Parameters
+        ----------
+        forests : sequence of Forest
+            Of models that this engine fitted, all to see the same columns.
+        table : Table, optional
+            The other table; its columns are found by name.
+        """
+        first = forests[0]
+        columns = self._features.columns
+        if table is not None:
+            columns = self._features.of_table(table, None, first.variable)
+        trees = [tree for forest in forests for tree in forest.trees]
+        return LeafReader(trees, lambda place: columns.entries(first.layout[place]), columns.n_rows)
+
+    def _parameters(self, task: Task) -> dict[str, Any]:
+        """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
+        given, honoured = task.estimator.get_params(), set(_HONOURED.split())
+        parameters = {name: value for name, value in given.items() if name in honoured and value is not None}
+        if not {"force_col_wise", "force_row_wise"} & set(parameters):
+            # Left to itself, LightGBM times both and takes either. By rows, it counts columns not drawn too.
+            by_column = self._many_usual and _draws_columns(parameters)
+            parameters["force_col_wise" if by_column else "force_row_wise"] = True
+        return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
+
+    def _layout(self, task: Task, parameters: dict[str, Any]) -> tuple[int, ...]:
+        """Give the columns of a model in order: those it sees, or all where a mask on them will do."""
+        if self._by_content or not _draws_columns(parameters):
+            return self._features.order
+        return tuple(j for j in self._features.order if self._features.sees(task.variable, j))
+
+    def _bins(
+        self, task: Task, parameters: dict[str, Any], layout: tuple[int, ...]
+    ) -> tuple[lightgbm.Dataset, lightgbm.Dataset | None]:
+        """Give the binned table and, if the task scores another, that one in the same bins."""
+        least_rows = 1
+        if self._prefilter and _draws_columns(parameters):  # LightGBM draws none that it cannot split
+            least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
+        key = (layout, least_rows, *(parameters.get(name) for name in BINNING))
+        with self._lock:
+            if key not in self._binned:
+                columns, bins = self._features.columns.in_order(layout), None
+                if self._binned_by is not None:
+                    bins, _ = self._binned_by._bins(replace(task, scored=None), parameters, layout)
+                self._binned[key] = bin_columns(
+                    columns, parameters, self._workers, bins, least_rows=least_rows
+                )
+            binned = self._binned[key]
+            if not isinstance(task.scored, Table):
+                return binned, None
+            self._features.find(task.scored, task.variable)  # another variable may have seen fewer columns
+            kept = self._others.setdefault(task.scored, {})
+            target = task.scored_target if task.variable.sees_target else None
+            if (key, id(target)) not in kept:
+                theirs = self._features.of_table(task.scored, target, task.variable).in_order(layout)
+                other = bin_columns(theirs, parameters, self._workers, binned, least_rows=least_rows)
+                kept[key, id(target)] = target, other
+            return binned, kept[key, id(target)][1]
+
+
+class LightGBMModel:
+    """A grown booster, and the rows of its engine; see `fado.engine.Model`. Made within `fitting`."""
+
+    def __init__(
+        self,
+        booster: lightgbm.Booster,
+        scores: FloatArray,
+        variable: Variable,
+        present: tuple[int, ...],
+        features: Features,
+        layout: tuple[int, ...],
+        parameters: Mapping[str, Any],
+    ) -> None:
+        self.scores = scores
+        self._parameters = parameters
+        self.gains = np.zeros(features.n_columns + 1)
+        self.gains[list(layout)] = booster.feature_importance("gain")
+        self.n_trees = booster.current_iteration()
+        self._booster = booster
+        self._variable = variable
+        self._present = present
+        self._features = features
+        self._layout = layout
+        most = parameters.get("max_cat_to_onehot", 4)
+        levelled = set(features.columns.levelled)
+        self._many_sided = frozenset(
+            place
+            for place, j in enumerate(layout)
+            if j in levelled and booster.train_set.feature_num_bin(place) > most
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        with fitting():
+            return self.__dict__ | {"_booster": self._booster.model_to_string(num_iteration=-1)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        import lightgbm
+
+        with fitting():
+            self.__dict__.update(state | {"_booster": lightgbm.Booster(model_str=state["_booster"])})
+
+    @property
+    def forest(self) -> Forest:
+        """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        with fitting():
+            trees = read_trees(self._booster.model_to_string(num_iteration=-1))
+        return Forest(tuple(trees), self._variable, self._layout, self._parameters, self._many_sided)
+
+    def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows by what they hold, not by their bins."""
+        if isinstance(rows, Table):
+            columns = self._features.of_table(rows, target, self._variable)
+        else:
+            columns = self._features.of_rows(rows, target, self._variable)
+        return _predict(self._booster, columns, self._layout, self._present, len(self._variable.classes))
+
+    def detach(self) -> LightGBMScorer:
+        """Give the booster alone, as text, and the columns that it takes."""
+        with fitting():
+            text = self._booster.model_to_string(num_iteration=-1)
+        return LightGBMScorer(
+            text,
+            self._features.schema,
+            self._layout,
+            tuple(self._features.seen(self._variable)),
+            sparse=self._features.is_sparse,
+            n_classes=len(self._variable.classes),
+            present=self._present,
+            sees_target=self._variable.sees_target,
+        )
+
+
+@dataclass(frozen=True)
+class LightGBMScorer:
+    """LightGBM's own text of a booster, and the columns that it takes; see `fado.engine.Scorer`."""
+
+    text: str
+    schema: Schema  # of the table that it learnt from
+    layout: tuple[int, ...]  # the columns that it takes, in order; the one after the last is the target
+    seen: tuple[int, ...]  # those that it may look at
+    sparse: bool  # whether it learnt from a sparse matrix
+    n_classes: int = 2
+    present: tuple[int, ...] = (0, 1)  # the classes that the rows learnt from held
+    sees_target: bool = False  # where it does not, zeros stand for the target
+
+    kind: ClassVar[str] = "lightgbm"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_booster"}
+
+    @cached_property
+    def _booster(self) -> lightgbm.Booster:
+        import lightgbm
+
+        with fitting():
+            return lightgbm.Booster(model_str=self.text)
+
+    def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
+        """Score rows; of two classes, give the probability of class 1."""
+        labels = check_labels(target, table.n_rows) if self.sees_target else np.zeros(table.n_rows)
+        found, seen = self.schema.find(table, self.seen), set(self.seen)
+        places = [place if j in seen else None for j, place in enumerate(found)]
+        columns = columns_of(table, self.schema, places, sparse=self.sparse)
+        if len(self.schema.names) in self.layout:
+            columns = columns.with_column(Column("", pa.chunked_array([pa.array(labels)])))
+        return _predict(self._booster, columns, self.layout, self.present, self.n_classes)
+
+    def parts(self) -> tuple[dict[str, Any], bytes]:
+        """Give the columns, and the booster's text."""
+        plain = {
+            "kind": self.kind,
+            "schema": self.schema.to_plain(),
+            "layout": list(self.layout),
+            "seen": list(self.seen),
+            "sparse": self.sparse,
+            "n_classes": self.n_classes,
+            "present": list(self.present),
+            "sees_target": self.sees_target,
+        }
+        return plain, self.text.encode()
+
+    @classmethod
+    def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
+        """Read what `parts` gave; the content is checked before LightGBM sees it."""
+        schema = Schema.from_plain(plain.get("schema", {}))
+        layout, seen, sparse = plain.get("layout"), plain.get("seen"), plain.get("sparse")
+        n_classes, present, sees_target = (plain.get(key) for key in ("n_classes", "present", "sees_target"))
+        n_columns = len(schema.names)
+        if not (
+            isinstance(sparse, bool)
+            and _are_positions(layout, n_columns + 1)
+            and _are_positions(seen, n_columns)
+            and type(n_classes) is int
+            and _are_positions(present, n_classes)
+            and len(set(present)) == len(present) != 1
+            and (len(present) == 0) is (n_classes == 0)
+            and isinstance(sees_target, bool)
+            and (not sees_target or n_columns in layout)
+        ):
+            raise ValueError("The columns that the booster takes are not told as they should be.")
+        text = content.decode()
+        _check_model(text, len(layout), len(present))
+        places = tuple(layout), tuple(seen)
+        scorer = cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
+        try:
+            scorer._booster  # noqa: B018 - LightGBM reads it
+        except Exception as error:
+            raise ValueError(f"LightGBM cannot read the content: {str(error).splitlines()[0]}") from error
+        return scorer
+
+
+def _draws_columns(parameters: dict[str, Any]) -> bool:
+    """Tell whether models of these parameters draw columns at random."""
+    return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
+
+
+def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray, tuple[int, ...]]:
+    """Give labels as codes into the classes that occur, and these; numbers as they are, and no class."""
+    if variable.kind != "classes":
+        return labels, ()
+    occurs = np.bincount(labels, minlength=len(variable.classes)) > 0
+    return (np.cumsum(occurs) - 1)[labels], tuple(np.flatnonzero(occurs).tolist())
+
+
+def _read_scores(booster: lightgbm.Booster, *, training: bool) -> FloatArray:
+    """Read the booster's own predictions for the rows it was trained or measured on."""
+    seen: list[FloatArray] = []
+
+    def keep(predicted: FloatArray, _: Any) -> tuple[str, float, bool]:
+        seen.append(predicted.copy())
+        return "kept", 0.0, True
+
+    (booster.eval_train if training else booster.eval_valid)(keep)
+    return seen[0]
+
+
+def _predict(
+    booster: lightgbm.Booster,
+    columns: Columns,
+    layout: tuple[int, ...],
+    present: tuple[int, ...],
+    n_classes: int,
+) -> FloatArray:
+    """Score rows by what they hold, not by their bins."""
+    numbers = columns.in_order(layout).for_scores()
+    with fitting():
+        predicted = np.asarray(booster.predict(numbers, num_threads=1), dtype=np.float64)
+    return _spread(predicted, present, n_classes)
+
+
+def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> FloatArray:
+    """Place the probabilities of some classes among those of all; numbers, of no class, stay as they are."""
+    if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
+        return predicted
+    placed = np.zeros((len(predicted), n_classes))
+    placed[:, list(present)] = both_classes(predicted)
+    return placed
+
+
+def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
+    return isinstance(given, list) and all(
+        isinstance(own, int) and not isinstance(own, bool) and 0 <= own < end for own in given
+    )
+
+
+def _check_model(text: str, n_columns: int, n_present: int) -> None:
+    """Refuse a text that is of no booster of so many classes, or of one that takes other columns."""
+    told = check_text(text)
+    objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
+    wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _SAVED_NUMBER_OBJECTIVES
+    expected = str(n_present if n_present > 2 else 1)
+    if objective not in wanted or {n_scores, told["num_tree_per_iteration"]} != {expected}:
+        what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
+        raise ValueError(f"The content is of no LightGBM model of {what}.")
+    if told["max_feature_idx"] != str(n_columns - 1):
+        raise ValueError(f"The booster does not take the {n_columns} columns that it is said to take.")

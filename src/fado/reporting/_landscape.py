@@ -1,0 +1,327 @@
+"""The fairness-performance landscape of many models: its points, its chart (as in the paper), its page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fado._version import __version__
+from fado.reporting._page import load_altair, render_page
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["landscape_chart", "landscape_page", "select_points", "tabulate_points"]
+
+TITLE = "FADO: the fairness-performance landscape"
+MILLION = 1_000_000
+_SCRIPTS = """
+numbers.js svg.js models.js choice.js words.js marks.js legend.js chart.js pointing.js controls.js winners.js
+card.js save.js sections.js main.js
+"""
+_GREEN_TO_RED = ["#1a9850", "#d9c31c", "#d73027"]
+_SIZE = 340
+
+
+def landscape_page(content: dict[str, Any]) -> str:
+    """Render all that a report tells as a page that makes no request.
+
+    The page's own script draws the landscape and chooses the models above the line, which its reader moves.
+
+    Parameters
+    ----------
+    content : dict
+        Plain data; numbers to be read are texts already, except those of models.
+
+        - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
+          that stand below them.
+        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on.
+        - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``)
+          and the ``statuses`` of the models; ``marks``, what the shapes stand for, in words.
+        - ``titles``, of the ratios; ``attributes``, what to call the groups that each is shown of: all, and,
+          if there are several attributes to choose from, those of each. A view is one ratio of one of
+          them; the views of the first ratio come first.
+        - ``points``, what `tabulate_points` gives of the views, with two frontiers in each: of the models
+          that need no group, and of those that do. Rows by falling true-positive rate on the part that
+          they are chosen on.
+        - ``figures``, the metrics that a model's card tells: the ``name`` of each, without that of its part,
+          and its ``title``.
+        - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``).
+        - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
+          fewer than ``min_group_size`` rows: the ``group``, and per entry of ``parts`` its ``rows`` and its
+          ``rate``; ``positive``, the positive label or None.
+        - ``errors``, rows of ``intervention``, ``models``, ``status`` and ``error``.
+        - ``settings``, rows of ``name`` and ``value``.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    data = content | {"version": __version__}
+    return render_page("landscape", title=TITLE, scripts=_SCRIPTS.split(), data=data)
+
+
+def tabulate_points(
+    frame: pd.DataFrame,
+    views: Sequence[Mapping[str, Any]],
+    *,
+    setting_columns: Sequence[str],
+    model_columns: Sequence[str],
+    metrics: Sequence[str],
+    counts: Sequence[str] = (),
+    barred: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Give the models of several landscapes as plain data.
+
+    Metrics are told in millionths, rounded down: whether one reaches a line of at most six decimals is what
+    the metric itself says.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per model, with ``intervention``, ``alpha`` (missing where there is none), the number of the
+        ``model``, and the columns named below.
+    views : sequence of dict
+        Of each landscape the ``ratio``, as columns of `frame` call it behind the name of a part
+        (``"fpr_ratio"`` for ``test_fpr_ratio``), and its ``frontiers``: masks of the rows that are on them.
+    setting_columns, model_columns : sequence of str
+        The columns that tell an intervention's settings, and those that tell a model's parameters.
+    metrics, counts : sequence of str
+        The columns of metrics, and those of whole numbers.
+    barred : mapping
+        Of each part that models are measured on, the mask of the rows that may not be compared there.
+
+    Returns
+    -------
+    dict
+        ``settings`` and ``models``, what is told of each; per row the positions of its ``setting`` and its
+        ``model`` among them; ``metrics`` and ``counts``, by name, None where there is none; ``barred``, the
+        positions of rows, by part; and ``views``, with positions for masks.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({
+    ...     "intervention": ["none", "UAR"], "alpha": [None, 0.5], "model": [0, 0], "trees": [5, 5],
+    ...     "test_tpr": [0.7, 0.6], "test_fpr_ratio": [0.5, 0.7999999]})
+    >>> table = tabulate_points(
+    ...     frame, [{"ratio": "fpr_ratio", "frontiers": [[True, True]]}], setting_columns=["alpha"],
+    ...     model_columns=["trees"], metrics=["test_tpr", "test_fpr_ratio"], barred={"test": [False, False]})
+    >>> table["settings"][1], table["models"]
+    ({'intervention': 'UAR', 'alpha': 0.5, 'setting': 'alpha 0.5'}, ['0: trees 5'])
+    >>> table["setting"], table["model"], table["metrics"]["test_fpr_ratio"]
+    ([0, 1], [0, 0], [500000, 799999])
+    """
+    texts = [_words(row) for row in frame[list(setting_columns)].to_dict("records")] or [""] * len(frame)
+    setting, kinds = _told_once(
+        [
+            (_plain(name), _plain(alpha), text)
+            for name, alpha, text in zip(frame["intervention"], frame["alpha"], texts, strict=True)
+        ]
+    )
+    about = frame[["model", *model_columns]].to_dict("records")
+    model, models = _told_once([f"{row.pop('model')}: {_words(row)}" for row in about])
+    return {
+        "settings": [dict(zip(("intervention", "alpha", "setting"), kind, strict=True)) for kind in kinds],
+        "models": models,
+        "setting": setting,
+        "model": model,
+        "metrics": {name: _millionths(frame[name].to_numpy(dtype=np.float64)) for name in metrics},
+        "counts": {name: _whole(frame[name]) for name in counts},
+        "barred": {part: _positions(mask) for part, mask in barred.items()},
+        "views": [
+            {"ratio": view["ratio"], "frontiers": [_positions(mask) for mask in view["frontiers"]]}
+            for view in views
+        ],
+    }
+
+
+def select_points(table: dict[str, Any], which: int) -> list[dict[str, Any]]:
+    """Give the points of one landscape on the test part, those on a frontier last, to be drawn on top."""
+    view = table["views"][which]
+    tpr, ratio = (table["metrics"][f"test_{name}"] for name in ("tpr", view["ratio"]))
+    barred, frontier = set(table["barred"]["test"]), set().union(*view["frontiers"])
+    points = [
+        {
+            **table["settings"][table["setting"][row]],
+            "model": table["models"][table["model"][row]],
+            "tpr": tpr[row] / MILLION,
+            "ratio": ratio[row] / MILLION,
+            "frontier": row in frontier,
+        }
+        for row in range(len(tpr))
+        if row not in barred and tpr[row] is not None and ratio[row] is not None
+    ]
+    return sorted(points, key=lambda point: point["frontier"])
+
+
+def _told_once(told: Sequence[Any]) -> tuple[list[int], list[Any]]:
+    """Give the position of everything told among what is told, and that, each once."""
+    number = {one: position for position, one in enumerate(dict.fromkeys(told))}
+    return [number[one] for one in told], list(number)
+
+
+def _words(row: dict[Any, Any]) -> str:
+    known = {name: _plain(value) for name, value in row.items() if _plain(value) is not None}
+    return ", ".join(
+        value if isinstance(value, str) else f"{name} {value:.4g}" for name, value in known.items()
+    )
+
+
+def _millionths(numbers: Any) -> list[int | None]:
+    """Count the millionths that numbers reach; None where there is no finite number."""
+    finite = np.isfinite(numbers)
+    known = np.where(finite, numbers, 0.0)
+    whole = np.floor(known * MILLION)
+    whole += (whole + 1) / MILLION <= known  # the product is rounded, and may be so across a whole number
+    whole -= whole / MILLION > known
+    return [int(one) if there else None for one, there in zip(whole, finite, strict=True)]
+
+
+def _positions(mask: Any) -> list[int]:
+    return [int(position) for position in np.flatnonzero(np.asarray(mask, dtype=np.bool_))]
+
+
+def _whole(column: pd.Series) -> list[int | None]:
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return [None if math.isnan(number) else int(number) for number in numbers]
+
+
+def _plain(value: Any) -> Any:
+    """Give a value as JSON has it, None for what is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def landscape_chart(
+    points: list[dict[str, Any]], *, title: str, rule: float, looks: Sequence[dict[str, Any]], zoom: bool
+) -> Any:
+    """Make the chart of a landscape, with its points in it.
+
+    Parameters
+    ----------
+    points : list of dict
+        What `select_points` gives.
+    title : str
+        What the ratio is.
+    rule : float
+        The ratio at which a line is drawn.
+    looks : sequence of dict
+        How every intervention looks, in the order of display: its ``name``; the ``shape`` of its marks; their
+        ``colour``, or None if alpha gives it.
+    zoom : bool
+        Whether to show the corner of the best models instead of all.
+
+    Returns
+    -------
+    altair.LayerChart
+    """
+    altair = load_altair()
+
+    there = {point["intervention"] for point in points}
+    if lacking := sorted(there - {look["name"] for look in looks}):
+        raise ValueError(f"`looks` must name every intervention of the points, lacks {lacking}.")
+    seen = [look for look in looks if look["name"] in there]
+    steered = [look for look in seen if look["colour"] is None]
+    baselines = [look for look in seen if look["colour"] is not None]
+    x, y = _corner(points, rule) if zoom else _all_ranges(points)
+    line = {
+        "data": {"values": [{"line": rule}]},
+        "mark": {"type": "rule", "strokeDash": [6, 4], "color": "#555"},
+        "encoding": {"y": {"field": "line", "type": "quantitative"}},
+    }
+    by_alpha = {
+        "field": "alpha",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1], "range": _GREEN_TO_RED},
+        "legend": {"title": "alpha"},
+    }
+    shape = _by_intervention(seen, "shape", "intervention")
+    by_name = _by_intervention(baselines, "colour", "baseline")
+    return altair.Chart.from_dict(
+        {
+            "$schema": altair.SCHEMA_URL,
+            "width": _SIZE,
+            "height": _SIZE,
+            "title": title,
+            "layer": [
+                line,
+                _layer(steered, by_alpha, 0.3, shape, x, y),
+                _layer(baselines, by_name, 0.9, shape, x, y),
+            ],
+            "resolve": {"scale": {"color": "independent", "shape": "shared"}},
+            "data": {"values": points},
+        }
+    )
+
+
+def _by_intervention(looks: list[dict[str, Any]], key: str, title: str) -> dict[str, Any]:
+    """Encode interventions by how they look; the legend of none is left out."""
+    return {
+        "field": "intervention",
+        "type": "nominal",
+        "scale": {"domain": [look["name"] for look in looks], "range": [look[key] for look in looks]},
+        "legend": {"title": title} if looks else None,
+    }
+
+
+def _layer(
+    looks: list[dict[str, Any]],
+    colour: dict[str, Any],
+    opacity: float,
+    shape: dict[str, Any],
+    x: list[float],
+    y: list[float],
+) -> dict[str, Any]:
+    """Give the points that alpha colours or those of the baselines; the two differ in what colour means."""
+    names = [look["name"] for look in looks]
+    return {
+        "transform": [{"filter": {"field": "intervention", "oneOf": names}}],
+        "mark": {"type": "point", "filled": True, "clip": True},
+        "encoding": {
+            "x": _axis("tpr", "True-positive rate", x),
+            "y": _axis("ratio", "Ratio between groups", y),
+            "shape": shape,
+            "color": colour,
+            "size": {"condition": {"test": "datum.frontier", "value": 130}, "value": 30},
+            "opacity": {"condition": {"test": "datum.frontier", "value": 1}, "value": opacity},
+            "stroke": {"condition": {"test": "datum.frontier", "value": "#000"}, "value": None},
+            "tooltip": [
+                {"field": "intervention", "type": "nominal"},
+                {"field": "setting", "type": "nominal"},
+                {"field": "model", "type": "nominal"},
+                {"field": "tpr", "type": "quantitative", "format": ".4f", "title": "true-positive rate"},
+                {"field": "ratio", "type": "quantitative", "format": ".4f"},
+            ],
+        },
+    }
+
+
+def _axis(field: str, title: str, domain: list[float]) -> dict[str, Any]:
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"domain": domain, "zero": False, "nice": False},
+        "axis": {"labelSeparation": 6},  # the ends of the range are labelled flush, and would touch others
+    }
+
+
+def _all_ranges(points: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Give the ranges that show all points."""
+    best = max((point["tpr"] for point in points), default=1.0)
+    return [0.0, min(math.ceil(20 * best + 0.5) / 20, 1.0)], [0.0, 1.0]
+
+
+def _corner(points: list[dict[str, Any]], rule: float) -> tuple[list[float], list[float]]:
+    """Give the ranges that show the frontier down to nine tenths of the best true-positive rate."""
+    best = max((point["tpr"] for point in points), default=1.0)
+    near = [point for point in points if point["frontier"] and point["tpr"] >= 0.9 * best]
+    lowest = min((point["ratio"] for point in near), default=rule)
+    bottom = math.floor(20 * min(lowest, rule - 0.05)) / 20
+    return [round(0.9 * best, 3), round(min(1.01 * best, 1.0), 3)], [max(bottom, 0.0), 1.0]
