@@ -13,7 +13,7 @@ SMOKE := README.md tests/test_compat.py tests/test_oldest.py tests/tabular/test_
 	tests/tabular/test_from_outside.py tests/tabular/test_files.py tests/metrics/test_evaluate.py \
 	tests/engine/test_lightgbm.py tests/engine/test_skops.py \
 	tests/models/test_saved.py tests/valuation/entropy/test_valuators.py tests/valuation/bulk/test_value_files.py \
-	tests/valuation/test_saved.py tests/interventions/test_reweighing.py tests/interventions/bulk/test_sampling.py \
+	tests/valuation/test_saved.py tests/interventions/test_reweighing.py tests/interventions/test_large.py \
 	tests/aim/test_estimator.py tests/aim/test_trade_off.py tests/experiment/test_results.py tests/reporting tests/cli/test_value.py
 
 .PHONY: demo test test-oldest smoke-oldest lint format docs dist clean

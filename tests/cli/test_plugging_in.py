@@ -14,7 +14,7 @@ from fado.experiment import Results
 from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
 from fado.interventions._registry import _ENTRIES
 from fado.utility import BaseUtility, register_utility
-from fado.utility._registry import _CLASSES
+from fado.utility._utilities import _CLASSES
 
 N = 200
 

@@ -28,7 +28,7 @@ KEY, OTHER = "0" * 31 + "1", "0" * 31 + "2"
 
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility._registry", "_CLASSES"),
+    ("fado.utility._utilities", "_CLASSES"),
     ("fado.valuation._registry", "_CLASSES"),
 )
 

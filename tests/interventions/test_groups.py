@@ -16,7 +16,7 @@ from fado import (
     UtilityAwareReweigher,
 )
 from fado.interventions import BaseIntervention, NoIntervention, TrainingSet
-from fado.metrics._groups import encode_groups
+from fado.metrics._inputs import read_groups
 from fado.tabular import Groups, Labels
 from fado.valuation import BaseValuator, Valuation
 
@@ -96,11 +96,11 @@ def test_values_weights_and_metrics_have_the_same_groups(drawn):
         told = {"sensitive_features": sensitive_features}
         by_weights = Seen().fit(X, y, **told).training_set_.weights
         by_values = Valued().fit(X, y, **told).valuation_["y"]
-        by_metrics, names = encode_groups(sensitive_features, len(rows))
+        groups = read_groups(sensitive_features, len(rows))
         factors = Reweigher().fit(X, y, **told).sample_weight_
     expected = partition(rows)
-    assert partition(by_weights) == partition(by_values) == partition(by_metrics) == expected
-    assert len(names) == len(set(expected))
+    assert partition(by_weights) == partition(by_values) == partition(groups.codes) == expected
+    assert len(groups) == len(set(expected))
     for number, factor in enumerate(factors):
         group, label = np.array(expected) == expected[number], y == y[number]
         assert factor == pytest.approx(group.sum() * label.sum() / (len(y) * (group & label).sum()))

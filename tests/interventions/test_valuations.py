@@ -115,7 +115,7 @@ def test_values_made_on_the_way_fit_however_attributes_are_named():
     ],
 )
 def test_classes_and_texts_are_refused_before_rows_are_valued(user, settings, message, monkeypatch):
-    monkeypatch.setattr("fado.interventions._utilities.OutOfBagEntropy", None)
+    monkeypatch.setattr("fado.interventions._base.OutOfBagEntropy", None)
     with pytest.raises(TypeError, match=message):
         fit(clone(user).set_params(**settings), SEX, None)
 

@@ -1,16 +1,31 @@
+"""Metrics of scores: over all groups, by group, and as other libraries take them."""
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.stats import norm
+from fairlearn.metrics import (
+    MetricFrame,
+    count,
+    false_negative_rate,
+    false_positive_rate,
+    selection_rate,
+    true_positive_rate,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, norm
 from sklearn.exceptions import UndefinedMetricWarning
 
 from fado.metrics import (
+    Budget,
+    by_group,
     evaluate,
     fnr_ratio,
     fpr_ratio,
     pareto_frontier,
+    predictions_frame,
     selection_rate_ratio,
     threshold_at_fpr,
     tpr_at_fpr,
@@ -183,8 +198,8 @@ def test_intervals_cover_the_truth(threshold):
         )
         for name, value in truth.items():
             covered[name] += result[f"{name}_low"] <= value <= result[f"{name}_high"]
-    for name, count in covered.items():
-        assert count / n_runs > 0.89, name  # 95 % less three standard errors
+    for name, held in covered.items():
+        assert held / n_runs > 0.89, name  # 95 % less three standard errors
 
 
 def test_intervals_reach_one_for_groups_with_equal_true_rates():
@@ -250,3 +265,240 @@ def test_bad_input(changes, message):
     arguments = {"y_true": Y_TRUE, "scores": SCORES, "sensitive_features": GROUPS, **changes}
     with pytest.raises(ValueError, match=message):
         evaluate(**arguments)
+
+
+PEERS = {
+    "selection_rate": selection_rate,
+    "tpr": true_positive_rate,
+    "fpr": false_positive_rate,
+    "fnr": false_negative_rate,
+}
+COLUMNS = ["rows", "positives", "negatives"]
+COLUMNS += [f"{name}{end}" for name in PEERS for end in ("", "_low", "_high")] + ["compared"]
+
+
+def rows_of_groups(seed, size=300, n_groups=3):
+    rng = np.random.default_rng(seed)
+    groups = np.array(["b", "a", "c", "d", "e"], dtype=object)[rng.integers(0, n_groups, size)]
+    y_true = rng.random(size) < 0.4
+    return y_true, np.round(rng.normal(size=size) + y_true, 1), groups, rng
+
+
+def test_rates_of_groups_by_hand():
+    # At 0.5: of the negatives of a 1 of 4 and of b 2 of 4, of the positives 2 and 1 of 3.
+    table = by_group(
+        [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1],
+        [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9],
+        sensitive_features={"sex": list("aaaaaaabbbbbbb")},
+        max_fpr=0.4,
+    )
+    assert list(table.columns) == COLUMNS
+    assert table.index.name == "group"
+    assert table.index.tolist() == ["a", "b"]
+    assert table[["rows", "positives", "negatives"]].to_numpy().tolist() == [[7, 3, 4], [7, 3, 4]]
+    assert table["fpr"].tolist() == [0.25, 0.5]
+    assert table["tpr"].tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert table["fnr"].tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert table["selection_rate"].tolist() == pytest.approx([3 / 7, 3 / 7])
+    assert table["compared"].tolist() == [True, True]
+    peer = binomtest(1, 4).proportion_ci(0.95)
+    assert table.loc["a", ["fpr_low", "fpr_high"]].tolist() == pytest.approx([peer.low, peer.high])
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 2**32), n_groups=st.integers(2, 5), weighted=st.booleans())
+def test_rates_are_those_of_fairlearn(seed, n_groups, weighted):
+    y_true, scores, groups, rng = rows_of_groups(seed, 200, n_groups)
+    weights = rng.gamma(1.0, size=200) if weighted else None
+    table = by_group(y_true, scores, sensitive_features=groups, max_fpr=0.2, sample_weight=weights)
+    predicted = scores >= threshold_at_fpr(y_true, scores, 0.2, sample_weight=weights)
+    frame = MetricFrame(
+        metrics=PEERS,
+        y_true=y_true,
+        y_pred=predicted,
+        sensitive_features=groups,
+        sample_params={name: {"sample_weight": weights} for name in PEERS} if weighted else None,
+    ).by_group.loc[table.index]
+    for name, members in {"selection_rate": "rows", "tpr": "positives", "fpr": "negatives"}.items():
+        defined = table[members] > 0  # fairlearn gives 0 without members
+        np.testing.assert_allclose(table.loc[defined, name], frame.loc[defined, name], atol=1e-12)
+        assert table.loc[~defined, name].isna().all()
+    np.testing.assert_allclose(table["fnr"], 1 - table["tpr"], atol=1e-12)
+    counts = MetricFrame(metrics=count, y_true=y_true, y_pred=predicted, sensitive_features=groups).by_group
+    assert table["rows"].tolist() == counts.loc[table.index].tolist()
+    assert (table["rows"] == table["positives"] + table["negatives"]).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32), weighted=st.booleans(), threshold=st.sampled_from([None, 0.7]))
+def test_ratios_of_evaluate_are_those_of_the_compared_rows(seed, weighted, threshold):
+    y_true, scores, groups, rng = rows_of_groups(seed, 3000, 3)
+    groups[:12] = "tiny"
+    options = {
+        "sensitive_features": groups,
+        "max_fpr": 0.2,
+        "threshold": threshold,
+        "sample_weight": rng.gamma(1.0, size=3000) if weighted else None,
+    }
+    with pytest.warns(UserWarning, match=r"Group 'tiny' \(12 rows\)"):
+        metrics = evaluate(y_true, scores, **options)
+    table = by_group(y_true, scores, **options)  # says it in a column, and does not warn
+    assert table.index[~table["compared"]].tolist() == ["tiny"]
+    compared = table[table["compared"]]
+    for name in PEERS:
+        expected = compared[name].min() / compared[name].max()
+        assert metrics[f"{name}_ratio"] == pytest.approx(expected, rel=1e-12)
+    everyone = by_group(y_true, scores, **options, min_group_size=0)
+    assert everyone["compared"].all()
+    pd.testing.assert_frame_equal(everyone.drop(columns="compared"), table.drop(columns="compared"))
+
+
+def test_intervals_hold_the_rate_and_are_never_a_point():
+    y_true, scores, groups, rng = rows_of_groups(0, 500, 5)
+    scores[(groups == "a") & ~y_true] = -5.0  # no false positives
+    scores[(groups == "b") & y_true] = 5.0  # all positives found
+    for weights in (None, rng.gamma(1.0, size=500)):
+        table = by_group(y_true, scores, sensitive_features=groups, max_fpr=0.2, sample_weight=weights)
+        wider = by_group(
+            y_true, scores, sensitive_features=groups, max_fpr=0.2, sample_weight=weights, confidence=0.99
+        )
+        for name in PEERS:
+            assert (table[f"{name}_low"] <= table[name]).all()
+            assert (table[name] <= table[f"{name}_high"]).all()
+            assert (table[f"{name}_high"] - table[f"{name}_low"] > 0.01).all()
+            assert (
+                (wider[f"{name}_high"] - wider[f"{name}_low"])
+                .gt(table[f"{name}_high"] - table[f"{name}_low"])
+                .all()
+            )
+        assert table.loc["a", "fpr"] == table.loc["a", "fpr_low"] == 0.0
+        assert table.loc["b", "tpr"] == table.loc["b", "tpr_high"] == 1.0
+
+
+def test_a_rate_without_members_is_nan():
+    table = by_group(
+        [0, 0, 1, 1, 1], [0.1, 0.6, 0.7, 0.2, 0.4], sensitive_features=list("aaaab"), max_fpr=0.5
+    )
+    assert table.loc["b", ["fpr", "fpr_low", "fpr_high"]].isna().all()
+    assert table.loc["b", ["tpr", "negatives", "rows"]].tolist() == [1.0, 0, 1]
+
+
+def test_rows_that_weigh_nothing_are_counted_and_have_no_rates():
+    table = by_group(
+        [0, 1, 0, 1, 0, 1],
+        [0.1, 0.9, 0.6, 0.4, 0.5, 0.5],
+        sensitive_features=list("aaaabb"),
+        max_fpr=0.5,
+        sample_weight=[1, 2, 1, 1, 0, 0],
+    )
+    assert table["rows"].tolist() == [4, 2]
+    assert table.loc["b", list(PEERS)].isna().all()
+
+
+def test_groups_are_called_as_people_call_them():
+    with pytest.warns(UserWarning, match="missing in 1 of 6 rows"):
+        table = by_group(
+            [0, 1, 0, 1, 0, 1],
+            [0.1, 0.9, 0.6, 0.4, 0.5, 0.5],
+            sensitive_features={"sex": ["f", "f", "m", "m", None, "f"], "old": [1, 1, 0, 0, 1, 1]},
+            max_fpr=0.5,
+        )
+    assert table.index.tolist() == ["sex = f, old = 1", "sex = m, old = 0", "sex = (missing), old = 1"]
+
+
+def test_equal_scores_have_no_rates():
+    with pytest.warns(
+        UndefinedMetricWarning, match="All rates are undefined and set to NaN: all scores are 0.5"
+    ):
+        table = by_group([0, 1, 0, 1], [0.5] * 4, sensitive_features=list("aabb"))
+    assert table[[f"{name}{end}" for name in PEERS for end in ("", "_low", "_high")]].isna().all(axis=None)
+    assert table["rows"].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_fpr": 1.5}, r"`max_fpr` must be in \(0, 1\), got 1.5"),
+        ({"threshold": float("nan")}, "`threshold` must be a number, got nan"),
+        ({"confidence": 1.0}, r"`confidence` must be in \(0, 1\), got 1.0"),
+        ({"min_group_size": -5}, "`min_group_size` must be at least 0, got -5"),
+        ({"scores": [0.1]}, r"`scores` must have as many rows as `y_true` \(4\), got 1"),
+    ],
+)
+def test_bad_input_of_groups(changes, message):
+    arguments = {
+        "y_true": [0, 1, 0, 1],
+        "scores": [0.1, 0.2, 0.3, 0.4],
+        "sensitive_features": list("aabb"),
+        **changes,
+    }
+    with pytest.raises(ValueError, match=message):
+        by_group(**arguments)
+
+
+RATES = {"fpr": false_positive_rate, "fnr": false_negative_rate, "selection_rate": selection_rate}
+
+
+def rows(n=600):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.4, "late", "in time")
+    sex = pd.Series(rng.choice(["f", "m", None], size=n, p=[0.5, 0.4, 0.1]), name="sex")
+    return y, rng.normal(size=n) + (y == "late"), sex
+
+
+def test_the_form_is_aequitas_own():
+    frame = predictions_frame(
+        ["no", "yes", "no"],
+        [0.2, 0.9, 0.5],
+        sensitive_features={"old": [True, False, True], "band": pd.Categorical([1, 2, 2])},
+        threshold=0.5,
+    )
+    expected = {
+        "score": [0, 1, 1],
+        "label_value": [0, 1, 0],
+        "old": ["True", "False", "True"],
+        "band": ["1", "2", "2"],
+    }
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(expected))
+
+
+def test_fairlearn_finds_the_same_rates_in_every_group():
+    y, scores, sex = rows()
+    with pytest.warns(UserWarning, match="'sex' is missing"):
+        frame = predictions_frame(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
+    theirs = MetricFrame(
+        metrics=RATES,
+        y_true=frame["label_value"],
+        y_pred=frame["score"],
+        sensitive_features=frame[["sex"]],
+    )
+    with pytest.warns(UserWarning, match="'sex' is missing"):
+        ours = by_group(y, scores, sensitive_features=sex, pos_label="late", max_fpr=0.1)
+    assert sorted(theirs.by_group.index) == ["(missing)", "f", "m"]
+    for name in RATES:
+        assert theirs.by_group[name].to_dict() == pytest.approx(ours[name].to_dict())
+    ratio = fpr_ratio(frame["label_value"], frame["score"], sensitive_features=frame["sex"])
+    assert theirs.ratio(method="between_groups")["fpr"] == pytest.approx(ratio)
+
+
+def test_weights_and_budgets_set_the_threshold():
+    y, scores, sex = rows()
+    known = sex.fillna("f")
+    frame = predictions_frame(y, scores, sensitive_features=known, budget=("top_k", 25))
+    assert frame["score"].sum() == 25
+    assert frame["score"].equals(
+        predictions_frame(y, scores, sensitive_features=known, budget=Budget("top_k", 25))["score"]
+    )
+    weights = np.where(scores > 0.5, 3.0, 1.0)
+    weighed = predictions_frame(y, scores, sensitive_features=known, sample_weight=weights, max_fpr=0.1)
+    negative = weighed["label_value"] == 0
+    share = np.average(weighed["score"][negative], weights=weights[negative])
+    assert 0.08 < share <= 0.1
+    plain = predictions_frame(y, scores, sensitive_features=known, max_fpr=0.1)
+    assert weighed["score"].sum() < plain["score"].sum()
+
+
+@pytest.mark.parametrize("name", ["score", "label_value"])
+def test_an_attribute_of_a_columns_name_is_refused(name):
+    with pytest.raises(ValueError, match=f"attribute is called '{name}', as a column here is: rename it"):
+        predictions_frame([0, 1], [0.1, 0.9], sensitive_features={name: ["a", "b"]}, threshold=0.5)

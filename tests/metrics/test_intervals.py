@@ -1,11 +1,269 @@
+"""Limits of shares and ratios, thresholds that are drawn, and the intervals of all metrics."""
+
+import itertools
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest, norm
 from sklearn.exceptions import UndefinedMetricWarning
 
 from fado.metrics import RATIO_NAMES, evaluate, measure
+from fado.metrics._intervals import (
+    _Moving,
+    count_at,
+    draw_thresholds,
+    effective_sizes,
+    ratio_limits,
+    share_limits,
+)
+from fado.metrics._rates import count_by_group
+
+
+@pytest.mark.parametrize("error", [0.025, 0.05, 0.0005])
+@pytest.mark.parametrize(("events", "members"), [(0, 11), (11, 11), (1, 50), (7, 20), (250, 5000)])
+def test_limits_of_a_share_are_those_of_scipy(events, members, error):
+    low, high = share_limits(np.array([events / members]), np.array([members]), error)
+    peer = binomtest(events, members).proportion_ci(1 - 2 * error, method="exact")
+    assert low[0] == pytest.approx(peer.low, abs=1e-12)
+    assert high[0] == pytest.approx(peer.high, abs=1e-12)
+
+
+def test_a_share_without_members_has_no_limits():
+    low, high = share_limits(np.array([np.nan, 0.5]), np.array([0, 4]), 0.025)
+    assert np.isnan([low[0], high[0]]).all()
+    assert 0 < low[1] < 0.5 < high[1] < 1
+
+
+def test_effective_sizes_by_hand():
+    def size(weights, events):
+        weights, events = np.array(weights, dtype=float), np.array(events)
+        return float(
+            effective_sizes(
+                weights[events].sum(), weights.sum(), (weights[events] ** 2).sum(), (weights**2).sum()
+            )
+        )
+
+    assert size([1, 1, 1, 1], [True, False, False, False]) == pytest.approx(4)
+    assert size([2.5] * 6, [True] * 6) == pytest.approx(6)
+    # Without events the weights alone tell: 6 squared over 12.
+    assert size([3, 1, 1, 1], [False] * 4) == pytest.approx(3)
+    # The share is half; its variance (9 + 3) / 4 / 36 is that of three rows.
+    assert size([3, 1, 1, 1], [True, False, False, False]) == pytest.approx(3)
+    # An event that weighs 4 of 8: a variance of (16 + 4) / 4 / 64 is that of 3.2 rows.
+    assert size([4, 1, 1, 1, 1], [True, False, False, False, False]) == pytest.approx(0.25 * 64 / 5)
+    assert effective_sizes(*(np.array(0.0),) * 4) == 0.0
+
+
+def test_a_ratio_to_a_known_share_has_the_limits_of_the_other_share():
+    shares, sizes = (
+        np.array([0.02, 0.1]),
+        np.array([200.0, 1e10]),
+    )  # NaN of many more, before scipy 1.17
+    low, high = ratio_limits(shares, sizes, 0.025)
+    own = share_limits(shares[:1], sizes[:1], 0.025)
+    assert low == pytest.approx(own[0][0] / 0.1, rel=1e-4)
+    assert high == pytest.approx(own[1][0] / 0.1, rel=1e-4)
+
+
+def test_two_shares_by_hand():
+    # Donner and Zou (2012), with Clopper and Pearson's limits of 20 and of 40 of 200.
+    (l1, l2), (u1, u2) = share_limits(np.array([0.1, 0.2]), np.array([200.0, 200.0]), 0.025)
+    root = np.sqrt(0.02**2 - l1 * (0.2 - l1) * u2 * (0.4 - u2))
+    expected_low = (0.02 - root) / (u2 * (0.4 - u2))
+    root = np.sqrt(0.02**2 - u1 * (0.2 - u1) * l2 * (0.4 - l2))
+    expected_high = (0.02 + root) / (l2 * (0.4 - l2))
+    low, high = ratio_limits(np.array([0.1, 0.2]), np.array([200.0, 200.0]), 0.025)
+    assert (low, high) == pytest.approx((expected_low, expected_high))
+
+
+def test_no_events_are_no_certainty():
+    # None of 100 beside 100 of 1,000: the lower group may have up to 3.6 %.
+    low, high = ratio_limits(np.array([0.0, 0.1]), np.array([100.0, 1000.0]), 0.025)
+    assert low == 0.0
+    assert 0.36 < high < 0.42
+    assert ratio_limits(np.array([0.0, 0.0]), np.array([100.0, 1000.0]), 0.025) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("sizes", [(20, 30), (8, 60)])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
+@pytest.mark.parametrize("ratio", [1.0, 0.7, 0.3])
+def test_exact_coverage_for_two_small_groups(sizes, share, ratio):
+    # Over all possible tables of the two binomials, with their probabilities.
+    true = np.array([share * ratio, share])
+    missed = 0.0
+    for events in itertools.product(range(sizes[0] + 1), range(sizes[1] + 1)):
+        probability = binom.pmf(events, sizes, true).prod()
+        if probability > 1e-9:
+            low, high = ratio_limits(np.array(events) / sizes, np.array(sizes, dtype=float), 0.025)
+            missed += probability * (not low - 1e-12 <= ratio <= high + 1e-12)
+    assert missed <= 0.055
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_limits_hold_the_estimate_and_widen_with_confidence(data):
+    n_groups = data.draw(st.integers(2, 6))
+    sizes = np.array(data.draw(st.lists(st.integers(1, 500), min_size=n_groups, max_size=n_groups)))
+    events = np.array([data.draw(st.integers(0, int(size))) for size in sizes])
+    shares = events / sizes
+    low, high = ratio_limits(shares, sizes.astype(float), 0.025)
+    assert 0 <= low <= high <= 1
+    if shares.max() > 0:
+        assert low <= shares.min() / shares.max() <= high
+    wider = ratio_limits(shares, sizes.astype(float), 0.005)
+    assert wider[0] <= low + 1e-12
+    assert high <= wider[1] + 1e-12
+    drawn = np.tile(shares, (50, 1))  # a threshold that is sure widens nothing
+    assert ratio_limits(shares, sizes.astype(float), 0.025, drawn) == pytest.approx((low, high))
+
+
+def test_what_varies_with_the_threshold_widens_the_limits():
+    shares, sizes = np.array([0.05, 0.1]), np.array([1000.0, 1000.0])
+    low, high = ratio_limits(shares, sizes, 0.025)
+    factors = np.exp(np.linspace(-1, 1, 201))
+    together = shares * factors[:, np.newaxis]  # both alike: the ratio stays
+    assert ratio_limits(shares, sizes, 0.025, together) == pytest.approx((low, high), abs=0.002)
+    apart = np.column_stack([shares[0] * factors, np.full(201, shares[1])])
+    wider = ratio_limits(shares, sizes, 0.025, apart)
+    # Squares of the distances on the scale of logarithms add up; that of the draws ends at 0.95.
+    assert np.log(0.5 / wider[0]) == pytest.approx(np.hypot(np.log(0.5 / low), 0.95), abs=0.03)
+    assert wider[1] == 1.0
+
+
+def test_blocks_of_pairs_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(50, 500, 9).astype(float)
+    shares = rng.binomial(sizes.astype(int), 0.2) / sizes
+    drawn = shares * rng.uniform(0.8, 1.2, (40, 9))
+    whole = ratio_limits(shares, sizes, 0.025), ratio_limits(shares, sizes, 0.025, drawn)
+    monkeypatch.setattr("fado.metrics._intervals._PAIRS_AT_ONCE", 20)
+    assert (ratio_limits(shares, sizes, 0.025), ratio_limits(shares, sizes, 0.025, drawn)) == whole
+
+
+@pytest.fixture
+def many_groups():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(2000, 9000, 150)
+    shares = rng.binomial(sizes, np.repeat([0.02, 0.06], [20, 130])) / sizes
+    drawn = np.clip(shares + rng.normal(0, 0.0003, (50, 150)), 0, 1)
+    return shares, sizes.astype(float), drawn
+
+
+def test_pairs_that_are_passed_over_would_change_nothing(many_groups, monkeypatch):
+    shares, sizes, drawn = many_groups
+    limits = ratio_limits(shares, sizes, 0.025, drawn)
+    assert 0 < limits[0] < limits[1] < 1
+    monkeypatch.setattr(
+        _Moving,
+        "_least_of",
+        lambda self, widened, floor, pairs, known: min(known, float(widened(*pairs).min())),
+    )
+    assert ratio_limits(shares, sizes, 0.025, drawn) == limits
+
+
+def test_few_pairs_are_looked_at_draw_by_draw(many_groups, monkeypatch):
+    looked_at = []
+    ratios = _Moving._ratios
+
+    def counted(self, above, below):
+        looked_at.append(len(above))
+        return ratios(self, above, below)
+
+    monkeypatch.setattr(_Moving, "_ratios", counted)
+    ratio_limits(*many_groups[:2], 0.025, many_groups[2])
+    assert 0 < sum(looked_at) < 150 * 149 / 20
+
+
+# Ten negatives, with ties at 0.4 and 0.8; positives score between and above them.
+NEGATIVES = np.array([0.1, 0.2, 0.3, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.8])
+POSITIVES = np.array([0.45, 0.75, 0.9])
+SCORES = np.concatenate([NEGATIVES, POSITIVES])
+POSITIVE = np.arange(13) >= 10
+# What the threshold is if so many negatives score above the population's.
+AT_COUNT = {0: 0.9, 1: 0.9, 2: 0.75, 3: 0.7, 4: 0.6, 5: 0.45, 6: 0.45, 7: 0.4, 8: 0.3, 9: 0.2, 10: 0.2}
+
+
+def test_law_is_that_of_a_binomial_number_of_negatives_above():
+    n_draws = 40_000
+    drawn = draw_thresholds(~POSITIVE, SCORES, share=0.3, n_draws=n_draws, rng=np.random.default_rng(0))
+    law = Counter()
+    for count, threshold in AT_COUNT.items():
+        law[threshold] += binom.pmf(count, 10, 0.3)
+    found = Counter(drawn.tolist())
+    assert set(found) <= set(law)
+    for threshold, probability in law.items():
+        noise = np.sqrt(probability * (1 - probability) / n_draws)
+        assert found[threshold] / n_draws == pytest.approx(probability, abs=5 * noise)
+
+
+def test_above_all_scores_there_is_the_next_float():
+    scores = np.array([0.5, 0.5, 0.2], dtype=np.float32)
+    drawn = draw_thresholds(
+        np.array([True, True, False]), scores, share=0.4, n_draws=50, rng=np.random.default_rng(0)
+    )
+    assert drawn.dtype == np.float32
+    assert set(drawn.tolist()) == {float(np.nextafter(np.float32(0.5), np.float32(1)))}
+
+
+def test_weights_count_by_their_share():
+    # The negative at 0.8 weighs half: shares below a half refuse it, shares from there on let it pass.
+    scores, weights = np.array([0.8, 0.6, 0.4, 0.9]), np.array([2.0, 1.0, 1.0, 1.0])
+    drawn = draw_thresholds(
+        np.array([True, True, True, False]),
+        scores,
+        share=0.3,
+        n_draws=20_000,
+        rng=np.random.default_rng(0),
+        weights=weights,
+        n_effective=8 / 3,
+    )
+    shares = Counter(drawn.tolist())
+    # Three effective rows: a share of 0 or 1/3 makes the threshold 0.9, 2/3 makes it 0.8, and 1 makes it 0.6.
+    for threshold, probability in {0.9: 0.784, 0.8: 0.189, 0.6: 0.027}.items():
+        assert shares[threshold] / 20_000 == pytest.approx(probability, abs=0.015)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_draws_hold_the_populations_threshold_as_often_as_they_say(weighted):
+    rng, held = np.random.default_rng(0), 0
+    positive = np.arange(400) >= 300
+    for _ in range(400):
+        scores = rng.normal(size=400)
+        weights = rng.uniform(0.5, 1.5, 400) if weighted else None
+        drawn = draw_thresholds(
+            ~positive,
+            scores,
+            share=0.1,
+            n_draws=200,
+            rng=rng,
+            weights=weights,
+            n_effective=277,  # 300 / (1 + 1 / 12)
+        )
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        held += low <= norm.isf(0.1) <= high
+    assert 0.92 <= held / 400 <= 0.985  # 95 % and three standard errors
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counts_at_many_thresholds_are_those_at_each(dtype, weighted):
+    rng = np.random.default_rng(0)
+    positive, codes = rng.random(300) < 0.4, rng.integers(0, 3, 300)
+    scores = np.round(rng.normal(size=300), 1).astype(dtype)
+    weights = rng.integers(1, 5, 300).astype(float) if weighted else None
+    thresholds = np.append(rng.choice(scores, 20), np.nextafter(scores.max(), np.inf, dtype=dtype))
+    found = count_at(thresholds, positive, scores, codes, 4, weights)
+    for at, threshold in enumerate(thresholds):
+        peer = count_by_group(positive, scores >= threshold, codes, 4, weights)
+        assert (found.negatives == peer.negatives).all()
+        assert (found.positives == peer.positives).all()
+        assert found.false_positives[at].tolist() == peer.false_positives.tolist()
+        assert found.true_positives[at].tolist() == peer.true_positives.tolist()
+
 
 METRICS = ["threshold", "fpr", "tpr", *RATIO_NAMES]
 

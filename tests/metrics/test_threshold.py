@@ -1,14 +1,18 @@
+"""Thresholds and the budgets that set them."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import binomtest, norm
 from sklearn.exceptions import UndefinedMetricWarning
 
-from fado.metrics import threshold_at_fpr, tpr_at_fpr
+from fado.metrics import RATIO_NAMES, Budget, by_group, evaluate, measure, threshold_at_fpr, tpr_at_fpr
 from fado.metrics._threshold import allowed_false_positives
 
-Y_TRUE = [0, 0, 0, 0, 1, 1, 1]
-SCORES = [0.1, 0.4, 0.4, 0.7, 0.2, 0.6, 0.9]
+TRUTH = [0, 0, 0, 0, 1, 1, 1]
+TIED = [0.1, 0.4, 0.4, 0.7, 0.2, 0.6, 0.9]
 
 
 @pytest.mark.parametrize(
@@ -22,8 +26,8 @@ SCORES = [0.1, 0.4, 0.4, 0.7, 0.2, 0.6, 0.9]
     ],
 )
 def test_lowest_threshold_within_the_budget(max_fpr, threshold, tpr):
-    assert threshold_at_fpr(Y_TRUE, SCORES, max_fpr) == threshold
-    assert tpr_at_fpr(Y_TRUE, SCORES, max_fpr) == tpr
+    assert threshold_at_fpr(TRUTH, TIED, max_fpr) == threshold
+    assert tpr_at_fpr(TRUTH, TIED, max_fpr) == tpr
 
 
 def test_default_budget_is_five_percent():
@@ -44,8 +48,8 @@ def test_a_threshold_above_all_scores_holds_in_their_precision(dtype):
 
 @pytest.mark.parametrize(("y_true", "pos_label"), [(list("nnnnyyy"), None), ([1, 1, 1, 1, 0, 0, 0], 0)])
 def test_other_labels(y_true, pos_label):
-    assert threshold_at_fpr(y_true, SCORES, 0.25, pos_label=pos_label) == 0.6
-    assert tpr_at_fpr(y_true, SCORES, 0.25, pos_label=pos_label) == 2 / 3
+    assert threshold_at_fpr(y_true, TIED, 0.25, pos_label=pos_label) == 0.6
+    assert tpr_at_fpr(y_true, TIED, 0.25, pos_label=pos_label) == 2 / 3
 
 
 def test_equal_scores_put_the_threshold_above_them_and_leave_the_rate_undefined():
@@ -59,13 +63,13 @@ def test_equal_scores_put_the_threshold_above_them_and_leave_the_rate_undefined(
 @pytest.mark.parametrize("metric", [threshold_at_fpr, tpr_at_fpr])
 def test_bad_input(metric):
     with pytest.raises(ValueError, match=r"`max_fpr` must be in \(0, 1\), got 1"):
-        metric(Y_TRUE, SCORES, 1)
+        metric(TRUTH, TIED, 1)
     with pytest.raises(ValueError, match=r"`scores` must have as many rows as `y_true` \(7\), got 6"):
-        metric(Y_TRUE, SCORES[1:])
+        metric(TRUTH, TIED[1:])
     with pytest.raises(ValueError, match="`y_true` must hold exactly two labels, got 1"):
         metric([1, 1], [0.1, 0.2])
     with pytest.raises(ValueError, match="`scores` must be finite, got nan in row 0"):
-        metric(Y_TRUE, [np.nan, *SCORES[1:]])
+        metric(TRUTH, [np.nan, *TIED[1:]])
 
 
 @settings(deadline=None, max_examples=200)
@@ -100,3 +104,373 @@ def test_allowed_count_is_the_largest_within_the_budget_as_floats_compare(n_nega
 def test_allowed_count_where_the_product_rounds_down():
     assert int(0.29 * 100) == 28
     assert allowed_false_positives(100, 0.29) == 29
+
+
+# By score: 0.9 (positive), 0.8 twice (negative), 0.6 (positive), 0.5, 0.4 (negative), 0.3 (positive), 0.1.
+POSITIVE = np.array([True, False, False, True, False, False, True, False])
+SCORES = np.array([0.9, 0.8, 0.8, 0.6, 0.5, 0.4, 0.3, 0.1])
+GROUPS = list("abababab")
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "threshold"),
+    [
+        ("fpr", 0.4, 0.6),  # two of five negatives
+        ("fpr", 0.39, 0.9),
+        ("selection_rate", 0.125, 0.9),
+        ("selection_rate", 0.374, 0.9),  # two of three would do, but they are tied
+        ("selection_rate", 0.375, 0.8),
+        ("selection_rate", 0.5, 0.6),
+        ("selection_rate", 0.1, np.nextafter(0.9, 1)),
+        ("top_k", 1, 0.9),
+        ("top_k", 2, 0.9),
+        ("top_k", 3, 0.8),
+        ("top_k", 8, 0.1),
+        ("top_k", 500, 0.1),
+        ("threshold", 0.45, 0.45),
+    ],
+)
+def test_thresholds_by_hand(kind, limit, threshold):
+    found = Budget(kind, limit).threshold(POSITIVE, SCORES)
+    assert type(found) is float
+    assert found == threshold
+
+
+def test_a_share_is_of_weight_and_k_are_rows():
+    weights = np.array([4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0])  # of 12
+    assert Budget("selection_rate", 0.3).threshold(POSITIVE, SCORES, weights) > 0.9
+    assert Budget("selection_rate", 0.34).threshold(POSITIVE, SCORES, weights) == 0.9
+    assert Budget("selection_rate", 0.5).threshold(POSITIVE, SCORES, weights) == 0.8
+    assert Budget("top_k", 3).threshold(POSITIVE, SCORES, weights) == 0.8
+
+
+def test_single_precision_stays():
+    scores = SCORES.astype(np.float32)
+    found = Budget("selection_rate", 0.1).threshold(POSITIVE, scores)
+    assert np.float32(found) == found == np.nextafter(np.float32(0.9), np.float32(1))
+    # 0.7 of ten rows are seven, whatever the precision in which the share is told.
+    ten = np.arange(10.0)
+    labels = ten > 5
+    for share in (0.7, np.float32(0.7)):
+        assert Budget("selection_rate", share).threshold(labels, ten) == 3.0
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.integers(2, 40),
+    kind=st.sampled_from(["fpr", "selection_rate", "top_k"]),
+    share=st.one_of(st.floats(0.001, 0.999), st.sampled_from([0.1, 0.25, 0.29, 1 / 3, 0.5])),
+    weighted=st.booleans(),
+)
+def test_it_is_the_lowest_score_that_keeps_the_budget(seed, size, kind, share, weighted):
+    rng = np.random.default_rng(seed)
+    positive = np.append(rng.random(size - 1) < 0.4, False)
+    scores = np.round(rng.normal(size=size), 1)
+    weights = rng.integers(1, 5, size).astype(float) if weighted else None
+    budget = Budget(kind, rng.integers(1, size + 2) if kind == "top_k" else share)
+
+    def keeps(threshold):
+        predicted = scores >= threshold
+        each = np.ones(size) if weights is None else weights
+        if kind == "top_k":
+            return predicted.sum() <= budget.limit
+        counted = ~positive if kind == "fpr" else np.full(size, True)
+        return each[predicted & counted].sum() / each[counted].sum() <= share
+
+    found = budget.threshold(positive, scores, weights)
+    assert keeps(found)
+    lower = scores[scores < found]
+    assert len(lower) == 0 or not keeps(lower.max())
+    assert found in scores or found == np.nextafter(scores.max(), np.inf)
+
+
+def test_budgets_are_read():
+    assert Budget.read(None) == Budget("fpr", 0.05)
+    assert Budget.read(None, 0.1) == Budget.read(("fpr", 0.1)) == Budget("fpr", 0.1)
+    assert Budget.read(["top_k", 500], 0.1) == Budget("top_k", 500)
+    ten = Budget("top_k", np.int64(10))
+    assert Budget.read(ten) is ten
+    assert type(ten.limit) is type(Budget("top_k", 10.0).limit) is int
+    assert type(Budget("threshold", 1).limit) is type(Budget("fpr", np.float16(0.1)).limit) is float
+
+
+@pytest.mark.parametrize(
+    ("budget", "error", "message"),
+    [
+        (500, TypeError, r"`budget` must be None, a Budget or a pair such as \('top_k', 500\), got 500"),
+        ("top_k", TypeError, "`budget` must be None, a Budget or a pair .*, got 'top_k'"),
+        (("top_k",), ValueError, r"must be a pair of a kind and its limit, .* got 1 values \(\('top_k',\)\)"),
+        (("topk", 5), ValueError, "must be of kind 'fpr' or 'selection_rate' or 'top_k' or 'threshold', got"),
+        ((["fpr"], 5), ValueError, r"`budget` must be of kind .*, got \['fpr'\]"),
+        (("top_k", 0), ValueError, "of a budget of kind 'top_k' must be a whole number of at least 1, got 0"),
+        (("top_k", 2.5), ValueError, "must be a whole number of at least 1, got 2.5"),
+        (("top_k", float("inf")), ValueError, "must be a whole number of at least 1, got inf"),
+        (("top_k", 10**12), ValueError, "must be at most 1,000,000,000, got 1000000000000"),
+        (("top_k", True), TypeError, "of kind 'top_k' must be a number, got True"),
+        (("selection_rate", 2), ValueError, r"'selection_rate' must be a share in \(0, 1\), got 2"),
+        (("selection_rate", "2 %"), TypeError, "of kind 'selection_rate' must be a number, got '2 %'"),
+        (("selection_rate", 10**400), ValueError, r"must be a share in \(0, 1\), got 1000"),
+        (("fpr", 0), ValueError, r"of kind 'fpr' must be a share in \(0, 1\), got 0"),
+        (("fpr", float("nan")), ValueError, r"must be a share in \(0, 1\), got nan"),
+        (("threshold", float("nan")), ValueError, "of kind 'threshold' must be finite, got nan"),
+    ],
+)
+def test_what_is_no_budget_is_refused_with_a_sentence(budget, error, message):
+    for read in (
+        Budget.read,
+        lambda budget: evaluate(POSITIVE, SCORES, sensitive_features=GROUPS, budget=budget),
+        lambda budget: by_group(POSITIVE, SCORES, sensitive_features=GROUPS, budget=budget),
+    ):
+        with pytest.raises(error, match=message):
+            read(budget)
+
+
+def test_max_fpr_and_kind_are_checked():
+    with pytest.raises(ValueError, match=r"`max_fpr` must be in \(0, 1\), got 1.5"):
+        Budget.read(("top_k", 5), max_fpr=1.5)
+    with pytest.raises(ValueError, match=r"`kind` must be 'fpr' or .*, got 'tpr'"):
+        Budget("tpr", 0.5)
+
+
+def test_as_they_read_in_a_sentence():
+    assert str(Budget("fpr", 0.05)) == "a false-positive rate of at most 5 %"
+    assert str(Budget("fpr", 0.07)) == "a false-positive rate of at most 7 %"
+    assert str(Budget("selection_rate", 0.0025)) == "a selection rate of at most 0.25 %"
+    assert str(Budget("top_k", 500)) == "the 500 rows of highest score"
+    assert str(Budget("top_k", 1)) == "the row of highest score"
+    assert str(Budget("threshold", 0.5)) == "a threshold of 0.5"
+
+
+def test_whether_metrics_keep_a_budget():
+    assert Budget("fpr", 0.05).kept({"fpr": 0.05, "selection_rate": 0.9})
+    assert not Budget("fpr", 0.05).kept({"fpr": 0.0501})
+    assert Budget("selection_rate", 0.2).kept({"fpr": 0.9, "selection_rate": 0.2})
+    assert not Budget("selection_rate", 0.2).kept({"selection_rate": float("nan")})
+    assert Budget("top_k", 3).kept({"selected": 3.0})
+    assert not Budget("top_k", 3).kept({"selected": 4.0})
+    assert Budget("threshold", 0.5).kept({})
+    with pytest.raises(ValueError, match=r"`metrics` must have 'selected' .* the 3 rows of highest score"):
+        Budget("top_k", 3).kept({"fpr": 0.1})
+
+
+def test_metrics_at_a_selection_rate_and_at_k_rows_by_hand():
+    # At 0.6 group a has its 0.9 and one 0.8, of two negatives and two positives; b an 0.8 and its 0.6.
+    expected = {
+        "threshold": 0.6,
+        "fpr": 2 / 5,
+        "tpr": 2 / 3,
+        "selection_rate": 0.5,
+        "fpr_ratio": (1 / 3) / (1 / 2),
+        "fnr_ratio": 0.0,
+        "tpr_ratio": 0.5,
+        "selection_rate_ratio": 1.0,
+    }
+    found = evaluate(POSITIVE, SCORES, sensitive_features=GROUPS, budget=("selection_rate", 0.5))
+    assert found == expected
+    assert list(found) == list(expected)
+    best = evaluate(POSITIVE, SCORES, sensitive_features=GROUPS, budget=Budget("top_k", 4))
+    assert best == expected | {"selected": 4.0}
+    assert list(best)[3:6] == ["selection_rate", "selected", "fpr_ratio"]
+    table = by_group(POSITIVE, SCORES, sensitive_features=GROUPS, budget=("top_k", 4))
+    assert table["selection_rate"].tolist() == [0.5, 0.5]
+    weighed = evaluate(
+        POSITIVE, SCORES, sensitive_features=GROUPS, budget=["top_k", 4], sample_weight=[5, *[1] * 7]
+    )
+    assert (weighed["selected"], weighed["selection_rate"]) == (4.0, 8 / 12)
+
+
+def rows(seed=0, n=1500, weighted=False):
+    rng = np.random.default_rng(seed)
+    positive, codes = rng.random(n) < 0.2, rng.integers(0, 2, n)
+    scores = rng.normal(size=n) + 1.5 * positive + 0.4 * codes
+    return positive, scores, codes, rng.gamma(3.0, size=n) if weighted else None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_false_positive_budget_is_max_fpr_and_a_threshold_one_that_is_given(weighted):
+    positive, scores, codes, weights = rows(weighted=weighted)
+    options = {"sensitive_features": codes, "sample_weight": weights, "n_boot": 50, "random_state": 0}
+    for peer, budget in (({"max_fpr": 0.1}, ("fpr", 0.1)), ({"threshold": 1.0}, ("threshold", 1))):
+        found = evaluate(positive, scores, budget=budget, **options)
+        assert found == evaluate(positive, scores, **peer, **options)
+        assert list(found)[:4] == ["threshold", "fpr", "tpr", "fpr_ratio"]
+        tables = [
+            by_group(positive, scores, sensitive_features=codes, sample_weight=weights, **settings)
+            for settings in (peer, {"budget": budget})
+        ]
+        assert tables[0].equals(tables[1])
+
+
+@pytest.mark.parametrize("budget", [("selection_rate", 0.1), ("top_k", 5), ("threshold", 0.5)])
+def test_a_budget_and_a_threshold_are_one_too_many(budget):
+    for function in (evaluate, by_group):
+        with pytest.raises(ValueError, match=r"`budget` .* and `threshold` 0\.7 both say where to decide"):
+            function(POSITIVE, SCORES, sensitive_features=GROUPS, budget=budget, threshold=0.7)
+
+
+def test_a_threshold_from_other_rows_is_measured_against_the_budget():
+    positive, scores, codes, _ = rows()
+    for budget, kept in ((Budget("selection_rate", 0.2), 1.0), (Budget("top_k", 300), 2.0)):
+        own, _ = measure(positive, scores, codes, ["a", "b"], budget=budget)
+        assert budget.kept(own)
+        same, _ = measure(positive, scores, codes, ["a", "b"], budget=budget, threshold=own["threshold"])
+        assert same == own
+        lower, _ = measure(positive, scores, codes, ["a", "b"], budget=budget, threshold=0.5)
+        assert not budget.kept(lower)
+        higher, _ = measure(positive, scores, codes, ["a", "b"], budget=budget, threshold=2.0)
+        assert higher["selection_rate"] == (scores >= 2.0).mean() < kept
+        assert budget.kept(higher)
+
+
+@pytest.mark.parametrize("budget", [("selection_rate", 0.2), ("top_k", 300)])
+def test_equal_weights_are_no_weights_to_the_last_bit(budget):
+    positive, scores, codes, _ = rows()
+    options = {"sensitive_features": codes, "budget": budget, "n_boot": 50, "random_state": 0}
+    plain = evaluate(positive, scores, **options)
+    assert evaluate(positive, scores, sample_weight=np.full(len(scores), 0.3), **options) == plain
+
+
+def test_whole_weights_are_repeated_rows():
+    positive, scores, codes, _ = rows(n=200)
+    weights = np.random.default_rng(0).integers(0, 4, 200)
+    repeated = [np.repeat(column, weights) for column in (positive, scores, codes)]
+    weighted = evaluate(
+        positive,
+        scores,
+        sensitive_features=codes,
+        sample_weight=weights,
+        budget=("selection_rate", 0.2),
+    )
+    assert weighted == evaluate(*repeated[:2], sensitive_features=repeated[2], budget=("selection_rate", 0.2))
+
+
+def test_scores_that_are_all_equal_keep_no_budget():
+    with pytest.warns(UndefinedMetricWarning, match="all scores are 0.5"):
+        found = evaluate(POSITIVE, [0.5] * 8, sensitive_features=GROUPS, budget=("top_k", 3), n_boot=5)
+    assert np.isnan([found["selection_rate"], found["selected"], found["selection_rate_low"]]).all()
+    assert not Budget("top_k", 3).kept(found)
+
+
+# Intervals
+
+
+def test_the_rate_of_a_budget_has_exact_limits_and_the_count_none():
+    positive, scores, codes, _ = rows()
+    found, reasons = measure(
+        positive, scores, codes, ["a", "b"], budget=Budget("top_k", 150), n_boot=100, random_state=0
+    )
+    assert reasons == []
+    peer = binomtest(150, 1500).proportion_ci(0.95)
+    ends = (found["selection_rate_low"], found["selection_rate_high"])
+    assert ends == pytest.approx((peer.low, peer.high))
+    assert not {"selected_low", "selected_high"} & set(found)
+    for name in ("threshold", "fpr", "tpr", *RATIO_NAMES):
+        assert found[f"{name}_low"] < found[name] < found[f"{name}_high"]
+    share, _ = measure(
+        positive,
+        scores,
+        codes,
+        ["a", "b"],
+        budget=Budget("selection_rate", 0.1),
+        n_boot=100,
+        random_state=0,
+    )
+    assert share == {name: value for name, value in found.items() if name != "selected"}
+
+
+def test_where_positives_weigh_nearly_nothing_a_selection_rate_is_a_false_positive_rate():
+    # They score lowest, too, so that no threshold is one of theirs.
+    rng = np.random.default_rng(0)
+    positive, codes = np.arange(1200) >= 1000, np.arange(1200) % 2
+    scores = rng.normal(size=1200) + 0.3 * codes - 100.0 * positive
+    weights = np.where(positive, 2.0**-40, 1.0)
+    options = {"sample_weight": weights, "n_boot": 200}
+    by_rows, _ = measure(
+        positive,
+        scores,
+        codes,
+        ["a", "b"],
+        budget=Budget("selection_rate", 0.1003),
+        random_state=0,
+        **options,
+    )
+    by_negatives, _ = measure(positive, scores, codes, ["a", "b"], max_fpr=0.1003, random_state=0, **options)
+    assert by_negatives["fpr"] == pytest.approx(0.1)
+    for end in ("", "_low", "_high"):
+        assert by_rows[f"threshold{end}"] == by_negatives[f"threshold{end}"]
+        assert by_rows[f"selection_rate{end}"] == pytest.approx(by_negatives[f"fpr{end}"], rel=1e-6)
+        assert by_rows[f"selection_rate_ratio{end}"] == pytest.approx(by_rows[f"fpr_ratio{end}"], rel=1e-6)
+        assert by_rows[f"fpr_ratio{end}"] == pytest.approx(by_negatives[f"fpr_ratio{end}"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (Budget("selection_rate", 0.05), "a selection rate of at most 5 %"),
+        (Budget("top_k", 3), "the 3 rows of highest score"),
+        (Budget("top_k", 80), "the 80 rows of highest score"),
+    ],
+)
+def test_too_few_rows_cannot_tell_a_threshold(budget, told):
+    positive, scores, codes, _ = rows(n=71)
+    found, reasons = measure(positive, scores, codes, ["a", "b"], budget=budget, n_boot=50, random_state=0)
+    assert reasons[-1] == (
+        "Only `selection_rate` has an interval: "
+        f"71 rows are too few to tell where the threshold of {told} lies."
+    )
+    assert {name for name in found if name.endswith("_low") and not np.isnan(found[name])} == {
+        "selection_rate_low"
+    }
+    _, reasons = measure(*rows(n=90)[:3], ["a", "b"], budget=Budget("top_k", 30), n_boot=50, random_state=0)
+    assert not any("Only" in reason for reason in reasons)
+
+
+def test_weighted_rows_are_too_few_by_their_effective_number_but_k_rows_as_they_are():
+    positive, scores, codes, weights = rows(n=90, weighted=True)
+    options = {"sample_weight": weights, "n_boot": 50, "random_state": 0}
+    share = Budget("selection_rate", 4 / 90)
+    _, reasons = measure(positive, scores, codes, ["a", "b"], budget=share, **options)
+    assert any("rows by effective number are too few" in reason for reason in reasons)
+    _, reasons = measure(positive, scores, codes, ["a", "b"], budget=Budget("top_k", 4), **options)
+    assert not any("too few to tell" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("budget", "weighted"),
+    [
+        (Budget("selection_rate", 0.1), False),
+        (Budget("selection_rate", 0.1), True),
+        (Budget("top_k", 60), True),
+    ],
+)
+def test_intervals_hold_the_truth_of_the_population(budget, weighted):
+    # 600 rows of a population with 30 % positives; half of it scores higher by 0.5.
+    def rate(threshold, shift):
+        return (norm.sf(threshold - shift) + norm.sf(threshold - shift - 0.5)) / 2
+
+    truth = brentq(lambda at: 0.7 * rate(at, 0) + 0.3 * rate(at, 1.5) - 0.1, 0, 5)
+    truths = {
+        "threshold": truth,
+        "fpr": rate(truth, 0),
+        "tpr": rate(truth, 1.5),
+        "tpr_ratio": norm.sf(truth - 1.5) / norm.sf(truth - 2.0),
+    }
+    rng, held = np.random.default_rng(0), dict.fromkeys(truths, 0)
+    for _ in range(150):
+        positive, codes = rng.random(600) < 0.3, rng.integers(0, 2, 600)
+        scores = rng.normal(size=600) + 1.5 * positive + 0.5 * codes
+        found, _ = measure(
+            positive,
+            scores,
+            codes,
+            ["a", "b"],
+            budget=budget,
+            n_boot=200,
+            random_state=rng,
+            sample_weight=rng.uniform(0.5, 4.5, 600) if weighted else None,
+        )
+        for name, value in truths.items():
+            held[name] += found[f"{name}_low"] <= value <= found[f"{name}_high"]
+    for name, count in held.items():
+        assert count / 150 > 0.9, name  # 95 % less three standard errors is 90 %

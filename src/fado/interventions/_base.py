@@ -1,22 +1,85 @@
-"""The contract of interventions: a pure core, and what reads the input around it."""
+"""The contract of interventions: a pure core, what reads the input around it, and what it leaves."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from fado.interventions._training_set import TrainingSet
-from fado.interventions._utilities import checked_utility, row_utilities, value_rows
-from fado.tabular import Groups, Labels, Problem, note_features, read_problem, warn_of_missing, weights_of
+from fado._checks import check_instance, check_share
+from fado._messages import warn_user
+from fado.tabular import (
+    Groups,
+    Labels,
+    Problem,
+    deal_rows,
+    note_features,
+    read_problem,
+    tell_small,
+    warn_of_missing,
+    weights_of,
+)
+from fado.utility import LinearUtility
+from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
-__all__ = ["BaseIntervention"]
+__all__ = [
+    "BaseIntervention",
+    "NoIntervention",
+    "TrainingSet",
+    "checked_utility",
+    "no_cells",
+    "no_utilities",
+    "occurring",
+    "row_utilities",
+    "utilities_of",
+    "value_rows",
+    "warn_of_small",
+]
 
 FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What an intervention makes of a table: which rows are kept, their weights, and rows to add.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The positions of the rows that are kept, ascending.
+    weights : ndarray of float, optional
+        The weights of these rows; None stands for equal weights.
+    parents : ndarray of int, optional
+        One entry per row to add: the position of the row that it is made from. None adds no rows.
+    labels : ndarray of bool, optional
+        Which of the rows that are kept a model is to learn as positive, if not by their own labels.
+    """
+
+    rows: npt.NDArray[np.integer]
+    weights: npt.NDArray[np.floating] | None = None
+    parents: npt.NDArray[np.integer] | None = None
+    labels: npt.NDArray[np.bool_] | None = None
+
+    def digest(self) -> str:
+        """Give a text of 32 letters and digits that is the same for equal training sets only."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.rows, dtype=np.int32).data)
+        if self.weights is not None:
+            digest.update(np.ascontiguousarray(self.weights, dtype=np.float32).data)
+        if self.parents is not None:
+            digest.update(b"parents")
+            digest.update(np.ascontiguousarray(self.parents, dtype=np.int32).data)
+        if self.labels is not None:
+            digest.update(b"labels")
+            digest.update(np.packbits(self.labels).data)
+        return digest.hexdigest()[:32]
 
 
 class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
@@ -99,9 +162,9 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
             sensitive_features,
             sample_weight=sample_weight,
             groups=groups,
-            pos_label=self._pos_label,
+            pos_label=getattr(self, "pos_label", None),
         )
-        labels, members = _uncounted(problem.n_rows)
+        labels, members = no_cells(problem.n_rows)
         if self._counts_cells:
             labels, members = problem.labels, problem.groups
             warn_of_missing(problem.protected)
@@ -127,7 +190,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
     ) -> dict[str, Any]:
         """Give what was chosen, by the names that users of this kind of intervention know."""
-        return {"training_set_": chosen}
+        weights = {"sample_weight_": chosen.weights} if self.changes == "weights" else {}
+        return {"training_set_": chosen, **weights}
 
     def training_set(
         self,
@@ -181,10 +245,6 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         """Bring the target into one column, where a library has other forms for it."""
         return y
 
-    @property
-    def _pos_label(self) -> Any:
-        return getattr(self, "pos_label", None)
-
     def _utilities(
         self, problem: Problem, valuation: Any, given: dict[str, Any]
     ) -> tuple[Any, FloatArray | None]:
@@ -204,7 +264,179 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
-def _uncounted(n_rows: int) -> tuple[Labels, Groups]:
+class NoIntervention(BaseIntervention):
+    """Leave every row as it is.
+
+    Parameters
+    ----------
+    share : float, default=1.0
+        The share of rows that is kept, in (0, 1], drawn at random, the same of every label and group. Below 1
+        it gives a first look at many models.
+    random_state : int, RandomState or None, default=None
+        Seed of the draw.
+    """
+
+    share: float = 1.0
+
+    def __init__(self, share: float = 1.0, random_state: Any = None) -> None:
+        self.share = share
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        if check_share("share", self.share) == 0:
+            raise ValueError("`share` must be above 0: no row would be kept.")
+
+    def _choose(
+        self, labels: Any, groups: Any, utilities: Any, sample_weight: Any, generator: Any
+    ) -> TrainingSet:
+        rows = np.arange(len(labels.codes))
+        if self.share == 1:
+            return TrainingSet(rows)
+        cells = groups.codes * len(labels.classes) + labels.codes
+        drawn = np.random.default_rng(generator.randint(2**31 - 1))
+        return TrainingSet(rows[deal_rows(cells, [self.share, 1 - self.share], drawn) == 0])
+
+
+def value_rows(valuator: Any, problem: Problem, given: dict[str, Any], random_state: Any) -> Any:
+    """Value the rows of a problem with a clone of a valuator.
+
+    Parameters
+    ----------
+    valuator : valuator or None
+        Any object with `fit` and `valuation_`. None is ``OutOfBagEntropy()``.
+    problem : Problem
+        The rows; valuators of this package take them from here.
+    given : dict
+        What the user passed, ``X``, ``y`` and the keywords of `fit`; other valuators are fitted with these.
+    random_state : int, RandomState or None
+        The seed for a valuator that has none.
+
+    Returns
+    -------
+    Valuation
+
+    Raises
+    ------
+    ValueError
+        If `given` has a `sample_weight` or `groups` that the valuator's `fit` does not take.
+    """
+    check_instance("valuator", valuator)
+    if valuator is not None and not hasattr(valuator, "fit"):
+        raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
+    valuator = OutOfBagEntropy() if valuator is None else clone(valuator, safe=False)
+    parameters = valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
+    if random_state is not None and parameters.get("random_state", 0) is None:
+        valuator.set_params(random_state=random_state)
+    if isinstance(valuator, BaseValuator) and type(valuator).fit is BaseValuator.fit:
+        return valuator.fit_problem(problem).valuation_
+    told = {name: value for name, value in given.items() if value is not None}
+    taken = inspect.signature(valuator.fit).parameters
+    takes_all = any(own.kind is own.VAR_KEYWORD for own in taken.values())
+    for name in ("sample_weight", "groups"):
+        if name in told and name not in taken and not takes_all:
+            raise ValueError(
+                f"{type(valuator).__name__}.fit takes no `{name}`: value the rows before, and pass the "
+                "`valuation`, or use a valuator that takes it."
+            )
+    return valuator.fit(told.pop("X"), told.pop("y"), **told).valuation_
+
+
+def row_utilities(utility: Any, valuation: Any, problem: Problem) -> FloatArray:
+    """Give the utility of every row.
+
+    Parameters
+    ----------
+    utility : utility, function of a valuation, or None
+        None is ``LinearUtility()``.
+    valuation : Valuation
+        The values of the problem's rows.
+    problem : Problem
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    TypeError
+        If `utility` is no function, or `valuation` no valuation.
+    ValueError
+        If the valuation is of other rows, or a row has no utility.
+    """
+    utility = checked_utility(utility)
+    if not hasattr(valuation, "protected"):
+        raise TypeError(
+            f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
+            "`valuation_`, or make one with `Valuation.from_probabilities`."
+        )
+    check_alignment(valuation, problem)
+    utilities = utilities_of(utility, valuation, problem.n_rows)
+    unknown = np.flatnonzero(~np.isfinite(utilities))
+    if len(unknown):
+        raise no_utilities(len(unknown), problem.n_rows, int(unknown[0]))
+    return utilities
+
+
+def checked_utility(utility: Any) -> Any:
+    """Give the utility, `LinearUtility` if none is chosen; refuse what is none."""
+    utility = LinearUtility() if utility is None else utility
+    check_instance("utility", utility)
+    if not callable(utility):
+        raise TypeError(
+            f"`utility` must be a utility like LinearUtility(alpha=0.5), or another function of a valuation, "
+            f"got {utility!r}."
+        )
+    return utility
+
+
+def utilities_of(utility: Any, valuation: Any, n_rows: int) -> FloatArray:
+    """Give the utilities of some rows, NaN where a value lacks; there must be one per row."""
+    utilities = np.asarray(utility(valuation), dtype=np.float64)
+    if utilities.shape != (n_rows,):
+        raise ValueError(
+            f"`utility` gave numbers of shape {utilities.shape} for {n_rows} rows: it must give one per row."
+        )
+    return utilities
+
+
+def no_utilities(n_unknown: int, n_rows: int, first: int) -> ValueError:
+    """Make the error of rows that have no utility."""
+    return ValueError(
+        f"{n_unknown} of {n_rows} rows have no utility, as the valuation holds no value for them (the first "
+        f"is row {first}, counted from 0): value these rows or drop them."
+    )
+
+
+def warn_of_small(
+    names: Sequence[str],
+    sizes: npt.NDArray[np.integer],
+    compared: npt.NDArray[np.bool_],
+    min_group_size: int,
+    *,
+    outcome: str,
+    alone: str,
+) -> None:
+    """Say which groups are too small to be compared, what becomes of them, and if too few others are left.
+
+    `outcome` is what becomes of small groups' rows, `alone` of all rows if no two groups are left.
+    """
+    if compared.all():
+        return
+    subject = tell_small(names, sizes, ~compared, min_group_size)
+    warn_user(f"{subject} cannot be compared: {outcome}. `min_group_size=0` compares them too.")
+    if compared.sum() < 2:
+        left = [names[group] for group in np.flatnonzero(compared).tolist()]
+        only = f"Only group {left[0]} is" if left else "No group is"
+        warn_user(f"{only} left to compare, and so there is no other rate to match: {alone}.")
+
+
+def occurring(groups: Groups) -> Groups:
+    """Give the groups that have rows."""
+    return groups if groups.sizes.all() else groups.take(np.arange(len(groups.codes)))
+
+
+def no_cells(n_rows: int) -> tuple[Labels, Groups]:
     """Give labels and groups that tell nothing, for an intervention that asks for neither."""
     same = np.zeros(n_rows, dtype=np.int32)
     return Labels(same, ("all rows",)), Groups(same.astype(np.int64), ("all rows",), ("all rows",))

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from fado._registry import load_plugins
-from fado.interventions._base import BaseIntervention
+from fado.interventions._base import BaseIntervention, NoIntervention
+from fado.interventions._estimator import CONSTRAINTS, FairlearnGrid
+from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
+from fado.interventions._sampling import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._scores import BaseScoreIntervention
 
 __all__ = ["Entry", "Setting", "intervention_entries", "intervention_named", "register_intervention"]
 
 Class = TypeVar("Class", bound=type[BaseIntervention] | type[BaseScoreIntervention])
-REQUIRED: Any = ...
 
 
 @dataclass(frozen=True)
@@ -201,3 +203,63 @@ def intervention_named(name: str) -> Entry:
             return entry
     known = ", ".join(repr(entry.key) for entry in intervention_entries())
     raise ValueError(f"There is no intervention {name!r}; there are {known}.")
+
+
+# The interventions of the paper and ours, in the order in which frames and pages show them.
+
+_STRENGTH = Setting(
+    "strength", "share", 1.0, "strengths", help="How far groups' rates move to the highest rate, 0 to 1."
+)
+_SCALING = Setting(
+    "scaling",
+    "choice",
+    "minmax",
+    "scalings",
+    ("minmax", "none"),
+    help="minmax scales utilities to [0, 1]; none takes them as they are.",
+)
+_NEGATIVE = Setting(
+    "negative",
+    "choice",
+    "raise",
+    choices=("raise", "clip"),
+    help="Without scaling, negative utilities are an error (raise) or a weight of 0 (clip).",
+)
+_FLOOR = Setting(
+    "floor",
+    "share",
+    0.0,
+    "floors",
+    help="Weight of the least useful row over that of the most useful, 0 to 1.",
+)
+_CORRECTION = Setting(
+    "prevalence_correction",
+    "number",
+    1.0,
+    "prevalence_corrections",
+    help="Power of the correction of rates: 0 for none, 1 for equal rates.",
+)
+
+_CONSTRAINT = Setting(
+    "constraint",
+    "choice",
+    CONSTRAINTS[0],
+    "constraints",
+    CONSTRAINTS,
+    help="What fairlearn makes equal between groups.",
+)
+_POINT = Setting(
+    "point", "share", 0.5, "points", help="The place on fairlearn's grid of multipliers, 0 to 1."
+)
+
+register_intervention("none", by_default=True, colour="#111111")(NoIntervention)
+register_intervention("RPS", by_default=True, fixed={"strength": 1.0}, colour="#1f6fd0")(
+    RandomPrevalenceSampler
+)
+register_intervention("RW", by_default=True, colour="#8e44ad")(Reweigher)
+register_intervention("UAPS", settings=[_STRENGTH], shape="triangle-up")(UtilityAwarePrevalenceSampler)
+register_intervention("UAR", settings=[_SCALING, _NEGATIVE], shape="square")(UtilityAwareReweigher)
+register_intervention(
+    "corrected UAR", settings=[_FLOOR, _CORRECTION], fixed={"scaling": "minmax"}, shape="diamond"
+)(UtilityAwareReweigher)
+register_intervention("fairlearn grid", settings=[_CONSTRAINT, _POINT], colour="#d35400")(FairlearnGrid)

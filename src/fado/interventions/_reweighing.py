@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -10,46 +11,70 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_choice, check_share
-from fado._messages import warn_user
-from fado.interventions._base import BaseIntervention
-from fado.interventions._cell_checks import compared_groups, warn_of_equal_weights, warn_of_weightless_cells
-from fado.interventions._span import Span
-from fado.interventions._training_set import TrainingSet
-from fado.interventions._utilities import row_utilities, value_rows
-from fado.interventions._weights import corrected_logs, kamiran_calders, minmax_within
-from fado.tabular import MIN_GROUP_SIZE, Groups, Labels, Problem, check_min_group_size, mean_one
+from fado._messages import list_names, warn_user
+from fado.interventions._base import (
+    BaseIntervention,
+    TrainingSet,
+    occurring,
+    row_utilities,
+    value_rows,
+    warn_of_small,
+)
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    Groups,
+    Labels,
+    Problem,
+    check_min_group_size,
+    mean_one,
+    small_groups,
+)
 from fado.utility import LinearUtility
 
-__all__ = ["Reweigher", "UtilityAwareReweigher"]
+__all__ = ["Reweigher", "UtilityAwareReweigher", "minmax"]
 
 FloatArray = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
-
-BEYOND_FLOATS = "The weights are beyond what a float can hold: set `normalize=True`."
+Codes = npt.NDArray[np.integer]
 
 
 class _BaseReweigher(BaseIntervention):
-    """What the reweighers share: every row stays, its weight has a name, small groups have no cells."""
+    """What the reweighers share: every row stays, and small groups have no cells."""
 
     changes = "weights"
 
     min_group_size: int
     sample_weight_: FloatArray
 
-    def _learned(
-        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
-    ) -> dict[str, Any]:
-        learned = super()._learned(chosen, labels, groups, sample_weight)
-        return learned | {"sample_weight_": chosen.weights}
-
     def _check_settings(self) -> None:
         check_min_group_size(self.min_group_size)
 
-    def _compared(self, labels: Labels, groups: Groups) -> tuple[Rows, Labels, Groups]:
-        """Give the rows whose cells count, with their labels and groups; warn of the others."""
-        groups = groups.take(np.arange(len(labels.codes)))  # one without rows is none
-        counts = _rows_per_cell(groups, labels)
-        compared = compared_groups(groups.names, labels.classes, counts, self.min_group_size)
+    def _compared(self, labels: Labels, groups: Groups) -> tuple[Any, Labels, Groups]:
+        """Give the rows whose cells count, as an index, with their labels and groups; warn of the others."""
+        groups = occurring(groups)
+        names, counts = groups.names, _rows_per_cell(groups, labels)
+        sizes = counts.sum(axis=1)
+        compared = ~small_groups(sizes, self.min_group_size)
+        warn_of_small(
+            names,
+            sizes,
+            compared,
+            self.min_group_size,
+            outcome="their rows get the factor 1, and they count in no rate",
+            alone="every row gets the factor 1",
+        )
+        if len(names) == 1:
+            warn_user(
+                f"There is only one group ({names[0]}) and so no other rate to equalise: its rows all get "
+                "the factor 1. Pass protected attributes as `sensitive_features`."
+            )
+        _warn_of_cells(
+            (counts == 0) & compared[:, None] & counts[compared].any(axis=0),
+            names,
+            labels.classes,
+            "No rows with label {} in group {}: no weights can equalise the rate of that label there.",
+        )
+        if compared.all():
+            return slice(None), labels, groups
         rows = np.flatnonzero(compared[groups.codes])
         return rows, Labels(labels.codes[rows], labels.classes, labels.positive), groups.take(rows)
 
@@ -109,10 +134,11 @@ class Reweigher(_BaseReweigher):
     ) -> TrainingSet:
         weights = np.ones(len(labels.codes))
         rows, labels, groups = self._compared(labels, groups)
-        if len(rows):
-            weights[rows] = kamiran_calders(groups.codes, labels.codes, _among(rows, sample_weight))
-            if len(groups) > 1:
-                warn_of_equal_weights(weights)
+        if len(groups):
+            counted = None if sample_weight is None else sample_weight[rows]
+            weights[rows] = _cell_factors(groups.codes, labels.codes, counted)
+            if len(groups) > 1 and np.ptp(weights) <= 1e-9:
+                warn_user("The groups have equal shares of each label already: every row weighs the same.")
         return TrainingSet(np.arange(len(weights)), weights)
 
 
@@ -236,31 +262,62 @@ class UtilityAwareReweigher(_BaseReweigher):
     ) -> TrainingSet:
         if utilities is None:
             raise ValueError("Rows cannot be weighed by their utility without utilities.")
-        weights = self._base_weights(utilities, Span.of(utilities))
+        weights = self._base_weights(utilities)
         if self.prevalence_correction > 0:
             logs = self._corrected_logs(weights, labels, groups, sample_weight)
-            weights = np.exp(logs - logs.max()) if self.normalize else _exp(logs)
+            if self.normalize:
+                logs -= logs.max()
+            with np.errstate(over="ignore"):
+                weights = np.exp(logs)
+            if not np.isfinite(weights).all() or not weights.any():
+                raise ValueError("The weights are beyond what a float can hold: set `normalize=True`.")
         weights = mean_one(weights) if self.normalize else weights
         return TrainingSet(np.arange(len(weights)), weights)
+
+    def _base_weights(self, utilities: FloatArray) -> FloatArray:
+        """Turn utilities into weights, before the correction."""
+        if self.scaling == "minmax":
+            return self.floor + (1 - self.floor) * minmax(utilities)
+        n_negative = int((utilities < 0).sum())
+        if n_negative and self.negative == "raise":
+            raise ValueError(
+                f"{n_negative} of {len(utilities)} utilities are negative (the least is "
+                f'{utilities.min():.3g}) and cannot be weights: use `scaling="minmax"`, or '
+                '`negative="clip"` for a weight of 0.'
+            )
+        if utilities.max() > 0:
+            return np.maximum(utilities, 0.0)
+        if n_negative:
+            raise ValueError('No utility is above 0, so that no row would weigh: use `scaling="minmax"`.')
+        return np.ones(len(utilities))
 
     def _corrected_logs(
         self, weights: FloatArray, labels: Labels, groups: Groups, sample_weight: FloatArray | None
     ) -> FloatArray:
-        """Give the logarithms of the weights, corrected by the cells of groups that are not small."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(weights)
+        """Turn weights into logarithms, corrected by the cells of groups that are not small.
+
+        Logarithms, as a factor may lie beyond all floats where its product with a weight does not.
+        """
         rows, labels, groups = self._compared(labels, groups)
-        own = weights[rows]
-        heavy = own / own.max() > 0 if own.any() else own > 0
-        warn_of_weightless_cells(
+        scale = weights[rows].max(initial=0.0)
+        own = weights[rows] / scale if scale > 0 else weights[rows].copy()
+        _warn_of_cells(
+            (_rows_per_cell(groups, labels) > 0) & (_rows_per_cell(groups, labels, own > 0) == 0),
             groups.names,
             labels.classes,
-            _rows_per_cell(groups, labels),
-            _rows_per_cell(groups, labels, heavy),
+            "All rows with label {} in group {} have the weight 0, which no correction can raise: set "
+            "`floor` above 0 to equalise the rate of that label there.",
         )
-        if own.any():
-            power = float(self.prevalence_correction)
-            logs[rows] = corrected_logs(own, groups.codes, labels.codes, power, _among(rows, sample_weight))
+        with np.errstate(divide="ignore"):  # in place, as there may be many rows
+            logs = np.log(weights, out=weights)
+            if scale > 0:
+                counted = own if sample_weight is None else own * sample_weight[rows]
+                factors = _cell_factors(groups.codes, labels.codes, counted, logarithms=True)
+                factors *= float(self.prevalence_correction)
+                np.log(own, out=own)
+                own += factors
+                own += np.log(scale)
+                logs[rows] = own
         return logs
 
     def _check_settings(self) -> None:
@@ -275,25 +332,33 @@ class UtilityAwareReweigher(_BaseReweigher):
         if not isinstance(power, Real) or not math.isfinite(power) or power < 0:
             raise ValueError(f"`prevalence_correction` must be a number of at least 0, got {power!r}.")
 
-    def _base_weights(self, utilities: FloatArray, span: Span) -> FloatArray:
-        """Turn utilities, some or all of a span, into weights, before the correction."""
-        if self.scaling == "minmax":
-            return self.floor + (1 - self.floor) * minmax_within(utilities, span.low, span.high)
-        if span.n_negative and self.negative == "raise":
-            raise ValueError(
-                f"{span.n_negative} of {span.n_rows} utilities are negative (the least is "
-                f'{span.low:.3g}) and cannot be weights: use `scaling="minmax"`, or '
-                '`negative="clip"` for a weight of 0.'
+
+def minmax(utilities: FloatArray) -> FloatArray:
+    """Scale utilities to [0, 1]; if all are equal, to 1."""
+    low, high = utilities.min(), utilities.max()
+    largest = max(abs(low), abs(high))
+    if largest > 0:  # so that a difference can neither overflow nor vanish
+        utilities, low, high = utilities / largest, low / largest, high / largest
+    return (utilities - low) / (high - low) if high > low else np.ones(len(utilities))
+
+
+def _cell_factors(
+    groups: Codes, labels: Codes, counted: FloatArray | None, *, logarithms: bool = False
+) -> FloatArray:
+    """Give every row the factor P(z) P(y) / P(z, y) of its cell; 1 where the cell weighs nothing."""
+    z, y = (np.bincount(codes, counted).astype(np.float64) for codes in (groups, labels))
+    cells = groups * len(y) + labels
+    cell = np.bincount(cells, counted, len(z) * len(y)).astype(np.float64).reshape(len(z), len(y))
+    z, total = z[:, None], float(len(cells)) if counted is None else counted.sum()
+    if not logarithms:
+        factors = np.divide(z * y, total * cell, out=np.ones(cell.shape), where=cell > 0)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_z, log_y, log_cell, log_total = (np.log(part) for part in (z, y, cell, total))
+            factors = np.subtract(
+                log_z + log_y - log_total, log_cell, out=np.zeros(cell.shape), where=np.isfinite(log_cell)
             )
-        if span.high > 0:
-            return np.maximum(utilities, 0.0)
-        if span.n_negative:
-            raise ValueError('No utility is above 0, so that no row would weigh: use `scaling="minmax"`.')
-        return np.ones(len(utilities))
-
-
-def _among(rows: Rows, sample_weight: FloatArray | None) -> FloatArray | None:
-    return None if sample_weight is None else sample_weight[rows]
+    return factors.ravel()[cells]
 
 
 def _rows_per_cell(groups: Groups, labels: Labels, among: Any = slice(None)) -> npt.NDArray[np.int64]:
@@ -303,9 +368,11 @@ def _rows_per_cell(groups: Groups, labels: Labels, among: Any = slice(None)) -> 
     return np.bincount(cells[among], minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _exp(logs: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        weights = np.exp(logs)
-    if not np.isfinite(weights).all() or not weights.any():
-        raise ValueError(BEYOND_FLOATS)
-    return weights
+def _warn_of_cells(
+    marked: npt.NDArray[np.bool_], names: Sequence[str], classes: Sequence[Any], sentence: str
+) -> None:
+    """Warn, once per label, of the groups whose cell is marked."""
+    for label, own in zip(classes, marked.T, strict=True):
+        if own.any():
+            named = list_names([names[group] for group in np.flatnonzero(own).tolist()])
+            warn_user(sentence.format(repr(label), named))

@@ -1,24 +1,40 @@
-"""Which negatives go: of as many as the matched rates say, those of least utility."""
+"""Prevalence sampling: groups with a low positive rate lose negatives until the rates match."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from imblearn.base import BaseSampler
+from imblearn.utils import check_target_type
 
-from fado.interventions._rates import MatchedRates
-from fado.tabular import MIN_GROUP_SIZE, Groups, small_groups
+from fado._checks import check_share
+from fado._messages import list_names, warn_user
+from fado.interventions._base import BaseIntervention, TrainingSet, occurring, warn_of_small
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    Groups,
+    Labels,
+    Problem,
+    check_min_group_size,
+    small_groups,
+    take_rows,
+)
 
-__all__ = ["PrevalenceSampling"]
+__all__ = ["PrevalenceSampling", "RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
+_THICK = 20  # a group with less than one in so many of the compared rows is thin
+_HALVINGS = 40  # of the span in which a rate is searched: finer than one row in 10^12
 
-class PrevalenceSampling(MatchedRates):
+
+class PrevalenceSampling:
     """Which negatives prevalence sampling drops, for any utilities of the rows.
 
     How many negatives each group loses is computed once. Without weights it does not depend on utilities.
@@ -59,7 +75,9 @@ class PrevalenceSampling(MatchedRates):
         sample_weight: FloatArray | None = None,
         min_group_size: int = MIN_GROUP_SIZE,
     ) -> None:
-        positives, negatives = (
+        self._groups, self._positive, self._weights = groups, positive, sample_weight
+        self._strength, self._min_group_size = strength, min_group_size
+        self.positives, self.negatives = (
             np.bincount(
                 groups.codes[rows],
                 None if sample_weight is None else sample_weight[rows],
@@ -67,17 +85,24 @@ class PrevalenceSampling(MatchedRates):
             )
             for rows in (positive, ~positive)
         )
-        super().__init__(
-            positives,
-            negatives,
-            ~small_groups(groups.sizes, min_group_size),
-            strength,
-            weighted=sample_weight is not None,
-            capped=min_group_size > 0,
-        )
-        self._groups = groups
-        self._weights = sample_weight
-        self._positive = positive
+        self.compared = ~small_groups(groups.sizes, min_group_size)
+        self._rates = self._positive_rates()
+        sizes = np.where(self.compared, self.positives + self.negatives, 0)
+        thick = sizes * _THICK >= sizes.sum()
+        self._highest: Any = max(self._rates.values(), default=None)
+        self._thick_rate = max((rate for group, rate in self._rates.items() if thick[group]), default=None)
+        self._target = self._target_rate()
+        self.kept = self._kept_at(self._target)  # negatives of each group that stay, or what they may weigh
+
+    @property
+    def target_rate(self) -> float:
+        """The rate that groups are to match; NaN if fewer than two groups have one."""
+        return float("nan") if self._target is None else float(self._target)
+
+    @property
+    def shrinking(self) -> Bools:
+        """Mark the groups that lose negatives."""
+        return self.kept < self.negatives
 
     @property
     def droppable(self) -> Bools:
@@ -113,6 +138,70 @@ class PrevalenceSampling(MatchedRates):
                 gone[ordered[: _closest(np.r_[self.negatives[group], left], self.kept[group])]] = True
         return gone
 
+    def warn(self) -> None:
+        """Say which groups are left alone or lack a label, and if a thin one decides over the others."""
+        names = self._groups.names
+        warn_of_small(
+            names,
+            self._groups.sizes,
+            self.compared,
+            self._min_group_size,
+            outcome="all their rows are kept, and they count in no rate",
+            alone="every row is kept",
+        )
+        if self.compared.sum() < 2:
+            return
+        if not self.shrinking.any() and (self.positives[self.compared] > 0).all():
+            warn_user(
+                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "row: every row is kept."
+            )
+        of_weight = "" if self._weights is None else " of any weight"
+        none, only = (
+            [names[group] for group in np.flatnonzero(self.compared & (counts == 0)).tolist()]
+            for counts in (self.positives, self.negatives)
+        )
+        if none:
+            warn_user(
+                f"No positives{of_weight} in group {list_names(none)}: no rate can be matched there, its "
+                "rows are all kept."
+            )
+        if only and self.target_rate == 1:
+            warn_user(
+                f"No negatives{of_weight} in group {list_names(only)}: the other groups lose theirs to match "
+                "a rate of 1. Merge it with another group, or lower `strength`."
+            )
+        if self._min_group_size > 0 and self._target is not None and self._highest != self._thick_rate:
+            self._warn_of_thin_lead()
+
+    def _warn_of_thin_lead(self) -> None:
+        """Say that thin groups have the highest rate, if that costs many rows."""
+        total, thick = self._total, self._thick_rate
+
+        def told(amount: float) -> str:
+            if self._weights is not None:
+                return f"{100 * amount / total:.0f} % of the weight"
+            return f"{amount:,.0f} of {total:,.0f} rows"
+
+        going, wanted = self._going_at(self._target), self._going_at(self._highest)
+        leading = [group for group, rate in self._rates.items() if rate == self._highest]
+        sized = [(self._groups.names[group], int(self._groups.sizes[group])) for group in leading]
+        who = list_names([f"{name} ({size} row{'' if size == 1 else 's'})" for name, size in sized])
+        share = f"less than 5 % of the {'rows' if self._weights is None else 'weight'}"
+        subject = f"Group {who}, with {share}, has the highest positive rate, {float(self._highest):.3g}"
+        if going < wanted:
+            warn_user(
+                f"{subject}: to match it, {told(wanted)} would go, more than half. The rate aimed at is "
+                f"{self.target_rate:.3g}, and {told(going)} go. Merge the group with another; "
+                "`min_group_size=0` matches its rate all the same."
+            )
+        elif thick is not None and 10 * (going - self._going_at(thick)) > total:
+            warn_user(
+                f"{subject}: to match it, {told(going)} go, and {told(self._going_at(thick))} would go to "
+                f"match {float(thick):.3g}, the highest of the larger groups. Merge the group with another, "
+                "or lower `strength`."
+            )
+
     @cached_property
     def _negatives(self) -> dict[int, Rows]:
         """The negatives of the groups that lose some."""
@@ -120,6 +209,74 @@ class PrevalenceSampling(MatchedRates):
             int(group): np.flatnonzero(~self._positive & (self._groups.codes == group))
             for group in np.flatnonzero(self.shrinking)
         }
+
+    @property
+    def _total(self) -> float:
+        """How many rows there are, or what they weigh."""
+        return float(self.positives.sum() + self.negatives.sum())
+
+    def _positive_rates(self) -> dict[int, Any]:
+        """Give the rates of the compared groups that weigh anything; in fractions if rows are counted."""
+        sizes = self.positives + self.negatives
+        found = {int(group): sizes[group] for group in np.flatnonzero(self.compared & (sizes > 0))}
+        if self._weights is None:
+            return {group: Fraction(int(self.positives[group]), int(size)) for group, size in found.items()}
+        return {group: self.positives[group] / size for group, size in found.items()}
+
+    def _target_rate(self) -> Any:
+        """Choose the rate to match; None if there are no two to compare.
+
+        It is the highest, or, if that is a thin group's, the highest for which no more than half goes.
+        """
+        if len(self._rates) < 2:
+            return None
+        high, half = self._highest, self._total / 2
+        if self._min_group_size == 0 or high == self._thick_rate or self._going_at(high) <= half:
+            return high
+        low = min(self._rates.values()) if self._thick_rate is None else self._thick_rate
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._going_at(middle) <= half else (low, middle)
+        return low
+
+    def _going_at(self, rate: Any) -> float:
+        """Give how many negatives go for a rate, or what they weigh; it never falls as the rate rises."""
+        return float((self.negatives - self._kept_at(rate)).sum())
+
+    def _kept_at(self, rate: Any) -> FloatArray:
+        """Give per group how many negatives stay for a rate, or what they may weigh."""
+        positives, negatives = self.positives, self.negatives
+        if rate is None:
+            return negatives.astype(np.float64)
+        if self._weights is None:
+            counted = _negatives_to_keep(positives.tolist(), negatives.tolist(), self._strength, rate)
+            kept = np.array(counted, dtype=np.float64)
+        else:
+            kept = _weight_to_keep(positives, negatives, self._strength, rate)
+        return np.where(self.compared, kept, negatives)
+
+
+def _negatives_to_keep(
+    positives: list[int], negatives: list[int], strength: float, rate: Fraction
+) -> list[int]:
+    """Give per group how many negatives stay; in fractions, so that halves are halves."""
+    kept = []
+    for p, n in zip(positives, negatives, strict=True):
+        own = Fraction(p, p + n) if p else rate  # without positives no rate is matched, and all stay
+        target = own + Fraction(strength) * (rate - own)
+        kept.append(round(p * (1 - target) / target) if own < rate else n)
+    return kept
+
+
+def _weight_to_keep(
+    positives: npt.NDArray[Any], negatives: npt.NDArray[Any], strength: float, rate: float
+) -> FloatArray:
+    """Give per group what its negatives may weigh; a group that weighs nothing stays as it is."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = positives / (positives + negatives)
+        target = own + strength * (rate - own)
+        kept = positives * (1 - target) / target
+    return np.where(positives > 0, np.minimum(kept, negatives), negatives)
 
 
 def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
@@ -132,3 +289,287 @@ def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
 def _closest(left: FloatArray, wanted: float) -> int:
     """Find after how many rows that which is left comes closest to what is wanted."""
     return int(np.argmin(np.abs(left - wanted)))
+
+
+class _PrevalenceSampler(BaseIntervention, BaseSampler):
+    """Base of the samplers: subclasses give every row a utility, and the least useful negatives go first."""
+
+    _sampling_type = "clean-sampling"
+    __metadata_request__fit_resample: ClassVar = {"sensitive_features": True, "valuation": True}
+    sample_indices_: npt.NDArray[np.integer[Any]]
+    sampling_strategy_: dict[Any, int]
+    target_rate_: float
+
+    def fit_resample(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        valuation: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> tuple[Any, Any]:
+        """Drop negatives of the groups whose positive rate is below the highest.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features.
+        y : array-like of shape (n_rows,)
+            The target, of two labels.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+            The protected attributes; the groups are the combinations of several. Missing values are a group
+            of their own. Without any attribute all rows are kept, with a warning.
+        valuation : Valuation, optional
+            The values of these rows. If None, `UtilityAwarePrevalenceSampler` values the rows if some are to
+            be dropped. `RandomPrevalenceSampler` ignores it.
+        sample_weight : array-like of shape (n_rows,), optional
+            How much each row counts in the positive rates, such as survey weights.
+        groups : array-like of shape (n_rows,), optional
+            Rows of the same entry, such as those of one person, are in or out of a bag together if a
+            valuator values the rows. These are not the groups of the protected attributes.
+
+        Returns
+        -------
+        X_resampled, y_resampled
+            The rows that are kept, in their order, of the same types as `X` and `y`.
+        """
+        return self._fit_resample(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            valuation=valuation,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+
+    def _learned(
+        self, chosen: TrainingSet, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> dict[str, Any]:
+        counts = np.bincount(labels.codes[chosen.rows], minlength=len(labels.classes))
+        sampling = self._sampling(labels, groups, sample_weight)
+        return super()._learned(chosen, labels, groups, sample_weight) | {
+            "sample_indices_": chosen.rows,
+            "sampling_strategy_": dict(zip(labels.classes, counts.tolist(), strict=True)),
+            "target_rate_": float("nan") if sampling is None else sampling.target_rate,
+        }
+
+    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+        rows = self.fit(X, y, **params).sample_indices_
+        return take_rows(X, rows), take_rows(y, rows)
+
+    def _choose(
+        self,
+        labels: Labels,
+        groups: Groups,
+        utilities: FloatArray | None,
+        sample_weight: FloatArray | None,
+        generator: np.random.RandomState,
+    ) -> TrainingSet:
+        n_rows = len(labels.codes)
+        groups = occurring(groups)
+        shuffled = generator.permutation(n_rows)
+        sampling = self._sampling(labels, groups, sample_weight)
+        if sampling is None:
+            warn_user(
+                f"There is only one group ({groups.names[0]}) and so no other rate to match: every row is "
+                "kept. Pass protected attributes as `sensitive_features`."
+            )
+            return TrainingSet(np.arange(n_rows))
+        if self.strength > 0:
+            sampling.warn()
+        return TrainingSet(np.flatnonzero(~sampling.dropped(utilities, shuffled)))
+
+    def _sampling(
+        self, labels: Labels, groups: Groups, sample_weight: FloatArray | None
+    ) -> PrevalenceSampling | None:
+        """Say how many negatives go; None if there is only one group."""
+        classes = labels.classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"`y` has only one class ({classes[0]!r}): there are no positive rates to match."
+            )
+        if len(groups) == 1:
+            return None
+        if len(classes) != 2:
+            shown = ", ".join(map(repr, classes[:5])) + (", ..." if len(classes) > 5 else "")
+            raise ValueError(
+                f"`y` must hold two labels for a positive rate, got {len(classes)} ({shown}): pass one class "
+                "against the others, for example `y == label`."
+            )
+        return PrevalenceSampling(
+            labels.is_positive, groups, self.strength, sample_weight, self.min_group_size
+        )
+
+    def _check_settings(self) -> None:
+        check_share("strength", self.strength)
+        check_min_group_size(self.min_group_size)
+
+    def _target(self, y: Any) -> Any:
+        # one column, or one indicator column per class
+        return check_target_type(y) if getattr(y, "ndim", 1) == 2 else y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.sampler_tags.sample_indices = True
+        return tags
+
+
+class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
+    """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
+
+    Every group whose positive rate is below the highest loses negatives, least utility first, until the rates
+    match, as closely as whole rows allow. Positives are never dropped, and rows keep their order.
+
+    Two rules keep a few rows from deciding over all others. Small groups are left out (`min_group_size`). And
+    if the highest rate is that of a thin group, with less than 5 % of the compared rows, at most half of the
+    table is dropped for it. If that is not enough to match its rate, groups move to a lower rate instead;
+    `target_rate_` tells which.
+
+    Parameters
+    ----------
+    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
+        What a row is worth. None is ``LinearUtility(alpha=0.5)``.
+    valuator : valuator, optional
+        Values the rows if no valuation is passed and rows are to be dropped. None is ``OutOfBagEntropy()``.
+        A valuator without a seed uses `random_state`.
+    strength : float, default=1.0
+        How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
+    pos_label : label, optional
+        The positive label. None is the larger of the two.
+    random_state : int, RandomState or None, default=None
+        Seed of the random order in which rows of equal utility go.
+    min_group_size : int, default=30
+        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
+        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
+        the paper's rule.
+
+    Attributes
+    ----------
+    sample_indices_ : ndarray of shape (n_kept,)
+        The positions of the rows that are kept, ascending.
+    sampling_strategy_ : dict
+        How many rows of each label are kept.
+    target_rate_ : float
+        The positive rate that a `strength` of 1 moves groups to: the highest rate of a group, or less for a
+        thin group. NaN if fewer than two groups are compared.
+    valuation_ : Valuation or None
+        The values that were used; None if no row was to be dropped and no valuation was passed.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, if all are text.
+
+    Warns
+    -----
+    UserWarning
+        If groups are small and so keep all rows; if there is only one group to compare; if a group has no
+        positives, as it then keeps all rows; if a group has no negatives, as the others then lose all of
+        theirs; if a thin group has the highest rate, and matching it would take more than half of the rows,
+        or takes a tenth of them.
+
+    Examples
+    --------
+    >>> from fado import LinearUtility, UtilityAwarePrevalenceSampler, Valuation
+    >>> X = [[1], [2], [3], [4], [5], [6], [7]]
+    >>> y = [1, 0, 1, 0, 0, 0, 0]
+    >>> sex = ["f", "f", "m", "m", "m", "m", "m"]
+    >>> p_y = [0.9, 0.1, 0.8, 0.0, 0.5, 0.4, 0.1]
+    >>> valuation = Valuation.from_probabilities(p_y)
+    >>> sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1.0), random_state=0)
+    >>> sampler.fit_resample(X, y, sensitive_features=sex, valuation=valuation)
+    ([[1], [2], [3], [5]], [1, 0, 1, 0])
+    >>> sampler.sample_indices_
+    array([0, 1, 2, 4])
+    """
+
+    uses_values = True
+
+    def __init__(
+        self,
+        utility: Any = None,
+        *,
+        valuator: Any = None,
+        strength: float = 1.0,
+        pos_label: Any = None,
+        random_state: Any = None,
+        min_group_size: int = MIN_GROUP_SIZE,
+    ) -> None:
+        self.utility = utility
+        self.valuator = valuator
+        self.strength = strength
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.min_group_size = min_group_size
+
+    def _utilities(
+        self, problem: Problem, valuation: Any, given: dict[str, Any]
+    ) -> tuple[Any, FloatArray | None]:
+        if valuation is None:
+            sampling = self._sampling(problem.labels, problem.groups, problem.sample_weight)
+            if sampling is None or not sampling.shrinking.any():
+                return None, None  # no row is to go, so that none needs a value
+        return super()._utilities(problem, valuation, given)
+
+
+class RandomPrevalenceSampler(_PrevalenceSampler):
+    """Match the groups' positive rates by dropping negatives at random (RPS).
+
+    The baseline for `UtilityAwarePrevalenceSampler`: it drops as many rows of each group, at random.
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
+    pos_label : label, optional
+        The positive label. None is the larger of the two.
+    random_state : int, RandomState or None, default=None
+        Seed of the random order in which rows go.
+    min_group_size : int, default=30
+        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
+        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
+        the paper's rule.
+
+    Attributes
+    ----------
+    sample_indices_ : ndarray of shape (n_kept,)
+        The positions of the rows that are kept, ascending.
+    sampling_strategy_ : dict
+        How many rows of each label are kept.
+    target_rate_ : float
+        The positive rate that a `strength` of 1 moves groups to: the highest rate of a group, or less for a
+        thin group. NaN if fewer than two groups are compared.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, if all are text.
+
+    Warns
+    -----
+    UserWarning
+        In the same cases as `UtilityAwarePrevalenceSampler`.
+
+    Examples
+    --------
+    >>> from fado import RandomPrevalenceSampler
+    >>> X = [[1], [2], [3], [4], [5], [6], [7]]
+    >>> y = [1, 0, 1, 0, 0, 0, 0]
+    >>> sex = ["f", "f", "m", "m", "m", "m", "m"]
+    >>> X2, y2 = RandomPrevalenceSampler(random_state=0).fit_resample(X, y, sensitive_features=sex)
+    >>> y2
+    [1, 0, 1, 0]
+    """
+
+    def __init__(
+        self,
+        *,
+        strength: float = 1.0,
+        pos_label: Any = None,
+        random_state: Any = None,
+        min_group_size: int = MIN_GROUP_SIZE,
+    ) -> None:
+        self.strength = strength
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.min_group_size = min_group_size

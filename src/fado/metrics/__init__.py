@@ -1,11 +1,8 @@
 """Measure a model by its errors: at a budget, between groups, and against other models."""
 
-from fado.metrics._budget import Budget
-from fado.metrics._by_group import by_group
-from fado.metrics._evaluate import evaluate, measure
-from fado.metrics._limits import effective_sizes, lower_ratio_limit, ratio_limits, share_limits
+from fado.metrics._evaluate import by_group, evaluate, measure, predictions_frame
+from fado.metrics._intervals import effective_sizes, lower_ratio_limit, ratio_limits, share_limits
 from fado.metrics._pareto import hypervolume, pareto_frontier
-from fado.metrics._predictions import predictions_frame
 from fado.metrics._rates import (
     RATIO_NAMES,
     RATIO_TITLES,
@@ -16,7 +13,7 @@ from fado.metrics._rates import (
     tpr_ratio,
 )
 from fado.metrics._scorer import aim_scorer
-from fado.metrics._threshold import lowest_threshold, threshold_at_fpr, tpr_at_fpr
+from fado.metrics._threshold import Budget, lowest_threshold, threshold_at_fpr, tpr_at_fpr
 
 __all__ = [
     "RATIO_NAMES",

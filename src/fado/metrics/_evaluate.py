@@ -1,29 +1,36 @@
-"""All metrics of one model's scores, with intervals."""
+"""All metrics of one model's scores, with intervals: over all groups, by group, and for other libraries."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fado._checks import check_count
 from fado._compat import generator_from
 from fado._messages import list_names
-from fado.metrics._budget import Budget, budget_of
-from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, leave_out_small
 from fado.metrics._inputs import (
+    MIN_GROUP_SIZE,
     Bools,
     Floats,
     Integers,
-    as_scores,
-    check_confidence,
-    check_threshold,
-    encode_target,
+    Weights,
+    check_between,
+    leave_out_small,
+    read_groups,
+    read_scored,
+    read_variables,
+    rows_of_weight,
+    small_among,
     warn_undefined,
 )
-from fado.metrics._intervals import find_intervals
+from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
 from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, min_max_ratio, why_undefined
-from fado.metrics._sample import Sample
-from fado.metrics._weights import Weights, read_weights, rows_of_weight
+from fado.metrics._threshold import Budget, budget_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_DRAWS = 1_000_000
 
@@ -140,25 +147,22 @@ def evaluate(
     tpr_ratio            0.500
     selection_rate_ratio 1.000
     """
-    check_threshold(threshold)
     budget = budget_of(budget, max_fpr, threshold)
     check_count("n_boot", n_boot, 0, _MOST_DRAWS)
-    check_confidence(confidence)
-    positive = encode_target(y_true, pos_label).positive
-    scores = as_scores(scores, len(positive))
-    weights = read_weights(sample_weight, len(positive))
-    codes, names = encode_groups(sensitive_features, len(positive))
+    check_between("confidence", confidence)
+    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    groups = read_groups(sensitive_features, len(positive))
     result, reasons = measure(
         positive,
         scores,
-        codes,
-        names,
+        groups.codes,
+        groups.names,
         budget=budget,
         n_boot=int(n_boot),
         random_state=random_state,
         threshold=threshold,
         sample_weight=weights,
-        left_out=leave_out_small(codes, names, min_group_size),
+        left_out=leave_out_small(groups, min_group_size),
         confidence=confidence,
     )
     for reason in reasons:
@@ -240,21 +244,20 @@ def measure(
     budget = Budget("fpr", max_fpr) if budget is None else budget
     given = threshold is not None or budget.kind == "threshold"
     chosen = budget.threshold(positive, scores, weights) if threshold is None else float(threshold)
-    sample = Sample(positive, scores, codes, len(names), weights, chosen)
+    rows = MeasuredRows(positive, scores, codes, len(names), weights, chosen)
     compared = np.ones(len(names), dtype=np.bool_) if left_out is None else ~left_out
-    metrics = {"threshold": chosen, **_rates(sample, budget), **_ratios(sample.counts, compared)}
+    ratios, reasons = _ratios(rows.counts, names, compared, weighted=sample_weight is not None)
+    metrics = {"threshold": chosen, **_rates(rows, budget), **ratios}
     if scores.min() == scores.max():
         metrics = {"threshold": chosen, **dict.fromkeys(list(metrics)[1:], float("nan"))}
         reasons = [
             "All metrics are undefined and set to NaN: "
             f"all scores are {scores[0]}, in group {list_names(names)}."
         ]
-    else:
-        reasons = _undefined_ratios(sample.counts, names, compared, weighted=sample_weight is not None)
     if n_boot == 0:
         return metrics, reasons
     bounds, without = find_intervals(
-        sample,
+        rows,
         metrics,
         names,
         compared,
@@ -269,50 +272,246 @@ def measure(
     return metrics, reasons + without
 
 
-def _rates(sample: Sample, budget: Budget) -> dict[str, float]:
+def by_group(
+    y_true: Any,
+    scores: Any,
+    *,
+    sensitive_features: Any,
+    max_fpr: float = 0.05,
+    pos_label: Any = None,
+    threshold: float | None = None,
+    sample_weight: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    confidence: float = 0.95,
+    budget: Budget | Sequence[Any] | None = None,
+) -> pd.DataFrame:
+    """Return the rates of every group, with intervals, at the threshold that a budget sets.
+
+    These are the rates that :func:`evaluate` compares: a ratio is the lowest rate in a column over the
+    highest, among the groups that are ``compared``. If all scores are equal every rate is NaN, with an
+    ``UndefinedMetricWarning``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels, of exactly two classes.
+    scores : array-like of shape (n,)
+        Finite scores; higher means more likely positive.
+    sensitive_features : Series, array, list, DataFrame or dict
+        One protected attribute, or several whose combinations are the groups. Missing values are a group of
+        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    pos_label : label, default=None
+        The positive class; None is the larger of the two labels.
+    threshold : float, default=None
+        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
+        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
+    sample_weight : array-like of shape (n,), default=None
+        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        shares of the total weight.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the table are not ``compared``; 0 compares all.
+    confidence : float, default=0.95
+        The confidence level of intervals, in (0, 1).
+    budget : Budget or pair of kind and limit, default=None
+        What sets the threshold instead of ``max_fpr``, such as ``("top_k", 500)``; see :class:`Budget`. None
+        is ``("fpr", max_fpr)``.
+
+    Returns
+    -------
+    DataFrame
+        One row per group, indexed by ``group``. ``rows``, ``positives`` and ``negatives`` are numbers of
+        rows, whatever these weigh. ``selection_rate``, ``tpr``, ``fpr`` and ``fnr`` are each followed by the
+        ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no rows
+        that the rate is a share of. ``compared`` says which groups count in ratios.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
+        given.
+
+    Notes
+    -----
+    Intervals are those of Clopper and Pearson, for the rate at the threshold in use. Weighted rows count with
+    their effective number. There are intervals for rates of 0 and of 1 too: a group without false positives
+    among 11 negatives may well have a true rate of a quarter.
+
+    Examples
+    --------
+    >>> from fado.metrics import by_group
+    >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
+    >>> scores = [0.1, 0.2, 0.3, 0.4, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
+    >>> table = by_group(y_true, scores, sensitive_features=list("aaaaaaabbbbbbb"), max_fpr=0.3)
+    >>> table[["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]].round(2)
+           rows  negatives  fpr  fpr_low  fpr_high  compared
+    group
+    a         7          4  0.0     0.00      0.60      True
+    b         7          4  0.5     0.07      0.93      True
+    """
+    import pandas as pd
+
+    budget = budget_of(budget, max_fpr, threshold)
+    check_between("confidence", confidence)
+    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    groups = read_groups(sensitive_features, len(positive))
+    columns: dict[str, Any] = {
+        "rows": groups.sizes,
+        "positives": np.bincount(groups.codes[positive], minlength=len(groups)),
+        "negatives": np.bincount(groups.codes[~positive], minlength=len(groups)),
+    }
+    compared = ~small_among(groups, min_group_size)
+    weights, positive, scores, codes = rows_of_weight(weights, positive, scores, groups.codes)
+    if threshold is None:
+        threshold = budget.threshold(positive, scores, weights)
+    rows = MeasuredRows(positive, scores, codes, len(groups), weights, threshold)
+    alike = scores.min() == scores.max()
+    if alike:
+        warn_undefined(f"All rates are undefined and set to NaN: all scores are {scores[0]}.")
+    for name in ("selection_rate", "tpr", "fpr", "fnr"):
+        shares, sizes = rows.shares(RATIOS[f"{name}_ratio"])
+        low, high = share_limits(shares, sizes, (1 - confidence) / 2)
+        for column, values in ((name, shares), (f"{name}_low", low), (f"{name}_high", high)):
+            columns[column] = np.full(len(groups), np.nan) if alike else values
+    columns["compared"] = compared
+    return pd.DataFrame(columns, index=pd.Index(groups.titles, name="group"))
+
+
+def predictions_frame(
+    y_true: Any,
+    scores: Any,
+    *,
+    sensitive_features: Any,
+    max_fpr: float = 0.05,
+    pos_label: Any = None,
+    threshold: float | None = None,
+    sample_weight: Any = None,
+    budget: Budget | Sequence[Any] | None = None,
+) -> pd.DataFrame:
+    """Return decisions, labels and groups as Aequitas and fairlearn take them.
+
+    Missing values of an attribute are the group ``(missing)``, as in all ratios of this package.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels, of exactly two classes.
+    scores : array-like of shape (n,)
+        Finite scores; higher means more likely positive.
+    sensitive_features : Series, array, list, DataFrame or dict
+        One protected attribute or several. None may be called ``score`` or ``label_value``.
+    max_fpr : float, default=0.05
+        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    pos_label : label, default=None
+        The positive class; None is the larger of the two labels.
+    threshold : float, default=None
+        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
+        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
+    sample_weight : array-like of shape (n,), default=None
+        How many rows each row stands for when these rows set the threshold. It is not in the frame: pass it
+        to the other library yourself.
+    budget : Budget or pair of kind and limit, default=None
+        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. None is ``("fpr", max_fpr)``.
+
+    Returns
+    -------
+    DataFrame
+        One row per row of the input: ``score`` is the decision and ``label_value`` the label, both 1 if
+        positive and else 0; then every attribute as text. The column names are those of Aequitas, which takes
+        the frame as it is. For fairlearn see the example.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
+        given.
+
+    Examples
+    --------
+    >>> from fado.metrics import predictions_frame
+    >>> y_true, scores = [0, 0, 0, 1, 1], [0.1, 0.6, 0.2, 0.7, 0.3]
+    >>> sex = {"sex": ["f", "f", "m", "m", "m"]}
+    >>> frame = predictions_frame(y_true, scores, sensitive_features=sex, threshold=0.5)
+    >>> frame
+       score  label_value sex
+    0      0            0   f
+    1      1            0   f
+    2      0            0   m
+    3      1            1   m
+    4      0            1   m
+    >>> from fairlearn.metrics import MetricFrame, false_positive_rate
+    >>> rates = MetricFrame(
+    ...     metrics={"fpr": false_positive_rate},
+    ...     y_true=frame["label_value"],
+    ...     y_pred=frame["score"],
+    ...     sensitive_features=frame[["sex"]],
+    ... )
+    >>> rates.by_group
+         fpr
+    sex
+    f    0.5
+    m    0.0
+    """
+    import pandas as pd
+
+    from fado.tabular import group_rows
+
+    budget = budget_of(budget, max_fpr, threshold)
+    positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    variables = read_variables(sensitive_features, len(positive))
+    attributes = {own.name: pd.Series(group_rows([own]).by_row, dtype="str") for own in variables}
+    if threshold is None:
+        weights, labels, counted = rows_of_weight(weights, positive, scores)
+        threshold = budget.threshold(labels, counted, weights)
+    decided = {  # Aequitas's names
+        "score": (scores >= threshold).astype(np.int64),
+        "label_value": positive.astype(np.int64),
+    }
+    taken = [name for name in decided if name in attributes]
+    if taken:
+        raise ValueError(f"A protected attribute is called {taken[0]!r}, as a column here is: rename it.")
+    return pd.DataFrame({**decided, **attributes})
+
+
+def _rates(rows: MeasuredRows, budget: Budget) -> dict[str, float]:
     """Return the rates over all groups that a budget asks for."""
-    counts = sample.counts
+    counts = rows.counts
     rates = {
         "fpr": float(counts.false_positives.sum() / counts.negatives.sum()),
         "tpr": float(counts.true_positives.sum() / counts.positives.sum()),
     }
     if budget.kind in ("selection_rate", "top_k"):
-        rates["selection_rate"] = sample.share_of_all(RATIOS["selection_rate_ratio"])[0]
+        rates["selection_rate"] = rows.share_of_all(RATIOS["selection_rate_ratio"])[0]
     if budget.kind == "top_k":
-        rates["selected"] = float(sample.n_predicted)
+        rates["selected"] = float(rows.n_predicted)
     return rates
 
 
-def _ratios(counts: GroupCounts, compared: Bools) -> dict[str, float]:
-    """Return the ratios between the compared groups, NaN if all their rows get the same prediction."""
-    of_compared = compared_counts(counts, compared)
-    if _predicted_alike(of_compared):
-        return dict.fromkeys(RATIOS, float("nan"))
-    return {name: float(min_max_ratio(*rate.counts(of_compared))) for name, rate in RATIOS.items()}
-
-
-def _predicted_alike(counts: GroupCounts) -> bool:
-    none = (counts.false_positives == 0) & (counts.true_positives == 0)
-    # Cell by cell: sums of the same weights in another order need not be equal.
-    every = (counts.false_positives == counts.negatives) & (counts.true_positives == counts.positives)
-    return counts.negatives.size > 0 and bool(none.all() or every.all())
-
-
-def _undefined_ratios(
+def _ratios(
     counts: GroupCounts, names: Sequence[str], compared: Bools, *, weighted: bool
-) -> list[str]:
-    """Say which ratios have no value, and why."""
-    of_compared = compared_counts(counts, compared)
-    if _predicted_alike(of_compared):
-        side = "positive" if of_compared.true_positives.any() else "negative"
+) -> tuple[dict[str, float], list[str]]:
+    """Return the ratios between the compared groups, and why some have no value.
+
+    If all compared rows get the same prediction, none has.
+    """
+    own = compared_counts(counts, compared)
+    none = (own.false_positives == 0) & (own.true_positives == 0)
+    # Cell by cell: sums of the same weights in another order need not be equal.
+    every = (own.false_positives == own.negatives) & (own.true_positives == own.positives)
+    if own.negatives.size > 0 and (none.all() or every.all()):
+        side = "positive" if own.true_positives.any() else "negative"
         alike = [name for name, counted in zip(names, compared, strict=True) if counted]
-        return [
+        return dict.fromkeys(RATIOS, float("nan")), [
             "All ratios are undefined and set to NaN: "
             f"every row of group {list_names(alike)} is predicted {side}."
         ]
-    reasons = {metric: why_undefined(metric, counts, names, compared, weighted=weighted) for metric in RATIOS}
-    return [
-        f"`{metric}` is undefined and set to NaN: {reason}."
-        for metric, reason in reasons.items()
-        if reason is not None
-    ]
+    found = {metric: why_undefined(metric, counts, names, compared, weighted=weighted) for metric in RATIOS}
+    return (
+        {name: float(min_max_ratio(*rate.counts(own))) for name, rate in RATIOS.items()},
+        [
+            f"`{metric}` is undefined and set to NaN: {reason}."
+            for metric, reason in found.items()
+            if reason is not None
+        ],
+    )

@@ -1,4 +1,4 @@
-"""Labels, predictions and scores as checked NumPy arrays.
+"""Labels, predictions, scores, weights and groups as checked NumPy arrays.
 
 What a user hands over is read by `fado.tabular`; here it is held to what the metrics need. That package is
 imported by the functions that need it: the rest, such as a Pareto frontier, does without Arrow and pandas.
@@ -7,16 +7,22 @@ imported by the functions that need it: the rest, such as a Pareto frontier, doe
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fado._messages import warn_user
 
+if TYPE_CHECKING:
+    from fado.tabular import Groups, Variable
+
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
+Weights = NDArray[np.float64]
+
+MIN_GROUP_SIZE = 30  # as `fado.tabular` has it
 
 
 class Target(NamedTuple):
@@ -27,19 +33,8 @@ class Target(NamedTuple):
     neg_label: Any
 
 
-def check_length(values: Sized, n_rows: int, name: str) -> None:
-    """Refuse a column that does not have a value for each row of ``y_true``."""
-    if len(values) != n_rows:
-        raise ValueError(
-            f"`{name}` must have as many rows as `y_true` ({n_rows}), got {len(values)}; pass the same rows."
-        )
-
-
 def encode_target(y_true: Any, pos_label: Any = None) -> Target:
-    """Return the rows of ``y_true`` that are positive, and its two labels.
-
-    Without ``pos_label`` the larger of the two labels is the positive one.
-    """
+    """Return the rows of ``y_true`` that are positive, and its two labels; the larger is the default."""
     from fado.tabular import positive_code
 
     codes, labels = _encode_labels(y_true, "y_true")
@@ -63,7 +58,7 @@ def encode_predictions(y_pred: Any, target: Target) -> Bools:
     opposite.
     """
     codes, values = _encode_labels(y_pred, "y_pred")
-    check_length(codes, len(target.positive), "y_pred")
+    _check_length(codes, len(target.positive), "y_pred")
     labels = [target.neg_label, target.pos_label]
     zero_one = all(value in (0, 1) for value in values)
     booleans = all(isinstance(value, bool) for value in values)
@@ -88,7 +83,7 @@ def as_scores(scores: Any, n_rows: int) -> Floats:
     from fado.tabular import one_column
 
     column = one_column(scores, "scores")
-    check_length(column, n_rows, "scores")
+    _check_length(column, n_rows, "scores")
     if column.levels is not None and column.labels is None:
         raise TypeError("`scores` must be numbers, got text; pass probabilities or decision values.")
     numbers = column.numbers()
@@ -98,34 +93,27 @@ def as_scores(scores: Any, n_rows: int) -> Floats:
     if not finite.all():
         row = int(np.argmin(finite))
         raise ValueError(f"`scores` must be finite, got {numbers[row]} in row {row}; drop or fill such rows.")
-    half = getattr(scores, "dtype", None) == np.float16  # Arrow computes with no numbers so short
-    return numbers.astype(np.float16 if half else _precision(str(column.data.type)), copy=False)
+    if getattr(scores, "dtype", None) == np.float16:  # Arrow computes with no numbers so short
+        return numbers.astype(np.float16, copy=False)
+    return numbers.astype(np.float32 if str(column.data.type) == "float" else np.float64, copy=False)
 
 
-def check_max_fpr(max_fpr: Any) -> None:
-    """Refuse a false-positive budget that is no share strictly between 0 and 1."""
-    if not isinstance(max_fpr, int | float | np.floating):
-        raise TypeError(f"`max_fpr` must be a number in (0, 1), got {max_fpr!r}.")
-    if not 0 < max_fpr < 1:
-        raise ValueError(f"`max_fpr` must be in (0, 1), got {max_fpr}.")
+def read_scored(
+    y_true: Any, scores: Any, pos_label: Any, sample_weight: Any
+) -> tuple[Bools, Floats, Weights | None]:
+    """Return labels, scores and weights of the same rows."""
+    from fado.tabular import weights_of
+
+    positive = encode_target(y_true, pos_label).positive
+    return positive, as_scores(scores, len(positive)), weights_of(sample_weight, len(positive))
 
 
-def check_threshold(threshold: Any) -> None:
-    """Refuse a threshold that no score can be compared with; None is to be set by the budget."""
-    if threshold is None:
-        return
-    if not isinstance(threshold, int | float | np.number):
-        raise TypeError(f"`threshold` must be a number, got {threshold!r}.")
-    if np.isnan(threshold):
-        raise ValueError("`threshold` must be a number, got nan; pass None to set it by `max_fpr`.")
-
-
-def check_confidence(confidence: Any) -> None:
-    """Refuse a level of confidence that is no share strictly between 0 and 1."""
-    if not isinstance(confidence, int | float | np.floating):
-        raise TypeError(f"`confidence` must be a number in (0, 1), got {confidence!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"`confidence` must be in (0, 1), got {confidence}.")
+def check_between(name: str, value: Any) -> None:
+    """Refuse a setting that is no share strictly between 0 and 1."""
+    if not isinstance(value, int | float | np.floating):
+        raise TypeError(f"`{name}` must be a number in (0, 1), got {value!r}.")
+    if not 0 < value < 1:
+        raise ValueError(f"`{name}` must be in (0, 1), got {value}.")
 
 
 def warn_undefined(message: str) -> None:
@@ -135,8 +123,74 @@ def warn_undefined(message: str) -> None:
     warn_user(message, UndefinedMetricWarning)
 
 
-def _precision(kind: str) -> type[np.floating[Any]]:
-    return np.float32 if kind == "float" else np.float64
+def rows_of_weight(
+    weights: Weights | None, positive: Bools, *columns: NDArray[Any], by_label: bool = True
+) -> tuple[Any, ...]:
+    """Leave out the rows that weigh nothing, and the weights if the others all weigh the same.
+
+    This changes no share of weight. Equal weights so give what no weights give, to the last bit. Rates of
+    one label's rows (`by_label`) need rows of each label that weigh something.
+    """
+    if weights is None:
+        return None, positive, *columns
+    rows = weights > 0
+    for label, name in ((positive, "positive"), (~positive, "negative")):
+        if by_label and not (rows & label).any():
+            raise ValueError(
+                f"`sample_weight` must be above zero in some row of each label, got zero in every {name} "
+                "row; pass rows of both classes that weigh something."
+            )
+    if not rows.all():
+        weights, positive, columns = weights[rows], positive[rows], tuple(column[rows] for column in columns)
+    if (weights == weights[0]).all():
+        return None, positive, *columns
+    return weights, positive, *columns
+
+
+def read_groups(sensitive_features: Any, n_rows: int) -> Groups:
+    """Return the group of each row: of several attributes, the combinations that occur.
+
+    Levels are numbered as rows show them, so that a group keeps its place whatever it is called.
+    """
+    from fado.tabular import group_rows
+
+    return group_rows(read_variables(sensitive_features, n_rows), appearance=True)
+
+
+def read_variables(sensitive_features: Any, n_rows: int) -> list[Variable]:
+    """Read protected attributes, with a warning that tells where they are missing."""
+    from fado.tabular import attribute_columns, variable_from, warn_of_missing
+
+    columns = attribute_columns(sensitive_features)
+    if not columns:
+        raise ValueError(
+            "`sensitive_features` must have at least one column, got none; pass a protected attribute."
+        )
+    for column in columns:
+        _check_length(column, n_rows, "sensitive_features")
+    variables = [variable_from(column) for column in columns]
+    warn_of_missing(variables)
+    return variables
+
+
+def small_among(groups: Groups, min_group_size: int) -> Bools:
+    """Return which groups are too small to be compared, by the number of their rows."""
+    from fado.tabular import check_min_group_size, small_groups
+
+    check_min_group_size(min_group_size)
+    return small_groups(groups.sizes, min_group_size)
+
+
+def leave_out_small(groups: Groups, min_group_size: int) -> Bools:
+    """Return which groups ratios leave out as too small, with one warning that names them."""
+    from fado.tabular import tell_small
+
+    small = small_among(groups, min_group_size)
+    if small.any():
+        told = tell_small(groups.names, groups.sizes, small, min_group_size)
+        left_out = f"{'is' if small.sum() == 1 else 'are'} left out of ratios"
+        warn_user(f"{told} {left_out}; `min_group_size=0` compares all groups.")
+    return small
 
 
 def _encode_labels(values: Any, name: str) -> tuple[NDArray[np.int32], Sequence[Any]]:
@@ -155,3 +209,11 @@ def _encode_labels(values: Any, name: str) -> tuple[NDArray[np.int32], Sequence[
         if isinstance(label, float) and not np.isfinite(label):
             raise ValueError(f"`{name}` must hold finite labels, got {label}; drop such rows.")
     return codes, labels
+
+
+def _check_length(values: Sized, n_rows: int, name: str) -> None:
+    """Refuse a column that does not have a value for each row of ``y_true``."""
+    if len(values) != n_rows:
+        raise ValueError(
+            f"`{name}` must have as many rows as `y_true` ({n_rows}), got {len(values)}; pass the same rows."
+        )

@@ -1,36 +1,301 @@
-"""Intervals of all metrics of one model, and the reason where none can be given.
+"""Intervals of metrics, and the reason where none can be given.
 
-At a given threshold the limits of shares and ratios do. A threshold that the same rows set by a budget is an
-estimate itself: the limits then take in how rates and ratios change over the thresholds that the population's
-may be (see `_draws`). If ties leave only a few such thresholds, each may be the one, and the limits are the
-outermost at any of them.
+A share has Clopper and Pearson's limits, which hold it at least as often as they say whatever it is, also at
+no events and at all. Rows of unequal weight count for as many rows of equal weight as would make the share
+as unsure (Korn and Graubard).
+
+The ratio of two shares gets its limits from those of the two (Donner and Zou's method of variance recovery),
+which is defined at no events as well. A ratio of the lowest to the highest of several shares is bounded by
+all pairs: the pair that truly is the extreme one is among them. So the least of the pairs' lower limits holds
+as it is; of the upper limits the least holds if each is corrected for the number of pairs.
+
+At a given threshold these limits do. A threshold that the same rows set by a budget is an estimate itself. A
+budget is a share of some rows: of the negatives, or of all. Of n such rows, those that score above the
+population's threshold are a binomial number with that share as its probability: this holds whatever the
+scores' law, and for tied scores too if ties are thought of as broken at random. So each draw of that number
+points at one of the rows' own scores, and the draws are spread as the population's threshold may lie about
+the one that the rows set. Unlike resamples of rows they are not cut off at the highest of a few. The limits
+take in how rates and ratios change over these thresholds. If ties leave only a few such thresholds, each may
+be the one, and the limits are the outermost at any of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fado._messages import list_names
-from fado.metrics._budget import Budget
-from fado.metrics._draws import count_at, draw_thresholds
-from fado.metrics._inputs import Bools, Floats
-from fado.metrics._limits import Floats64, ratio_limits, share_limits
-from fado.metrics._rates import RATIOS, GroupCounts, Rate, compared_counts
-from fado.metrics._sample import Sample, share_of_all_in, shares_in
-from fado.metrics._weights import Weights
+from fado.metrics._inputs import Bools, Floats, Integers, Weights
+from fado.metrics._rates import RATIOS, GroupCounts, Rate, compared_counts, count_by_group
+from fado.metrics._threshold import Budget
 
+Floats64 = NDArray[np.float64]
 Bounds = tuple[float, float]
 
+_PAIRS_AT_ONCE = 1_000_000  # pairs of groups held in memory, times draws
 _NONE = (math.nan, math.nan)
 _ENOUGH_EXPECTED = 5.0  # events of a group, at the rate of all compared groups together
 _ENOUGH_SEEN = 15.0  # events of a group, however few are expected
 _TELLS_NOTHING = 0.99  # the width of an interval of a ratio
 _FEW_THRESHOLDS = 5
 _RATES = {name: RATIOS[f"{name}_ratio"] for name in ("fpr", "tpr", "selection_rate")}  # over all groups
+
+
+def share_limits(shares: Floats64, sizes: Floats64, error: float) -> tuple[Floats64, Floats64]:
+    """Return Clopper and Pearson's lower and upper limits of shares.
+
+    Parameters
+    ----------
+    shares : ndarray
+        Events over members; NaN without members.
+    sizes : ndarray of the same shape
+        The members; for weighted rows their effective number.
+    error : float
+        How often each of the two limits may be on the wrong side.
+
+    Examples
+    --------
+    No event among 11 is compatible with a share of 28 %.
+
+    >>> low, high = share_limits(np.array([0.0, 0.5]), np.array([11, 100]), 0.025)
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.398]), array([0.285, 0.602]))
+    """
+    from scipy.special import betainccinv, betaincinv
+
+    events = shares * sizes
+    others = np.maximum(sizes - events, 0.0)
+    with np.errstate(invalid="ignore"):
+        low = np.where(events > 0, betaincinv(events, others + 1, error), 0.0)
+        high = np.where(others > 0, betainccinv(events + 1, others, error), 1.0)
+    undefined = np.isnan(shares)
+    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
+    """Return a lower limit of the lowest true share over the highest, at a threshold that is known.
+
+    It is the least over all ordered pairs of groups, each from Jeffreys' limits of its two shares. All pairs
+    must be above a line for their least to be, so the number of pairs needs no correction.
+
+    Parameters
+    ----------
+    shares, sizes : ndarray of shape (n_groups,)
+        As for :func:`share_limits`; of two groups or more, none of them empty.
+    error : float
+        How often the limit may be above the truth.
+
+    Examples
+    --------
+    >>> equal = np.array([0.05, 0.05])
+    >>> round(lower_ratio_limit(equal, np.array([10_000.0, 10_000.0]), 0.1), 3)
+    0.924
+    """
+    from scipy.special import betaincinv
+
+    events = shares * sizes
+    others = np.maximum(sizes - events, 0.0)
+    low, high = (betaincinv(events + 0.5, others + 0.5, at) for at in (error, 1 - error))
+    low, high = np.where(events > 0, low, 0.0), np.where(others > 0, high, 1.0)
+    pairs = _lower_of_pairs(shares, low, high, np.arange(len(shares)))
+    return float(pairs[~np.eye(len(shares), dtype=np.bool_)].min())
+
+
+def effective_sizes(
+    events: Floats64, members: Floats64, squared_events: Floats64, squared_members: Floats64
+) -> Floats64:
+    """Return as how many rows of equal weight weighted ones tell about their share.
+
+    Parameters
+    ----------
+    events, members : ndarray
+        Sums of weights.
+    squared_events, squared_members : ndarray
+        Sums of squared weights.
+
+    Examples
+    --------
+    >>> effective_sizes(np.array(2.0), np.array(4.0), np.array(2.0), np.array(4.0))  # four rows of weight 1
+    array(4.)
+    >>> effective_sizes(np.array(3.0), np.array(6.0), np.array(9.0), np.array(12.0))  # 3 of 3, 1, 1, 1
+    array(3.)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_weights = members**2 / squared_members
+        shares = events / members
+        spread = squared_events * (1 - shares) ** 2 + (squared_members - squared_events) * shares**2
+        by_events = shares * (1 - shares) * members**2 / spread
+    sizes = np.where(spread > 0, np.fmin(by_events, by_weights), by_weights)
+    return np.where(members > 0, sizes, 0.0)
+
+
+def ratio_limits(
+    shares: Floats64, sizes: Floats64, error: float, elsewhere: Floats64 | None = None
+) -> tuple[float, float]:
+    """Return limits of the lowest true share over the highest.
+
+    Parameters
+    ----------
+    shares, sizes : ndarray of shape (n_groups,)
+        As for :func:`share_limits`; of two groups or more, none of them empty.
+    error : float
+        How often each of the two limits may be on the wrong side.
+    elsewhere : ndarray of shape (n_draws, n_groups), default=None
+        The shares at other thresholds that the true one may be, drawn as likely as they are. None if the
+        threshold is known.
+
+    Examples
+    --------
+    >>> low, high = ratio_limits(np.array([0.05, 0.10]), np.array([1000.0, 1000.0]), 0.025)
+    >>> round(low, 2), round(high, 2)
+    (0.35, 0.7)
+    """
+    n_groups = len(shares)
+    n_pairs = n_groups * (n_groups - 1) // 2
+    ends = share_limits(shares, sizes, error)
+    corrected_ends = share_limits(shares, sizes, error / n_pairs)
+    moving = None if elsewhere is None else _Moving(shares, sizes, elsewhere, error, n_pairs)
+    least, most = np.inf, 1.0
+    at_once = max(1, _PAIRS_AT_ONCE // n_groups)
+    for start in range(0, n_groups, at_once):
+        lowest = np.arange(start, min(start + at_once, n_groups))
+        others = np.flatnonzero(lowest[:, np.newaxis] != np.arange(n_groups))
+        low = _lower_of_pairs(shares, *ends, lowest).ravel()[others]
+        high = _upper_of_pairs(shares, *corrected_ends, lowest).ravel()[others]
+        if moving is None:
+            least, most = min(least, float(low.min())), min(most, float(high.min()))
+        else:
+            pairs = lowest[others // n_groups], others % n_groups
+            least, most = moving.least(low, *pairs, least), moving.most(high, *pairs, most)
+    return least, most
+
+
+def _lower_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
+    """Return the lower limit of each chosen group's share over every group's."""
+    product = np.outer(shares[lowest], shares)
+    above, below = (low * (2 * shares - low))[lowest, np.newaxis], high * (2 * shares - high)
+    root = np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    with np.errstate(invalid="ignore"):
+        return np.where(above > 0, above / (product + root), 0.0)
+
+
+def _upper_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
+    """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
+    product = np.outer(shares[lowest], shares)
+    above, below = (high * (2 * shares - high))[lowest, np.newaxis], low * (2 * shares - low)
+    root = np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, (product + root) / below, np.inf)
+
+
+class _Moving:
+    """How the ratios of pairs vary with the threshold, which their limits take in: squares add up.
+
+    Only pairs that may have the least limit are looked at draw by draw. An upper limit only rises; a lower
+    one falls by no more than the furthest that its two rates move apart.
+    """
+
+    def __init__(
+        self, shares: Floats64, sizes: Floats64, elsewhere: Floats64, error: float, n_pairs: int
+    ) -> None:
+        from scipy.special import ndtri
+
+        self._here, self._drawn = (
+            np.log((rates * sizes + 0.5) / (sizes + 0.5)) for rates in (shares, elsewhere)
+        )
+        self._fall = np.maximum(self._here - self._drawn.min(axis=0), 0.0)
+        self._rise = np.maximum(self._drawn.max(axis=0) - self._here, 0.0)
+        self._error = error
+        self._correction = float(ndtri(error / n_pairs) / ndtri(error))
+        self._at_once = max(1, _PAIRS_AT_ONCE // len(elsewhere))
+
+    def least(self, low: Floats64, above: Integers, below: Integers, known: float) -> float:
+        """Return the least of the lower limits of pairs and of one that is known."""
+        floor = low * np.exp(-(self._fall[above] + self._rise[below]))
+        return self._least_of(self._lower, floor, (low, above, below), known)
+
+    def most(self, high: Floats64, above: Integers, below: Integers, known: float) -> float:
+        """Return the least of the upper limits of pairs and of one that is known."""
+        return self._least_of(self._upper, high, (high, above, below), known)
+
+    def _least_of(
+        self, widened: Callable[..., Floats64], floor: Floats64, pairs: tuple[Any, ...], known: float
+    ) -> float:
+        """Return the least widened limit, of which none is below its floor; the lowest floor goes first."""
+        first = int(np.argmin(floor))
+        chosen = np.array([first])
+        if floor[first] < known:
+            known = min(known, float(widened(*(part[chosen] for part in pairs)).min()))
+        chosen = np.flatnonzero(floor < known)
+        for start in range(0, len(chosen), self._at_once):
+            batch = chosen[start : start + self._at_once]
+            known = min(known, float(widened(*(part[batch] for part in pairs)).min()))
+        return known
+
+    def _lower(self, low: Floats64, above: Integers, below: Integers) -> Floats64:
+        here, drawn = self._ratios(above, below)
+        down = np.maximum(here - np.quantile(drawn, self._error, axis=0, method="lower"), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.maximum(here - np.log(low), 0.0)
+            return np.where(low > 0, low * np.exp(own - np.hypot(own, down)), 0.0)
+
+    def _upper(self, high: Floats64, above: Integers, below: Integers) -> Floats64:
+        here, drawn = self._ratios(above, below)
+        up = np.maximum(np.quantile(drawn, 1 - self._error, axis=0, method="higher") - here, 0.0)
+        up *= self._correction
+        own = np.maximum(np.log(high) - here, 0.0)
+        return high * np.exp(np.hypot(own, up) - own)
+
+    def _ratios(self, above: Integers, below: Integers) -> tuple[Floats64, Floats64]:
+        """Return the logarithms of the pairs' ratios, here and at each threshold that was drawn."""
+        return self._here[above] - self._here[below], self._drawn[:, above] - self._drawn[:, below]
+
+
+@dataclass(eq=False)
+class MeasuredRows:
+    """Rows, the threshold at which they are predicted positive, and their counts there."""
+
+    positive: Bools
+    scores: Floats
+    codes: Integers
+    n_groups: int
+    weights: Weights | None
+    threshold: float
+
+    def __post_init__(self) -> None:
+        predicted = self.scores.astype(np.float64) >= self.threshold
+        counted = (self.positive, predicted, self.codes, self.n_groups)
+        self.n_predicted = int(predicted.sum())  # as rows are, whatever they weigh
+        self.counts = count_by_group(*counted, self.weights)
+        self._squares = self.counts if self.weights is None else count_by_group(*counted, self.weights**2)
+
+    def shares(self, rate: Rate) -> tuple[Floats64, Floats64]:
+        """Return a rate of every group, NaN without members, and as how many equal rows these count."""
+        counts = rate.counts(self.counts)
+        return shares_in(rate, self.counts), effective_sizes(*counts, *rate.counts(self._squares))
+
+    def share_of_all(self, rate: Rate) -> tuple[float, float]:
+        """Return a rate over all groups, and as how many equal rows its members count."""
+        sums = [part.sum() for counts in (self.counts, self._squares) for part in rate.counts(counts)]
+        return float(sums[0] / sums[1]), float(effective_sizes(*map(np.asarray, sums)))
+
+
+def shares_in(rate: Rate, counts: GroupCounts) -> Floats64:
+    """Return a rate of every group, NaN without members; a leading axis may hold several counts."""
+    events, members = rate.counts(counts)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(events / members, dtype=np.float64)
+
+
+def share_of_all_in(rate: Rate, counts: GroupCounts) -> Floats64:
+    """Return a rate over all groups; a leading axis may hold several counts."""
+    events, members = rate.counts(counts)
+    return np.asarray(events.sum(axis=-1) / members.sum(axis=-1), dtype=np.float64)
 
 
 class Whereabouts(NamedTuple):
@@ -41,18 +306,8 @@ class Whereabouts(NamedTuple):
     drawn: GroupCounts | None  # or at many, each as often as it may be the one
 
 
-class Counted(NamedTuple):
-    """The rows that a budget is a share of."""
-
-    rate: str  # the metric that is this share
-    rows: Bools
-    share: float
-    weights: Weights | None
-    size: float  # as how many rows of equal weight they count
-
-
 def find_intervals(
-    sample: Sample,
+    rows: MeasuredRows,
     metrics: dict[str, float],
     names: Sequence[str],
     compared: Bools,
@@ -65,58 +320,46 @@ def find_intervals(
 ) -> tuple[dict[str, Bounds], list[str]]:
     """Return the limits of every metric, and why some have none although they have a value.
 
-    Parameters
-    ----------
-    sample : Sample
-        The rows, at the threshold.
-    metrics : dict of str to float
-        The metrics' values, NaN where undefined.
-    names : sequence of str
-        What messages call the groups.
-    compared : ndarray of bool
-        Which groups count in ratios.
-    budget : Budget
-        What set the threshold, if it was not given.
-    threshold_given : bool
-        Whether the threshold came from elsewhere, and so is no estimate.
-    error : float
-        How often each limit may be on the wrong side.
-    n_draws : int
-        How many thresholds to draw where it is an estimate.
-    rng : numpy.random.Generator
-        The source of randomness.
+    `metrics` are the values, NaN where undefined; `compared` marks the groups that count in ratios; `error`
+    says how often each limit may be on the wrong side. Unless the threshold came from elsewhere, `n_draws`
+    of it are drawn.
     """
-    known = Whereabouts((sample.threshold,) * 2, _one(sample.counts), None)
-    bounds = {name: _NONE for name in metrics if name != "selected"} | {"threshold": known.bounds}
+    here = GroupCounts(*(np.asarray(part)[np.newaxis] for part in rows.counts))
+    where, pinned = Whereabouts((rows.threshold,) * 2, here, None), ""
+    bounds = {name: _NONE for name in metrics if name != "selected"} | {"threshold": where.bounds}
     if math.isnan(metrics["tpr"]):  # all scores are equal
         return bounds, []
-    if threshold_given:
-        where, pinned = known, ""
-    else:
-        counted = _counted_rows(sample, budget)
-        pinned = counted.rate
-        if counted.size * math.log(max(counted.share, 1 - counted.share)) > math.log(error):
+    if not threshold_given:
+        pinned = "fpr" if budget.kind == "fpr" else "selection_rate"
+        counted, share = budget.counted(rows.positive), budget.share(len(rows.scores))
+        weights, size = rows.weights, rows.share_of_all(_RATES[pinned])[1]
+        if budget.kind == "top_k":  # counts rows as they are, whatever they weigh
+            weights, size = None, len(counted)
+        if size * math.log(max(share, 1 - share)) > math.log(error):
             # Likely all on one side of it.
-            bounds |= {"threshold": _NONE, pinned: _rate_bounds(sample, _RATES[pinned], known, error)}
+            bounds |= {"threshold": _NONE, pinned: _rate_bounds(rows, _RATES[pinned], where, error)}
             return bounds, [
-                f"Only `{pinned}` has an interval: {_told(counted.size)} {_RATES[pinned].members}"
-                f"{_effective(counted.weights)} are too few to tell where the threshold of "
+                f"Only `{pinned}` has an interval: {_told(size)} {_RATES[pinned].members}"
+                f"{_effective(weights)} are too few to tell where the threshold of "
                 f"{_told_budget(budget)} lies."
             ]
-        where = _estimate_whereabouts(sample, counted, error, n_draws, rng)
+        thresholds = draw_thresholds(
+            counted, rows.scores, share=share, n_draws=n_draws, rng=rng, weights=weights, n_effective=size
+        )
+        where = _whereabouts(rows, thresholds, here, error)
     bounds["threshold"] = where.bounds
     for name in [name for name in _RATES if name in metrics]:
         # How the rate of a budget varies with the threshold is how the threshold varies with the rate: to be
         # counted once.
         at = where._replace(drawn=None) if name == pinned else where
-        bounds[name] = _rate_bounds(sample, _RATES[name], at, error)
+        bounds[name] = _rate_bounds(rows, _RATES[name], at, error)
     reasons = []
     for name, rate in RATIOS.items():
         if math.isnan(metrics[name]):
             continue
-        bounds[name], lacking = _ratio_bounds(sample, rate, compared, where, error)
+        bounds[name], lacking = _ratio_bounds(rows, rate, compared, where, error)
         if len(lacking):
-            seen = _tell_events(sample, rate, np.flatnonzero(compared)[lacking].tolist(), names)
+            seen = _tell_events(rows, rate, np.flatnonzero(compared)[lacking].tolist(), names)
             reasons.append(f"`{name}` has no interval: too few {rate.events} in group {seen}.")
         elif bounds[name] is _NONE:
             reasons.append(
@@ -126,48 +369,21 @@ def find_intervals(
     return bounds, reasons
 
 
-def _one(counts: GroupCounts) -> GroupCounts:
-    return GroupCounts(*(np.asarray(part)[np.newaxis] for part in counts))
-
-
-def _counted_rows(sample: Sample, budget: Budget) -> Counted:
-    """Return the rows that a budget is a share of: the negatives, or all rows, of which k are a share too."""
-    rate = "fpr" if budget.kind == "fpr" else "selection_rate"
-    rows, share = budget.counted(sample.positive), budget.share(len(sample.scores))
-    if budget.kind == "top_k":  # counts rows as they are, whatever they weigh
-        return Counted(rate, rows, share, None, len(rows))
-    return Counted(rate, rows, share, sample.weights, sample.share_of_all(_RATES[rate])[1])
-
-
-def _estimate_whereabouts(
-    sample: Sample, counted: Counted, error: float, n_draws: int, rng: np.random.Generator
-) -> Whereabouts:
-    """Draw where the population's threshold for a budget may lie."""
-    thresholds = draw_thresholds(
-        counted.rows,
-        sample.scores,
-        share=counted.share,
-        n_draws=n_draws,
-        rng=rng,
-        weights=counted.weights,
-        n_effective=counted.size,
-    )
-    low, high = _quantiles(thresholds, error, sample.threshold)
-    drawn = count_at(
-        thresholds, sample.positive, sample.scores, sample.codes, sample.n_groups, sample.weights
-    )
+def _whereabouts(rows: MeasuredRows, thresholds: Floats, here: GroupCounts, error: float) -> Whereabouts:
+    """Say where the population's threshold may lie, given draws of it."""
+    low, high = _quantiles(thresholds, error, rows.threshold)
+    drawn = count_at(thresholds, rows.positive, rows.scores, rows.codes, rows.n_groups, rows.weights)
     levels, first = np.unique(thresholds, return_index=True)
     first = first[(low <= levels) & (levels <= high)]
-    own = _one(sample.counts)
     if len(first) > _FEW_THRESHOLDS:
-        return Whereabouts((low, high), own, drawn)
-    events = (np.vstack([part, others[first]]) for part, others in zip(own[2:], drawn[2:], strict=True))
-    return Whereabouts((low, high), GroupCounts(own.negatives, own.positives, *events), None)
+        return Whereabouts((low, high), here, drawn)
+    events = (np.vstack([part, others[first]]) for part, others in zip(here[2:], drawn[2:], strict=True))
+    return Whereabouts((low, high), GroupCounts(here.negatives, here.positives, *events), None)
 
 
-def _rate_bounds(sample: Sample, rate: Rate, where: Whereabouts, error: float) -> Bounds:
+def _rate_bounds(rows: MeasuredRows, rate: Rate, where: Whereabouts, error: float) -> Bounds:
     """Return limits of a rate over all groups."""
-    share, size = sample.share_of_all(rate)
+    share, size = rows.share_of_all(rate)
     lows, highs = share_limits(share_of_all_in(rate, where.possible), np.asarray(size), error)
     low, high = float(lows.min()), float(highs.max())
     if where.drawn is None:
@@ -179,13 +395,13 @@ def _rate_bounds(sample: Sample, rate: Rate, where: Whereabouts, error: float) -
 
 
 def _ratio_bounds(
-    sample: Sample, rate: Rate, compared: Bools, where: Whereabouts, error: float
+    rows: MeasuredRows, rate: Rate, compared: Bools, where: Whereabouts, error: float
 ) -> tuple[Bounds, Sequence[int]]:
     """Return limits of a ratio between groups, or none and the groups that have too few events for any.
 
     None and no groups: where the threshold may lie leaves the ratio open.
     """
-    shares, sizes = (part[compared] for part in sample.shares(rate))
+    shares, sizes = (part[compared] for part in rows.shares(rate))
     lacking = _too_few(shares * sizes, sizes)
     if len(lacking):
         return _NONE, lacking
@@ -221,12 +437,12 @@ def _quantiles(draws: Floats, error: float, estimate: float) -> Bounds:
     return min(float(low), estimate), max(float(high), estimate)
 
 
-def _tell_events(sample: Sample, rate: Rate, groups: Sequence[int], names: Sequence[str]) -> str:
-    shares, sizes = sample.shares(rate)
+def _tell_events(rows: MeasuredRows, rate: Rate, groups: Sequence[int], names: Sequence[str]) -> str:
+    shares, sizes = rows.shares(rate)
     return list_names(
         [
             f"{names[group]} ({_told(shares[group] * sizes[group])} of {_told(sizes[group])} "
-            f"{rate.members}{_effective(sample.weights)})"
+            f"{rate.members}{_effective(rows.weights)})"
             for group in groups
         ]
     )
@@ -242,3 +458,57 @@ def _told_budget(budget: Budget) -> str:
 
 def _effective(weights: Weights | None) -> str:
     return "" if weights is None else " by effective number"
+
+
+def draw_thresholds(
+    counted: Bools,
+    scores: Floats,
+    *,
+    share: float,
+    n_draws: int,
+    rng: np.random.Generator,
+    weights: Weights | None = None,
+    n_effective: float | None = None,
+) -> Floats:
+    """Return thresholds that the population's may be: each one of the scores, or the next float above all."""
+    ranked = scores[counted]
+    if weights is None:
+        n_above = np.minimum(rng.binomial(len(ranked), share, n_draws), len(ranked) - 1)
+        deepest = len(ranked) - 1 - n_above.max()
+        highest = np.sort(np.partition(ranked, deepest)[deepest:])[::-1]
+        highest_refused = highest[n_above]
+    else:
+        order = np.argsort(ranked, kind="stable")[::-1]
+        reached = np.cumsum(weights[counted][order])
+        n = max(1, round(len(ranked) if n_effective is None else n_effective))
+        drawn = rng.binomial(n, share, n_draws) / n
+        n_above = np.searchsorted(reached / reached[-1], drawn, side="right")
+        highest_refused = ranked[order][np.minimum(n_above, len(ranked) - 1)]
+    levels = np.unique(scores[scores > highest_refused.min()])
+    levels = np.append(levels, np.nextafter(scores.max(), np.inf, dtype=scores.dtype))
+    return levels[np.searchsorted(levels, highest_refused, side="right")]
+
+
+def count_at(
+    thresholds: Floats,
+    positive: Bools,
+    scores: Floats,
+    codes: Integers,
+    n_groups: int,
+    weights: Weights | None = None,
+) -> GroupCounts:
+    """Return the confusion counts of every group at each of many thresholds, from one pass over the rows."""
+    levels, place = np.unique(thresholds, return_inverse=True)
+    passing = np.flatnonzero(scores >= levels[0])  # few rows score as high as that
+    passed = (
+        np.searchsorted(levels, scores[passing], side="right") - 1
+    )  # the highest level that a row reaches
+    cells = 2 * codes + positive
+    members = np.bincount(cells, weights, minlength=2 * n_groups).reshape(n_groups, 2)
+    at_level = np.bincount(
+        cells[passing] * len(levels) + passed,
+        None if weights is None else weights[passing],
+        minlength=2 * n_groups * len(levels),
+    ).reshape(n_groups, 2, len(levels))
+    reached = np.cumsum(at_level[..., ::-1], axis=-1)[..., ::-1][..., place]
+    return GroupCounts(members[:, 0], members[:, 1], reached[:, 0].T, reached[:, 1].T)

@@ -7,9 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._messages import list_names
-from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, leave_out_small
-from fado.metrics._inputs import Bools, Integers, encode_predictions, encode_target, warn_undefined
-from fado.metrics._weights import Weights, read_weights, rows_of_weight
+from fado.metrics._inputs import (
+    MIN_GROUP_SIZE,
+    Bools,
+    Integers,
+    Weights,
+    encode_predictions,
+    encode_target,
+    leave_out_small,
+    read_groups,
+    rows_of_weight,
+    warn_undefined,
+)
 
 Counts = NDArray[Any]  # whole numbers of rows, or sums of their weights
 
@@ -59,7 +68,6 @@ RATIOS = {
     ),
 }
 RATIO_NAMES = tuple(RATIOS)
-_PARTS = {"equalized_odds_ratio": ("fpr_ratio", "tpr_ratio")}  # the ratios that one is the least of
 RATIO_TITLES = {name: rate.title for name, rate in RATIOS.items()}
 
 
@@ -277,23 +285,25 @@ def _ratio(
     sample_weight: Any,
     min_group_size: int,
 ) -> float:
+    from fado.tabular import weights_of
+
     target = encode_target(y_true, pos_label)
     predicted = encode_predictions(y_pred, target)
-    codes, names = encode_groups(sensitive_features, len(predicted))
-    compared = ~leave_out_small(codes, names, min_group_size)
+    groups = read_groups(sensitive_features, len(predicted))
+    compared = ~leave_out_small(groups, min_group_size)
     weights, positive, predicted, codes = rows_of_weight(
-        read_weights(sample_weight, len(predicted)),
+        weights_of(sample_weight, len(predicted)),
         target.positive,
         predicted,
-        codes,
+        groups.codes,
         by_label=metric != "selection_rate_ratio",
     )
-    counts = count_by_group(positive, predicted, codes, len(names), weights)
-    weighted = sample_weight is not None
-    parts = _PARTS.get(metric, (metric,))
-    reasons = [why_undefined(part, counts, names, compared, weighted=weighted) for part in parts]
-    reason = next((reason for reason in reasons if reason is not None), None)
-    if reason is not None:
-        warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
+    counts = count_by_group(positive, predicted, codes, len(groups), weights)
+    parts = ("fpr_ratio", "tpr_ratio") if metric == "equalized_odds_ratio" else (metric,)
+    for part in parts:
+        reason = why_undefined(part, counts, groups.names, compared, weighted=sample_weight is not None)
+        if reason is not None:
+            warn_undefined(f"`{metric}` is undefined and set to NaN: {reason}.")
+            break
     ratios = [min_max_ratio(*RATIOS[part].counts(compared_counts(counts, compared))) for part in parts]
     return float(np.min(ratios))  # NaN if one is

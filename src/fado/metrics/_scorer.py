@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fado._checks import check_choice, check_share
 from fado._messages import closest_names, list_names, warn_user
-from fado.metrics._budget import Budget
 from fado.metrics._evaluate import measure
-from fado.metrics._groups import MIN_GROUP_SIZE, encode_groups, small_among
-from fado.metrics._inputs import as_scores, encode_target
+from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, encode_target, read_groups, small_among
 from fado.metrics._rates import RATIO_NAMES
-from fado.metrics._weights import read_weights
+from fado.metrics._threshold import Budget
+
+if TYPE_CHECKING:
+    from fado.tabular import Groups
 
 _MISS = -1.0  # what a ratio just below the line scores
 _UNDEFINED = -2.0  # no ratio is further below any line
@@ -131,18 +132,20 @@ class AimScorer:
         sample_weight: Any = None,
     ) -> float:
         """Return the score of a fitted model on the rows of a fold."""
+        from fado.tabular import weights_of
+
         target = encode_target(y_true, self.pos_label)
         n_rows = len(target.positive)
         if sensitive_features is None:
             sensitive_features = _attributes_in(X, self.sensitive_features)
-        codes, names = encode_groups(sensitive_features, n_rows)
+        groups = read_groups(sensitive_features, n_rows)
         metrics, _ = measure(
             target.positive,
             as_scores(_scores_of(estimator, X, target.pos_label), n_rows),
-            codes,
-            names,
-            sample_weight=read_weights(sample_weight, n_rows),
-            left_out=_left_out(codes, names, self.min_group_size),
+            groups.codes,
+            groups.names,
+            sample_weight=weights_of(sample_weight, n_rows),
+            left_out=_left_out(groups, self.min_group_size),
             budget=self.budget,
         )
         ratio = metrics[self.ratio]
@@ -252,11 +255,11 @@ def _scores_of(estimator: Any, X: Any, pos_label: Any) -> NDArray[Any]:
     )
 
 
-def _left_out(codes: NDArray[np.int64], names: Sequence[str], min_group_size: int) -> NDArray[np.bool_]:
+def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
     """Return which groups are too small; the warning is the same for every fold, to be shown but once."""
-    small = small_among(codes, len(names), min_group_size)
+    small = small_among(groups, min_group_size)
     if small.any():
-        left = sorted(name for name, out in zip(names, small, strict=True) if out)
+        left = sorted(name for name, out in zip(groups.names, small, strict=True) if out)
         warn_user(
             f"Group {list_names(left)}, with fewer than {min_group_size} rows and less than 1 % of a fold, "
             f"{'is' if len(left) == 1 else 'are'} left out of the ratio; `min_group_size=0` compares "

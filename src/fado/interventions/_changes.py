@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.interventions.bulk._cells import Cells, Rows
-from fado.tabular import small_groups
+from fado.tabular import Groups, Labels, small_groups
 
-__all__ = ["ChangeSums", "FilesChange", "GroupChange"]
+__all__ = ["FilesChange", "GroupChange", "change_of"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_ROWS_AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -128,54 +129,49 @@ class FilesChange:
         return self.all_rows.rows_after
 
 
-class ChangeSums:
-    """Adds up what becomes of rows, group by group.
-
-    Parameters
-    ----------
-    cells : Cells
-        The groups.
-    """
-
-    def __init__(self, cells: Cells) -> None:
-        self._cells = cells
-        n_groups = len(cells.names)
-        self._kept = np.zeros(n_groups)
-        self._sums = {time: np.zeros((3, n_groups)) for time in ("before", "after")}
-
-    def add(self, rows: Rows, factors: FloatArray) -> None:
-        """Add some rows, given what their weights are multiplied by."""
-        n_groups = len(self._cells.names)
-        self._kept += np.bincount(rows.groups, factors > 0, n_groups)
-        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        positive = rows.labels == (-1 if self._cells.positive is None else self._cells.positive)
-        for time, own in (("before", weights), ("after", weights * factors)):
-            for total, amounts in zip(self._sums[time], (own, own**2, own * positive), strict=True):
-                total += np.bincount(rows.groups, amounts, n_groups)
-
-    def finish(self, attributes: Sequence[str], min_group_size: int) -> FilesChange:
-        """Give what became of all rows."""
-        cells, sizes = self._cells, self._cells.sizes
-        small = small_groups(sizes, min_group_size)
-        before, after = self._sums["before"].T.tolist(), self._sums["after"].T.tolist()
-        has_rates = cells.positive is not None
-        groups = [
+def change_of(
+    attributes: Sequence[str],
+    labels: Labels,
+    groups: Groups,
+    weights: FloatArray | None,
+    factors: FloatArray,
+    min_group_size: int,
+) -> FilesChange:
+    """Add up what became of the groups, given what rows' weights are multiplied by."""
+    sizes = groups.sizes
+    small = small_groups(sizes, min_group_size)
+    kept = np.zeros(len(groups), dtype=np.int64)
+    sums = np.zeros((2, 3, len(groups)))  # before and after: of weights, of squares, of positives' weights
+    for first in range(0, len(factors), _ROWS_AT_A_TIME):  # few at a time, which takes no memory
+        rows = slice(first, first + _ROWS_AT_A_TIME)
+        codes, positive = groups.codes[rows], labels.codes[rows] == labels.positive
+        kept += np.bincount(codes[factors[rows] > 0], minlength=len(groups))
+        before = np.ones(len(codes)) if weights is None else weights[rows]
+        for total, own in zip(sums, (before, before * factors[rows]), strict=True):
+            for each, amounts in zip(total, (own, own**2, own * positive), strict=True):
+                each += np.bincount(codes, amounts, len(groups))
+    has_rates = labels.positive is not None
+    changes = []
+    for group in np.argsort(-sizes, kind="stable").tolist():
+        (weight, squares, positives), (weight_after, squares_after, positives_after) = sums[
+            :, :, group
+        ].tolist()
+        changes.append(
             GroupChange(
-                cells.titles[group],
+                groups.titles[group],
                 bool(small[group]),
                 int(sizes[group]),
-                int(self._kept[group]),
-                before[group][0],
-                after[group][0],
-                before[group][1],
-                after[group][1],
-                before[group][2] if has_rates else None,
-                after[group][2] if has_rates else None,
+                int(kept[group]),
+                weight,
+                weight_after,
+                squares,
+                squares_after,
+                positives if has_rates else None,
+                positives_after if has_rates else None,
             )
-            for group in np.argsort(-sizes, kind="stable").tolist()
-        ]
-        positive = None if cells.positive is None else cells.classes[cells.positive]
-        return FilesChange(tuple(attributes), positive, tuple(groups))
+        )
+    label = None if labels.positive is None else labels.classes[labels.positive]
+    return FilesChange(tuple(attributes), label, tuple(changes))
 
 
 def _rate(positives: float | None, weight: float) -> float | None:
