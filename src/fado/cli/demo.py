@@ -11,7 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from fado._storage import replacing, writing
-from fado.cli._errors import in_sentences
+from fado.cli._options import command
+from fado.cli.aim import aim
+from fado.cli.experiment import print_winners
+from fado.cli.explore import explore
+from fado.cli.value import value
 
 __all__ = ["demo"]
 
@@ -19,17 +23,13 @@ ROWS = 50_000
 VARIANT = "II"  # whose untouched models are below the line
 
 
-@in_sentences
+@command()
 def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The directory to write the demo's files to.")
     ] = Path("demo"),
 ) -> None:
     """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line."""
-    from fado.cli.aim import aim
-    from fado.cli.experiment import print_winners
-    from fado.cli.explore import explore
-    from fado.cli.value import value
     from fado.datasets import make_account_fraud
 
     start = time.monotonic()
