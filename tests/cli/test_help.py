@@ -1,4 +1,4 @@
-"""Help: every command and option has one, and it is quick, for what it says needs no registry to be imported."""
+"""Help: every command and option has one, and it imports nothing that takes time."""
 
 import json
 import os
