@@ -213,7 +213,7 @@ def in_sentences(command: Command) -> Command:
     from typer.models import ArgumentInfo
 
     own = {
-        name: f"--{name.replace('_', '-')}"
+        name: f"--{name.rstrip('_').replace('_', '-')}"
         for name, parameter in inspect.signature(command).parameters.items()
         if not any(
             isinstance(told, ArgumentInfo) for told in getattr(parameter.annotation, "__metadata__", ())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 
-from fado.cli import _options as o
+from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
@@ -17,38 +16,34 @@ if TYPE_CHECKING:
 __all__ = ["aim"]
 
 
-@o.command(*o.AIMED)
+@command(*AIMED)
 def aim(
-    data: o.Data,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The directory to write the model and its card to.")
-    ],
-    confidence: o.Confidence = None,
-    by: Annotated[
-        Literal["scores", "student", "weights"],
-        typer.Option(
-            help="What is handed over: models of label and groups, combined; one model that learnt their "
-            "scores; or one that was trained with weights."
-        ),
-    ] = "scores",
-    attributes: Annotated[
-        Literal["crossed", "each"],
-        typer.Option(help="Whether groups are combinations of the attributes, or each has its own."),
-    ] = "crossed",
-    test_fraction: Annotated[
-        float | None,
-        typer.Option(
-            metavar="F",
-            show_default="no test rows",
-            help="The share of the rows that is kept apart as test rows.",
-        ),
-    ] = None,
-    min_group_size: o.MinGroupSize = o.MIN_GROUP_SIZE,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    confidence: float | None = None,
+    by: Literal["scores", "student", "weights"] = "scores",
+    attributes: Literal["crossed", "each"] = "crossed",
+    test_fraction: float | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    seed: int = 0,
+    jobs: int | None = None,
     **asked: Any,
 ) -> None:
-    """Train a LightGBM model whose ratios between groups reach their lines, and write it with its card."""
+    """Train a LightGBM model whose ratios between groups reach their lines, and write it with its card.
+
+    Parameters
+    ----------
+    out : DIR
+        The directory to write the model and its card to.
+    by : choice
+        What is handed over: models of label and groups, combined; one model that learnt their scores; or one
+        that was trained with weights.
+    attributes : choice
+        Whether groups are combinations of the attributes, or each has its own.
+    test_fraction : F, default=no test rows
+        The share of the rows that is kept apart as test rows.
+    """
     from lightgbm import LGBMClassifier
 
     from fado.aim import AimedEstimator

@@ -6,9 +6,7 @@ import re
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from fado._storage import replacing, writing
 from fado.cli._options import command
@@ -24,12 +22,14 @@ VARIANT = "II"  # whose untouched models are below the line
 
 
 @command()
-def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The directory to write the demo's files to.")
-    ] = Path("demo"),
-) -> None:
-    """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line."""
+def demo(*, out: Path = Path("demo")) -> None:
+    """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line.
+
+    Parameters
+    ----------
+    out : DIR
+        The directory to write the demo's files to.
+    """
     from fado.datasets import make_account_fraud
 
     start = time.monotonic()

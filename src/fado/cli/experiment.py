@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from fado.cli import _options as o
 from fado.cli._app import stopping
+from fado.cli._options import command
 
 if TYPE_CHECKING:
     from fado.experiment import Experiment, Results
@@ -26,24 +26,19 @@ experiment = typer.Typer(
     no_args_is_help=True,
 )
 
-Config = Annotated[
-    Path, typer.Argument(metavar="CONFIG.toml", help="The TOML file of the experiment's configuration.")
-]
-Store = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The directory of the experiment's results: its store.")
-]
-
 
 @experiment.command()
-@o.command()
-def init(
-    config: Config,
-    preset: Annotated[
-        Literal["quick", "paper"],
-        typer.Option(help="quick runs in under a minute; paper is the paper's whole grid."),
-    ] = "quick",
-) -> None:
-    """Write a commented configuration that runs as it stands."""
+@command()
+def init(config: Path, *, preset: Literal["quick", "paper"] = "quick") -> None:
+    """Write a commented configuration that runs as it stands.
+
+    Parameters
+    ----------
+    config : CONFIG.toml
+        The TOML file of the experiment's configuration.
+    preset : choice
+        quick runs in under a minute; paper is the paper's whole grid.
+    """
     from fado.experiment import Experiment
 
     Experiment.write_example(config, preset)
@@ -51,23 +46,29 @@ def init(
 
 
 @experiment.command()
-@o.command()
+@command()
 def run(
-    config: Config,
-    store: Annotated[
-        Path, typer.Option(metavar="DIR", help="The directory to keep results in; run again to resume.")
-    ],
-    jobs: o.Jobs = None,
-    dask: o.Dask = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Repeat fits that failed in an earlier run.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only print how many fits there are, and how long they may take."),
-    ] = False,
+    config: Path,
+    *,
+    store: Path,
+    jobs: int | None = None,
+    dask: str | None = None,
+    retry_failed: bool = False,
+    dry_run: bool = False,
 ) -> None:
-    """Run an experiment, or resume it where it was stopped."""
+    """Run an experiment, or resume it where it was stopped.
+
+    Parameters
+    ----------
+    config : CONFIG.toml
+        The TOML file of the experiment's configuration.
+    store : DIR
+        The directory to keep results in; run again to resume.
+    retry_failed : flag
+        Repeat fits that failed in an earlier run.
+    dry_run : flag
+        Only print how many fits there are, and how long they may take.
+    """
     chosen = _read(config, store)
     if dry_run:
         _print_plan(chosen, jobs)
@@ -83,9 +84,15 @@ def run(
 
 
 @experiment.command()
-@o.command()
-def status(store: Store) -> None:
-    """Print how many fits of an experiment are done, pending or failed."""
+@command()
+def status(store: Path) -> None:
+    """Print how many fits of an experiment are done, pending or failed.
+
+    Parameters
+    ----------
+    store : DIR
+        The directory of the experiment's results: its store.
+    """
     from fado.cli._printing import print_table
     from fado.experiment import Results
 
@@ -97,12 +104,17 @@ def status(store: Store) -> None:
 
 
 @experiment.command()
-@o.command()
-def report(
-    store: Store,
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write.")],
-) -> None:
-    """Write charts of all models, the best models and the configuration to one HTML page."""
+@command()
+def report(store: Path, *, out: Path) -> None:
+    """Write charts of all models, the best models and the configuration to one HTML page.
+
+    Parameters
+    ----------
+    store : DIR
+        The directory of the experiment's results: its store.
+    out : FILE.html
+        The page to write.
+    """
     from fado.cli._inputs import check_output
     from fado.experiment import Results
 

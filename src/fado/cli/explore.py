@@ -7,11 +7,9 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fado.cli import _options as o
+from fado.cli._options import MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
@@ -21,66 +19,49 @@ __all__ = ["explore"]
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@o.command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "positive", "drop", "weight", "group_names")
 def explore(
-    data: o.DataOrParts,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write; ends in .html.")],
-    values: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|DIR",
-            show_default="made here",
-            help="The values of the rows, as `fado value` writes them.",
-        ),
-    ] = None,
-    show_rows: Annotated[
-        bool,
-        typer.Option("--show-rows", help="Show the entries of the most suspicious and most harmful rows."),
-    ] = False,
-    retrain: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="How many models may be trained to measure what removing, weighing down or relabelling rows "
-            "does; 0 measures nothing.",
-        ),
-    ] = 120,
-    pool: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A table of rows without labels, to be shown too; with `--values` it needs `--pool-values`.",
-        ),
-    ] = None,
-    pool_values: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The values of the pool, as `fado value POOL --models DIR` writes them."
-        ),
-    ] = None,
-    min_group_size: o.MinGroupSizeIfUsed = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            show_default="three quarters of what is free",
-            help="Read the table part by part, use no more memory than this, such as 4GB, and explore a "
-            "sample of its rows.",
-        ),
-    ] = None,
-    sample_rows: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            show_default="200000",
-            help="For a table that is read part by part: how many rows, drawn at random, are explored.",
-        ),
-    ] = None,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    values: Path | None = None,
+    show_rows: bool = False,
+    retrain: int = 120,
+    pool: Path | None = None,
+    pool_values: Path | None = None,
+    min_group_size: int | None = None,
+    memory: str | None = None,
+    sample_rows: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Write a page that shows which rows carry the bias, and what could be done about it."""
+    """Write a page that shows which rows carry the bias, and what could be done about it.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE
+        The page to write; ends in .html.
+    values : FILE|DIR, default=made here
+        The values of the rows, as `fado value` writes them.
+    show_rows : flag
+        Show the entries of the most suspicious and most harmful rows.
+    retrain : N
+        How many models may be trained to measure what removing, weighing down or relabelling rows does; 0
+        measures nothing.
+    pool : FILE
+        A table of rows without labels, to be shown too; with `--values` it needs `--pool-values`.
+    pool_values : FILE
+        The values of the pool, as `fado value POOL --models DIR` writes them.
+    memory : SIZE, default=three quarters of what is free
+        Read the table part by part, use no more memory than this, such as 4GB, and explore a sample of its
+        rows.
+    sample_rows : N, default=200000
+        For a table that is read part by part: how many rows, drawn at random, are explored.
+    """
     from fado import explore as explore_table
     from fado.cli._inputs import (
         check_output,
@@ -94,7 +75,7 @@ def explore(
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
     shown: dict[str, Any] = {
-        "min_group_size": o.MIN_GROUP_SIZE if min_group_size is None else min_group_size,
+        "min_group_size": MIN_GROUP_SIZE if min_group_size is None else min_group_size,
         "show_rows": show_rows,
         "random_state": seed,
         "retrain": retrain,

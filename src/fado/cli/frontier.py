@@ -4,44 +4,42 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from fado.cli import _options as o
 from fado.cli._app import stopping
+from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
 __all__ = ["frontier"]
 
 
-@o.command(*o.AIMED)
+@command(*AIMED)
 def frontier(
-    data: o.Data,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", help="The directory to write the model, its card and a chart of all models to."
-        ),
-    ],
-    confidence: o.Confidence = None,
-    max_fits: Annotated[int, typer.Option(metavar="N", help="How many whole fits the search may cost.")] = 60,
-    test_fraction: Annotated[
-        float | None,
-        typer.Option(
-            metavar="F", show_default="0.2", help="The share of the rows that is kept apart as test rows."
-        ),
-    ] = None,
-    min_group_size: o.MinGroupSize = o.MIN_GROUP_SIZE,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the search in this directory; run again to resume it."),
-    ] = None,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = None,
-    dask: o.Dask = None,
+    data: Path,
+    *,
+    out: Path,
+    confidence: float | None = None,
+    max_fits: int = 60,
+    test_fraction: float | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    store: Path | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    dask: str | None = None,
     **asked: Any,
 ) -> None:
-    """Find the best model whose ratios between groups reach their lines, and write it with its card."""
+    """Find the best model whose ratios between groups reach their lines, and write it with its card.
+
+    Parameters
+    ----------
+    out : DIR
+        The directory to write the model, its card and a chart of all models to.
+    max_fits : N
+        How many whole fits the search may cost.
+    test_fraction : F, default=0.2
+        The share of the rows that is kept apart as test rows.
+    store : DIR
+        Keep the search in this directory; run again to resume it.
+    """
     from fado.cli._inputs import check_apart, read_aimed, rows_of, target_of
     from fado.cli._printing import print_seen_sources, verdict_text
     from fado.experiment import find_frontier

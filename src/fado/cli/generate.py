@@ -7,13 +7,12 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import typer
 
-from fado.cli import _options as o
+from fado.cli._options import MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,38 +34,39 @@ METRICS = ("tpr", "fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 NEIGHBOURS = 5  # between which SMOTENC makes rows
 
 
-@o.command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "positive", "drop", "weight", "group_names")
 def generate(
-    data: o.Data,
-    out: o.Out,
-    values: o.ValuesIfUsed = None,
-    alpha: o.Alpha = None,
-    strength: Annotated[
-        float,
-        typer.Option(metavar="S", help="How far groups' rates move to the highest rate, 0 to 1."),
-    ] = 1.0,
-    method: Annotated[
-        Literal["trees", "repeat"],
-        typer.Option(
-            help="trees: make rows of the entries of rows that are alike, in the same leaves of trees. "
-            "repeat: repeat rows as they are."
-        ),
-    ] = "trees",
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also print, and write to this JSON file, how made rows compare with real ones, and models "
-            "trained on them with models after other interventions, on a quarter of the rows held out.",
-        ),
-    ] = None,
-    exclude: o.Exclude = None,
-    min_group_size: o.MinGroupSize = o.MIN_GROUP_SIZE,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    values: Path | None = None,
+    alpha: float | None = None,
+    strength: float = 1.0,
+    method: Literal["trees", "repeat"] = "trees",
+    report: Path | None = None,
+    exclude: list[str] | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    seed: int = 0,
+    jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Match the groups' positive rates by making new positives, preferably after rows of high utility."""
+    """Match the groups' positive rates by making new positives, preferably after rows of high utility.
+
+    Parameters
+    ----------
+    values : FILE|DIR, default=made here
+        The values of the rows, as `fado value` writes them.
+    alpha : A, default=0.5
+        Weight of performance against fairness in the utility, 0 to 1.
+    strength : S
+        How far groups' rates move to the highest rate, 0 to 1.
+    method : choice
+        trees: make rows of the entries of rows that are alike, in the same leaves of trees. repeat: repeat
+        rows as they are.
+    report : FILE
+        Also print, and write to this JSON file, how made rows compare with real ones, and models trained on
+        them with models after other interventions, on a quarter of the rows held out.
+    """
     from fado._storage import replacing
     from fado.cli._inputs import check_output, load_values, read_inputs, utility_of, write_table
     from fado.cli._printing import print_settings

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import typer
 
-from fado.cli import _options as o
+from fado.cli._options import command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
@@ -18,35 +17,30 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 
-@o.command()
+@command()
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a saved model.")],
-    data: o.Data,
-    out: o.Out,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar='COL|"COL>=9"',
-            help="The column of true labels, or the comparison that makes them, to check the line.",
-        ),
-    ] = None,
-    protected: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar='COL|"COL>=50"',
-            help="A protected attribute, to check the line: a column or a comparison. May be repeated.",
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="The positive label of `--target`, if labels have other names than those of the model.",
-        ),
-    ] = None,
-    group_names: o.GroupNames = None,
+    model: Path,
+    data: Path,
+    *,
+    out: Path,
+    target: str | None = None,
+    protected: list[str] | None = None,
+    positive: str | None = None,
+    group_names: list[str] | None = None,
 ) -> None:
-    """Score rows with a saved model and decide; given labels and groups, check whether its line holds."""
+    """Score rows with a saved model and decide; given labels and groups, check whether its line holds.
+
+    Parameters
+    ----------
+    model : DIR
+        The directory of a saved model.
+    target : COL|"COL>=9"
+        The column of true labels, or the comparison that makes them, to check the line.
+    protected : COL|"COL>=50"
+        A protected attribute, to check the line: a column or a comparison. May be repeated.
+    positive : LABEL
+        The positive label of `--target`, if labels have other names than those of the model.
+    """
     import pyarrow as pa
 
     from fado.cli._inputs import check_apart, check_output, read_inputs, write_table

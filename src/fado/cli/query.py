@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 
 from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import closest_names, list_names
-from fado.cli import _options as o
+from fado.cli._options import command
 
 if TYPE_CHECKING:
     from fado.active import UtilityQuery
@@ -22,62 +21,48 @@ __all__ = ["query"]
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 
-@o.command("target", "protected", "drop", "group_names")
+@command("target", "protected", "drop", "group_names")
 def query(
-    labelled: Annotated[
-        Path, typer.Argument(metavar="LABELLED", help="The rows that have labels: a .csv or .parquet file.")
-    ],
-    pool: Annotated[
-        Path,
-        typer.Argument(
-            metavar="POOL",
-            help="The rows to choose from: a .csv or .parquet file. Labels in it are ignored.",
-        ),
-    ],
-    out: o.Out,
-    n: Annotated[
-        int | None, typer.Option("--n", metavar="N", help="How many rows to choose.", show_default=False)
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option(metavar="A", help="Weight of performance against fairness in the utility, 0 to 1."),
-    ] = DEFAULT_ALPHA,
-    shares: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP=SHARE|equal|pool",
-            help="How many of the chosen rows are of a group: a share ('Female=0.5') or a number of rows "
-            "('Female=250'); & joins groups of several attributes. May be repeated; the rest is chosen by "
-            "utility from the other groups. 'equal' takes as many of each group, 'pool' as many as their "
-            "share of the pool.",
-        ),
-    ] = None,
-    diversity: Annotated[
-        float,
-        typer.Option(
-            metavar="D",
-            help="How much it counts that chosen rows differ from each other, against their utility: 0 (not "
-            "at all) to 1. Above 0, near-copies are left out.",
-        ),
-    ] = 0.0,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column of the pool: what labelling each row costs. Rows are chosen by utility over cost.",
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(metavar="B", help="The most that the chosen rows may cost together, instead of `--n`."),
-    ] = None,
-    exclude: o.Exclude = None,
-    bags: o.Bags = None,
-    seed: o.Seed = 0,
-    jobs: o.Jobs = None,
+    labelled: Path,
+    pool: Path,
+    *,
+    out: Path,
+    n: int | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    shares: list[str] | None = None,
+    diversity: float = 0.0,
+    cost: str | None = None,
+    budget: float | None = None,
+    exclude: list[str] | None = None,
+    bags: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Choose the rows of a pool whose labels would help a model and its fairness most."""
+    """Choose the rows of a pool whose labels would help a model and its fairness most.
+
+    Parameters
+    ----------
+    labelled : LABELLED
+        The rows that have labels: a .csv or .parquet file.
+    pool : POOL
+        The rows to choose from: a .csv or .parquet file. Labels in it are ignored.
+    n : N
+        How many rows to choose.
+    alpha : A
+        Weight of performance against fairness in the utility, 0 to 1.
+    shares : GROUP=SHARE|equal|pool
+        How many of the chosen rows are of a group: a share ('Female=0.5') or a number of rows ('Female=250');
+        & joins groups of several attributes. May be repeated; the rest is chosen by utility from the other
+        groups. 'equal' takes as many of each group, 'pool' as many as their share of the pool.
+    diversity : D
+        How much it counts that chosen rows differ from each other, against their utility: 0 (not at all) to
+        1. Above 0, near-copies are left out.
+    cost : COL
+        A column of the pool: what labelling each row costs. Rows are chosen by utility over cost.
+    budget : B
+        The most that the chosen rows may cost together, instead of `--n`.
+    """
     import pyarrow as pa
 
     from fado.active import UtilityQuery

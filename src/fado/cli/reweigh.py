@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from fado.cli import _options as o
+from fado.cli._options import command
 from fado.cli.sample import INTERVENED, intervene
 
 __all__ = ["reweigh"]
 
 
-@o.command(*INTERVENED)
+@command(*INTERVENED)
 def reweigh(
-    data: o.DataOrParts,
-    out: o.OutOrParts,
+    data: Path,
+    *,
+    out: Path,
     intervention: str = "uar",
     utility: str | None = None,
-    seed: o.Seed = 0,
+    seed: int = 0,
     **asked: Any,
 ) -> None:
-    """Weigh every row by its utility, for equal positive rates of groups, or both; see --intervention."""
+    """Weigh every row by its utility, for equal positive rates of groups, or both; see --intervention.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE|DIR
+        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        file.
+    """
     intervene("reweigh", data, out, intervention, utility=utility, seed=seed, **asked)

@@ -11,13 +11,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 
 from fado._messages import list_names
-from fado.cli import _options as o
+from fado.cli._options import command, described
 
 if TYPE_CHECKING:
     from fado.interventions import Entry
@@ -73,50 +72,58 @@ KNOWN_SETTINGS: dict[str, list[Setting]] = {
 }
 
 
-@o.command(*INTERVENED)
+@command(*INTERVENED)
 def sample(
-    data: o.DataOrParts,
-    out: o.OutOrParts,
+    data: Path,
+    *,
+    out: Path,
     intervention: str = "uaps",
     utility: str | None = None,
-    seed: o.Seed = 0,
+    seed: int = 0,
     **asked: Any,
 ) -> None:
-    """Match the groups' positive rates by dropping negatives, by default those of least utility."""
+    """Match the groups' positive rates by dropping negatives, by default those of least utility.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE|DIR
+        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        file.
+    """
     intervene("sample", data, out, intervention, utility=utility, seed=seed, **asked)
 
 
-def offer_interventions(command: Callable[..., Any]) -> Callable[..., Any]:
+def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that follow from what is registered: choices, and one for every setting."""
-    name = command.__name__
+    name = function.__name__
     keys, utilities, settings = KNOWN_INTERVENTIONS[name], KNOWN_UTILITIES, KNOWN_SETTINGS[name]
     if "fado.interventions" in sys.modules or entry_points(group="fado.plugins"):  # there may be more
         keys, utilities, settings = registered(name)
-    signature = inspect.signature(command)
+    signature = inspect.signature(function)
     parameters = dict(signature.parameters)
-    chosen = typer.Option(help="The intervention.")
-    combined = typer.Option(
-        help="How a row's values combine into its utility; for interventions that use values.",
-        show_default=DEFAULT_UTILITY,
+    chosen, combined = (parameters[own].replace for own in ("intervention", "utility"))
+    parameters["intervention"] = described(chosen(annotation=Literal[keys]), "The intervention.")
+    parameters["utility"] = described(
+        combined(annotation=Literal[utilities] | None),
+        "How a row's values combine into its utility; for interventions that use values.",
+        default=DEFAULT_UTILITY,
     )
-    parameters["intervention"] = parameters["intervention"].replace(
-        annotation=Annotated[Literal[keys] | None, chosen]
-    )
-    parameters["utility"] = o.option_named("utility", Annotated[Literal[utilities] | None, combined])
-    for setting, told, default, choices in settings:
+    for setting, text, default, choices in settings:
         if setting in parameters:
             raise ValueError(
                 f"An intervention has a setting called {setting!r}, which is an option of `fado {name}` "
                 "already: give it another name."
             )
-        metavar = None if choices else setting[0].upper()
-        option = typer.Option(metavar=metavar, help=told, show_default=default)
         kind: Any = Literal[choices] | None if choices else float | None
-        parameters[setting] = o.option_named(setting, Annotated[kind, option])
+        parameter = inspect.Parameter(setting, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        parameters[setting] = described(parameter, text, setting[0].upper(), default)
 
-    @functools.wraps(command)
+    @functools.wraps(function)
     def run(**given: Any) -> Any:
-        return command(**given)
+        return function(**given)
 
     run.__signature__ = signature.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
     return run
@@ -173,7 +180,7 @@ def _takes(entry: Entry, setting: str) -> bool:
 
 
 def intervene(
-    command: str,
+    name: str,
     data: Path,
     out: Path,
     intervention: str,
@@ -195,7 +202,7 @@ def intervene(
     from fado.cli._inputs import is_beyond_memory, names_several
     from fado.cli._printing import print_settings
 
-    entry = entries_of(command)[intervention]
+    entry = entries_of(name)[intervention]
     _check_options(entry, {"values": values, "alpha": alpha, "utility": utility}, min_group_size, settings)
     utility = utility or DEFAULT_UTILITY
     given = {own.name: own.default for own in entry.settings}
@@ -209,11 +216,9 @@ def intervene(
 
     named = {"target": target, "protected": protected, "weight": weight, "group_names": group_names}
     endings = {path.suffix.lower() for path in (out, values) if path is not None}
-    doing = "Sampling" if command == "sample" else "Reweighing"
+    doing = "Sampling" if name == "sample" else "Reweighing"
     if names_several(data) or memory is not None or (".csv" not in endings and is_beyond_memory(data, doing)):
-        change, made = _change_files(
-            command, data, out, make, positive, values, alpha, utility, memory, **named
-        )
+        change, made = _change_files(name, data, out, make, positive, values, alpha, utility, memory, **named)
         label, n_rows, n_after, relabels = change.positive, change.n_rows, change.n_rows_after, False
     else:
         inputs, chosen, made = _change_table(
@@ -228,7 +233,7 @@ def intervene(
         if name not in _SHOWN_OTHERWISE
     }
     print_settings({"intervention": entry.key, **about_values, **own, "positive": label, "seed": seed})
-    if command == "sample":
+    if name == "sample":
         print(f"{n_after:,} of {n_rows:,} rows written to {out}")
         return
     hint = "" if weight is None else f"; train a model with these times {weight!r}"
@@ -314,7 +319,7 @@ def _change_table(
 
 
 def _change_files(
-    command: str,
+    name: str,
     data: Path,
     out: Path,
     make: Callable[[Any, Any], Any],
@@ -340,10 +345,7 @@ def _change_files(
     made = make(None if alpha is None else utility_class(utility)(alpha=alpha).over(names), label)
     named["group_names"] = read_group_names(named["group_names"], named["protected"])
     asked = {"out": out, "values": values, "intervention": made, "memory": memory, "progress": True, **named}
-    if command == "sample":
-        change = sample_files(data, **asked)
-    else:
-        change = reweigh_files(data, positive=label, **asked)
+    change = sample_files(data, **asked) if name == "sample" else reweigh_files(data, positive=label, **asked)
     print_changes(names, change.groups, getattr(made, "min_group_size", 0))
     return change, made
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 
 from fado._storage import remove_abandoned
-from fado.cli import _options as o
+from fado.cli._options import command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
@@ -31,116 +30,79 @@ _USELESS = {  # the option of a setting, and why a valuator may not take it
 }
 
 
-@o.command()
+@command()
 def value(
-    data: o.DataOrParts,
-    out: o.OutOrParts,
-    target: o.TargetIfTrained = None,
-    protected: o.ProtectedIfTrained = None,
-    positive: o.Positive = None,
-    valuator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="oob|inbag|influence|data-shapley|knn-shapley",
-            show_default=DEFAULT,
-            help="oob, inbag: how unsure models are of a row, models that have not seen it or that have. The "
-            "others: what a row does to a model. Or the name of a registered valuator.",
-        ),
-    ] = None,
-    ratio: Annotated[
-        Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None,
-        typer.Option(
-            show_default="fpr_ratio",
-            help="The ratio between groups by which a row's value for a protected attribute is measured; for "
-            "valuators that measure a ratio.",
-        ),
-    ] = None,
-    performance: Annotated[
-        Literal["tpr_at_fpr", "log_loss", "accuracy"] | None,
-        typer.Option(
-            show_default="the valuator's own",
-            help="The metric of performance by which a row's value for the target is measured; for valuators "
-            "that measure one.",
-        ),
-    ] = None,
-    exclude: o.Exclude = None,
-    drop: o.Drop = None,
-    bags: o.Bags = None,
-    weight: o.Weight = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column: rows of the same entry, such as those of one person, are in or out of a bag "
-            "together. No model sees it.",
-        ),
-    ] = None,
-    group_names: o.GroupNames = None,
-    from_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Take values from this CSV or Parquet file, instead of computing them. It has a column 'y' "
-            "and one named like each attribute; or 'v_y' and 'v_z'.",
-        ),
-    ] = None,
-    from_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column of row ids, in DATA and in the file of `--from`, by which rows are matched; by "
-            "position if not given.",
-        ),
-    ] = None,
-    models: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="For oob and inbag: a directory to keep the models in. If it holds models, these value the "
-            "rows, which must be new to them; `--target` and `--protected` are then not needed.",
-        ),
-    ] = None,
-    keep_probabilities: Annotated[
-        bool,
-        typer.Option(
-            "--keep-probabilities",
-            help="For oob, and a target of classes: write the predicted probabilities of labels and groups "
-            "beside the values, to a Parquet file.",
-        ),
-    ] = False,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            show_default="three quarters of what is free",
-            help="Read the table part by part, and use no more memory than this, such as 4GB. A run that was "
-            "stopped goes on where it was.",
-        ),
-    ] = None,
-    train_rows: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            show_default="by memory and a learning curve",
-            help="For a table that is read part by part: how many rows the models of each bag learn from.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print how the table would be read.")
-    ] = False,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="For a table that is read part by part: the scheduler of a Dask cluster that fits the "
-            "models and scores the parts; its workers must see the same files.",
-        ),
-    ] = None,
-    seed: o.SeedIfTrained = None,
-    jobs: o.Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    target: str | None = None,
+    protected: list[str] | None = None,
+    positive: str | None = None,
+    valuator: str | None = None,
+    ratio: Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None = None,
+    performance: Literal["tpr_at_fpr", "log_loss", "accuracy"] | None = None,
+    exclude: list[str] | None = None,
+    drop: list[str] | None = None,
+    bags: int | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    group_names: list[str] | None = None,
+    from_: Path | None = None,
+    from_id: str | None = None,
+    models: Path | None = None,
+    keep_probabilities: bool = False,
+    memory: str | None = None,
+    train_rows: int | None = None,
+    dry_run: bool = False,
+    dask: str | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
 ) -> None:
-    """Value every row: how unsure models are of it, or what it does to a model and its fairness."""
+    """Value every row: how unsure models are of it, or what it does to a model and its fairness.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE|DIR
+        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        file.
+    valuator : oob|inbag|influence|data-shapley|knn-shapley, default=oob
+        oob, inbag: how unsure models are of a row, models that have not seen it or that have. The others:
+        what a row does to a model. Or the name of a registered valuator.
+    ratio : choice, default=fpr_ratio
+        The ratio between groups by which a row's value for a protected attribute is measured; for valuators
+        that measure a ratio.
+    performance : choice, default=the valuator's own
+        The metric of performance by which a row's value for the target is measured; for valuators that
+        measure one.
+    groups : COL
+        A column: rows of the same entry, such as those of one person, are in or out of a bag together. No
+        model sees it.
+    from_ : FILE
+        Take values from this CSV or Parquet file, instead of computing them. It has a column 'y' and one
+        named like each attribute; or 'v_y' and 'v_z'.
+    from_id : COL
+        A column of row ids, in DATA and in the file of `--from`, by which rows are matched; by position if
+        not given.
+    models : DIR
+        For oob and inbag: a directory to keep the models in. If it holds models, these value the rows, which
+        must be new to them; `--target` and `--protected` are then not needed.
+    keep_probabilities : flag
+        For oob, and a target of classes: write the predicted probabilities of labels and groups beside the
+        values, to a Parquet file.
+    memory : SIZE, default=three quarters of what is free
+        Read the table part by part, and use no more memory than this, such as 4GB. A run that was stopped
+        goes on where it was.
+    train_rows : N, default=by memory and a learning curve
+        For a table that is read part by part: how many rows the models of each bag learn from.
+    dry_run : flag
+        Only print how the table would be read.
+    dask : ADDRESS
+        For a table that is read part by part: the scheduler of a Dask cluster that fits the models and scores
+        the parts; its workers must see the same files.
+    """
     from fado.cli._inputs import given_options, is_beyond_memory, names_several
 
     of_valuator = {"fairness": ratio, "performance": performance, "n_bags": bags, "z_exclude": exclude}
@@ -153,7 +115,7 @@ def value(
     }
     named: dict[str, Any] = {"positive": positive, "weight": weight, "group_names": group_names}
     in_parts = names_several(data) or dry_run or any(own is not None for own in (memory, train_rows, dask))
-    if models is not None and from_file is None and _stand_in(models) and not in_parts:
+    if models is not None and from_ is None and _stand_in(models) and not in_parts:
         remove_abandoned(models)
         trained |= {f"--{name.replace('_', '-')}": own for name, own in named.items()}
         trained |= {"--from-id": from_id, "--seed": seed}
@@ -168,13 +130,13 @@ def value(
         lacking = "--target" if target is None else "--protected"
         raise ValueError(f"Missing option '{lacking}': only models that were kept go without it.")
     named |= {"target": target, "protected": protected}
-    if from_id is not None and from_file is None and not in_parts:
+    if from_id is not None and from_ is None and not in_parts:
         raise ValueError("`--from-id` is for `--from`: name the file of values, or leave it out.")
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
         **dict.fromkeys(("--drop", "--exclude", "--bags")),  # which are for both
-        **{"--from": from_file, "--from-id": from_id, "--models": models},
+        **{"--from": from_, "--from-id": from_id, "--models": models},
     }
     useless = given_options(for_memory)
     if in_parts or (not useless and out.suffix.lower() != ".csv" and is_beyond_memory(data, "Valuing")):
@@ -186,10 +148,10 @@ def value(
             )
         sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
         _value_files(data, out, named, {"drop": drop, "exclude": exclude, **sizes}, seed or 0, dask, dry_run)
-    elif from_file is not None:
+    elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
             raise ValueError(f"`--from` takes values as they are and fits nothing: leave out {given}.")
-        _take_values(data, out, from_file, from_id, named)
+        _take_values(data, out, from_, from_id, named)
     else:
         _train(
             valuator or DEFAULT,
