@@ -140,10 +140,14 @@ def test_targets_of_many_labels_have_no_positive_rate(files):
     ("arguments", "more", "message"),
     [
         ({"alpha": -1}, [], r"`--alpha` must be in \[0, 1\], got -1.0"),
-        ({}, ["--floor", "2"], r"`floor` must be in \[0, 1\], got 2.0"),
-        ({}, ["--floor", "0.5", "--scaling", "none"], '`floor=0.5` needs `scaling="minmax"`'),
-        ({}, ["--prevalence-correction", "-1"], "`prevalence_correction` must be a number of at least 0"),
-        ({}, ["--utility", "difference", "--scaling", "none"], 'utilities are negative .*`scaling="minmax"`'),
+        ({}, ["--floor", "2"], r"`--floor` must be in \[0, 1\], got 2.0"),
+        ({}, ["--floor", "0.5", "--scaling", "none"], '`--floor 0.5` needs `--scaling "minmax"`'),
+        ({}, ["--prevalence-correction", "-1"], "`--prevalence-correction` must be a number of at least 0"),
+        (
+            {},
+            ["--utility", "difference", "--scaling", "none"],
+            'utilities are negative .*`--scaling "minmax"`',
+        ),
         ({"protected": ["default"]}, [], "'default'"),
         ({"protected": ["age"]}, ["--prevalence-correction", "1"], "'age' has .* too many for groups"),
         (

@@ -166,7 +166,7 @@ def check_sentence(result, message):
     ("arguments", "more", "message"),
     [
         ({"alpha": 1.5}, [], r"`--alpha` must be in \[0, 1\], got 1.5"),
-        ({}, ["--strength", "2"], r"`strength` must be in \[0, 1\], got 2.0"),
+        ({}, ["--strength", "2"], r"`--strength` must be in \[0, 1\], got 2.0"),
         (
             {"protected": ["age>=60"]},
             [],

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -291,9 +291,13 @@ def read_aimed(
         lines = lines_of(", ".join(ratio or ["fpr_ratio"]), line)
     except (TypeError, ValueError) as error:
         raise ValueError(str(error).replace("`ratio", "`--ratio")) from None
-    budget = _read_budget(
-        {"fpr": max_fpr, "selection_rate": max_selection_rate, "top_k": top_k, "threshold": threshold}
-    )
+    limits = {
+        "--max-fpr": ("fpr", max_fpr),
+        "--max-selection-rate": ("selection_rate", max_selection_rate),
+        "--top-k": ("top_k", top_k),
+        "--threshold": ("threshold", threshold),
+    }
+    budget = _read_budget({option: own for option, own in limits.items() if own[1] is not None})
     for option, given in (("--validation", validation), ("--test", test)):
         if given and split is None:
             raise ValueError(f"`{option}` names values of a column: name the column by `--split`.")
@@ -306,19 +310,20 @@ def read_aimed(
     return lines, budget, _split(inputs, split, {"validation": validation, "test": test})
 
 
-def _read_budget(limits: dict[str, Any]) -> Budget:
+def _read_budget(given: dict[str, Any]) -> Budget:
     """Read what decides; at most one of four."""
-    chosen = {kind: limit for kind, limit in limits.items() if limit is not None}
-    if len(chosen) > 1:
+    if len(given) > 1:
         raise ValueError(
             "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all say what decides: give one."
         )
+    if not given:
+        return Budget.read(None)
+    ((option, (kind, limit)),) = given.items()
     try:
-        return Budget.read(next(iter(chosen.items()), None))
+        return Budget.read((kind, limit))
     except ValueError as error:
-        option = {"fpr": "--max-fpr", "selection_rate": "--max-selection-rate", "top_k": "--top-k"}
-        named = [(f"The limit of a budget of kind {kind!r}", f"`{own}`") for kind, own in option.items()]
-        raise ValueError(reduce(lambda told, pair: told.replace(*pair), named, str(error))) from None
+        told = str(error).replace(f"The limit of a budget of kind {kind!r}", f"`{option}`")
+        raise ValueError(told) from None
 
 
 def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str, Inputs]:

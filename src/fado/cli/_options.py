@@ -9,22 +9,25 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from fado._checks import check_count
 from fado.cli._app import in_sentences, refuse
 
-__all__ = ["AIMED", "MIN_GROUP_SIZE", "command", "described"]
+__all__ = ["AIMED", "MIN_GROUP_SIZE", "SETTINGS", "command", "described"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Parity = Literal["FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds"]
 
 MIN_GROUP_SIZE = 30  # as in `fado.tabular`, which takes long to import
 AIMED = (  # what `fado aim` and `fado frontier` share
     *("target", "protected", "positive", "drop", "weight", "group_names", "split", "validation", "test"),
     *("ratio", "at_least", "max_fpr", "max_selection_rate", "top_k", "threshold"),
 )
+# of our own interventions, declared below as the registry has them, which takes long to import
+SETTINGS = ("strength", "scaling", "negative", "floor", "prevalence_correction", "constraint", "point")
 # beyond these no machine gets through: a slip of the finger is noticed before anything is read
 BOUNDS = {
     "bags": (1, 100_000),
@@ -47,6 +50,14 @@ def shared(
     group_names: list[str] | None = None,
     values: Path | None = None,
     alpha: float | None = None,
+    utility: Literal["linear", "difference", "cobb-douglas"] | None = None,
+    strength: float | None = None,
+    scaling: Literal["minmax", "none"] | None = None,
+    negative: Literal["raise", "clip"] | None = None,
+    floor: float | None = None,
+    prevalence_correction: float | None = None,
+    constraint: Parity | None = None,
+    point: float | None = None,
     ratio: list[str] | None = None,
     at_least: float | None = None,
     confidence: float | None = None,
@@ -97,6 +108,22 @@ def shared(
         The values of the rows, as `fado value` writes them; for interventions that use values.
     alpha : A
         Weight of performance against fairness in a utility, 0 to 1; for interventions that use values.
+    utility : choice, default=linear
+        How a row's values combine into its utility; for interventions that use values.
+    strength : S, default=1.0
+        How far groups' rates move to the highest rate, 0 to 1.
+    scaling : choice, default=minmax
+        minmax scales utilities to [0, 1]; none takes them as they are.
+    negative : choice, default=raise
+        Without scaling, negative utilities are an error (raise) or a weight of 0 (clip).
+    floor : F, default=0.0
+        Weight of the least useful row over that of the most useful, 0 to 1.
+    prevalence_correction : P, default=0.0 for uar, 1.0 for corrected_uar
+        Power of the correction of rates: 0 for none, 1 for equal rates.
+    constraint : choice, default=FalsePositiveRateParity
+        What fairlearn makes equal between groups.
+    point : P, default=0.5
+        The place on fairlearn's grid of multipliers, 0 to 1.
     ratio : NAME[=LINE], default=fpr_ratio
         A ratio between groups that must reach a line: fpr_ratio, fnr_ratio, tpr_ratio, selection_rate_ratio
         or equalized_odds_ratio; its line as in fpr_ratio=0.8. May be repeated: all lines must hold.

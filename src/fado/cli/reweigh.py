@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fado.cli._options import command
 from fado.cli.sample import INTERVENED, intervene
@@ -11,13 +11,12 @@ from fado.cli.sample import INTERVENED, intervene
 __all__ = ["reweigh"]
 
 
-@command(*INTERVENED)
+@command(*INTERVENED, "scaling", "negative", "floor", "prevalence_correction", "constraint", "point")
 def reweigh(
     data: Path,
     *,
     out: Path,
-    intervention: str = "uar",
-    utility: str | None = None,
+    intervention: Literal["rw", "uar", "corrected_uar", "fairlearn_grid"] = "uar",
     seed: int = 0,
     **asked: Any,
 ) -> None:
@@ -31,5 +30,7 @@ def reweigh(
     out : FILE|DIR
         The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
         file.
+    intervention : choice
+        The intervention.
     """
-    intervene("reweigh", data, out, intervention, utility=utility, seed=seed, **asked)
+    intervene("reweigh", data, out, intervention, seed=seed, **asked)

@@ -11,76 +11,30 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from fado._messages import list_names
-from fado.cli._options import command, described
+from fado.cli._options import SETTINGS, command, described
 
 if TYPE_CHECKING:
-    from fado.interventions import Entry
+    from fado.interventions import Entry, Setting
 
-__all__ = ["INTERVENED", "intervene", "offer_interventions", "sample"]
+__all__ = ["INTERVENED", "entries_of", "intervene", "offer_interventions", "sample"]
 
-INTERVENED = (
+INTERVENED = (  # what `fado sample` and `fado reweigh` share
     *("target", "protected", "positive", "weight", "group_names"),
-    *("values", "alpha", "min_group_size", "memory"),
+    *("values", "alpha", "utility", "min_group_size", "memory"),
 )
 CHANGES = {"sample": "rows", "reweigh": "weights"}
 DEFAULT_UTILITY = "linear"
 _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
 
-Setting = tuple[str, str, str, tuple[str, ...]]  # name, help, default as it is shown, choices
 
-# what the registry says if nobody adds to it, so that help need not import it; a test holds the two together
-KNOWN_UTILITIES: tuple[str, ...] = ("linear", "difference", "cobb-douglas")
-KNOWN_INTERVENTIONS: dict[str, tuple[str, ...]] = {
-    "sample": ("rps", "uaps"),
-    "reweigh": ("rw", "uar", "corrected_uar", "fairlearn_grid"),
-}
-KNOWN_SETTINGS: dict[str, list[Setting]] = {
-    "sample": [("strength", "How far groups' rates move to the highest rate, 0 to 1.", "1.0", ())],
-    "reweigh": [
-        (
-            "scaling",
-            "minmax scales utilities to [0, 1]; none takes them as they are.",
-            "minmax",
-            ("minmax", "none"),
-        ),
-        (
-            "negative",
-            "Without scaling, negative utilities are an error (raise) or a weight of 0 (clip).",
-            "raise",
-            ("raise", "clip"),
-        ),
-        ("floor", "Weight of the least useful row over that of the most useful, 0 to 1.", "0.0", ()),
-        (
-            "prevalence_correction",
-            "Power of the correction of rates: 0 for none, 1 for equal rates.",
-            "0.0 for uar, 1.0 for corrected_uar",
-            (),
-        ),
-        (
-            "constraint",
-            "What fairlearn makes equal between groups.",
-            "FalsePositiveRateParity",
-            ("FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds"),
-        ),
-        ("point", "The place on fairlearn's grid of multipliers, 0 to 1.", "0.5", ()),
-    ],
-}
-
-
-@command(*INTERVENED)
+@command(*INTERVENED, "strength")
 def sample(
-    data: Path,
-    *,
-    out: Path,
-    intervention: str = "uaps",
-    utility: str | None = None,
-    seed: int = 0,
-    **asked: Any,
+    data: Path, *, out: Path, intervention: Literal["rps", "uaps"] = "uaps", seed: int = 0, **asked: Any
 ) -> None:
     """Match the groups' positive rates by dropping negatives, by default those of least utility.
 
@@ -92,34 +46,41 @@ def sample(
     out : FILE|DIR
         The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
         file.
+    intervention : choice
+        The intervention.
     """
-    intervene("sample", data, out, intervention, utility=utility, seed=seed, **asked)
+    intervene("sample", data, out, intervention, seed=seed, **asked)
 
 
 def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that follow from what is registered: choices, and one for every setting."""
-    name = function.__name__
-    keys, utilities, settings = KNOWN_INTERVENTIONS[name], KNOWN_UTILITIES, KNOWN_SETTINGS[name]
-    if "fado.interventions" in sys.modules or entry_points(group="fado.plugins"):  # there may be more
-        keys, utilities, settings = registered(name)
+    """Let a command offer all that is registered, if that may be more than its signature says."""
+    if "fado.interventions" not in sys.modules and not entry_points(group="fado.plugins"):
+        return function
+    from fado.utility import utility_names
+
+    entries = entries_of(function.__name__)
     signature = inspect.signature(function)
     parameters = dict(signature.parameters)
-    chosen, combined = (parameters[own].replace for own in ("intervention", "utility"))
-    parameters["intervention"] = described(chosen(annotation=Literal[keys]), "The intervention.")
-    parameters["utility"] = described(
-        combined(annotation=Literal[utilities] | None),
-        "How a row's values combine into its utility; for interventions that use values.",
-        default=DEFAULT_UTILITY,
-    )
-    for setting, text, default, choices in settings:
-        if setting in parameters:
+    kind: Any
+    choices = {"intervention": Literal[tuple(entries)], "utility": Literal[utility_names()] | None}
+    for name, kind in choices.items():
+        option = parameters[name].annotation.__metadata__[0]
+        parameters[name] = parameters[name].replace(annotation=Annotated[kind, option])
+    settings: dict[str, list[Setting]] = {}
+    for entry in entries.values():
+        for own in entry.settings:
+            settings.setdefault(own.name, []).append(own)
+    for name, owns in settings.items():
+        if name in parameters and name not in SETTINGS:
             raise ValueError(
-                f"An intervention has a setting called {setting!r}, which is an option of `fado {name}` "
-                "already: give it another name."
+                f"An intervention has a setting called {name!r}, which is an option of `fado "
+                f"{function.__name__}` already: give it another name."
             )
-        kind: Any = Literal[choices] | None if choices else float | None
-        parameter = inspect.Parameter(setting, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        parameters[setting] = described(parameter, text, setting[0].upper(), default)
+        words = tuple(dict.fromkeys(word for own in owns for word in own.choices))
+        kind = Literal[words] | None if words else float | None
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        shown = _default_shown(name, entries)
+        parameters[name] = described(parameter, owns[0].help, name[0].upper(), shown)
 
     @functools.wraps(function)
     def run(**given: Any) -> Any:
@@ -127,25 +88,6 @@ def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
 
     run.__signature__ = signature.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
     return run
-
-
-def registered(
-    name: str,
-) -> tuple[tuple[str, ...], tuple[str, ...], list[Setting]]:
-    """Give what the registry says: a command's interventions, all utilities, and settings."""
-    from fado.utility import utility_names
-
-    entries = entries_of(name)
-    choices: dict[str, list[str]] = {}
-    helps: dict[str, str] = {}
-    for setting in (setting for entry in entries.values() for setting in entry.settings):
-        choices.setdefault(setting.name, []).extend(setting.choices)
-        helps.setdefault(setting.name, setting.help)
-    settings = [
-        (setting, told, _default_shown(setting, entries), tuple(dict.fromkeys(choices[setting])))
-        for setting, told in helps.items()
-    ]
-    return tuple(entries), utility_names(), settings
 
 
 def entries_of(name: str) -> dict[str, Entry]:
