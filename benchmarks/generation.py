@@ -32,7 +32,7 @@ import pandas as pd
 
 from _data import data_argument, real_table, text_as_categories
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwareOverSampler
-from fado.cli._training_sets import compare_interventions
+from fado.cli.generate import compare_interventions
 from fado.datasets import make_account_fraud
 from fado.generation import _making, _trees, generation_report, train_and_score
 from fado.metrics import evaluate

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fado import Valuation
-from fado.cli import _parts
+from fado.cli import _inputs
 from fado.cli._app import build_app
 
 N = 600
@@ -48,7 +48,7 @@ def without_place(printed):
             ("--positive", "no", "--weight", "survey", "--strength", 0.5, "--utility", "cobb-douglas"),
         ),
         ("reweigh", ("--positive", "no")),
-        ("reweigh", ("--method", "corrected_uar", "--floor", 0.1, "--weight", "survey")),
+        ("reweigh", ("--intervention", "corrected_uar", "--floor", 0.1, "--weight", "survey")),
     ],
 )
 def test_the_same_is_printed_and_written_as_in_memory(files, tmp_path, data, command, more):
@@ -63,9 +63,9 @@ def test_the_same_is_printed_and_written_as_in_memory(files, tmp_path, data, com
 
 @pytest.mark.parametrize(("command", "method", "rows"), [("sample", "rps", None), ("reweigh", "rw", 600)])
 def test_methods_without_values_go_part_by_part_too(files, tmp_path, command, method, rows):
-    result = run(command, files / "parts", *ASKED, "--method", method, "--out", tmp_path / "out")
+    result = run(command, files / "parts", *ASKED, "--intervention", method, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
-    assert f"Settings: method {method}" in result.stdout
+    assert f"Settings: intervention {method}" in result.stdout
     assert "positive yes, seed 0." in " ".join(result.stdout.split())
     found = pd.concat([pd.read_parquet(path) for path in (tmp_path / "out").iterdir()])
     assert rows is None or len(found) == rows
@@ -85,8 +85,8 @@ def test_values_of_a_directory_serve_both_forms(files, tmp_path):
 
 
 def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(_parts, "free_memory", lambda: 20_000)
-    asked = (*ASKED, "--method", "rps", "--memory")
+    monkeypatch.setattr(_inputs, "free_memory", lambda: 20_000)
+    asked = (*ASKED, "--intervention", "rps", "--memory")
     plain = run("sample", files / "all.parquet", *asked[:-1], "--out", tmp_path / "s.parquet")
     assert plain.exit_code == 0, plain.stderr
     assert "Sampling" in plain.stderr
@@ -114,7 +114,8 @@ def test_what_is_wrong_is_said_in_a_sentence(files, tmp_path, command, more, sen
 
 def test_a_method_that_needs_all_rows_says_so(files, tmp_path):
     result = run(
-        "reweigh", files / "parts", *ASKED, "--method", "fairlearn_grid", "--out", tmp_path / "w.parquet"
+        *("reweigh", files / "parts", *ASKED),
+        *("--intervention", "fairlearn_grid", "--out", tmp_path / "w.parquet"),
     )
     assert result.exit_code == 2
     assert "FairlearnGrid needs all rows in memory" in result.stderr
@@ -128,7 +129,7 @@ def test_positive_labels_are_found_before_a_row_is_read(tmp_path, labels, text):
         "hired",
         "--protected",
         "sex",
-        "--method",
+        "--intervention",
         "rps",
         "--positive",
         text,
@@ -142,7 +143,7 @@ def test_positive_labels_are_found_before_a_row_is_read(tmp_path, labels, text):
 
 def test_a_positive_label_that_is_no_number_is_refused(tmp_path):
     FRAME.assign(hired=FRAME["hired"] == "no", n=1).to_parquet(tmp_path / "t.parquet")
-    asked = ("--protected", "sex", "--method", "rps", "--positive", "yes", "--memory", "1GB")
+    asked = ("--protected", "sex", "--intervention", "rps", "--positive", "yes", "--memory", "1GB")
     for target in ("hired", "n"):
         result = run(
             "sample", tmp_path / "t.parquet", "--target", target, *asked, "--out", tmp_path / "s.parquet"

@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 from fado import load_model
 from fado.cli._app import build_app
-from fado.cli._verdict import verdict_text
+from fado.cli._printing import verdict_text
+from fado.metrics import Budget
+from fado.models import Facts, GroupRates
 
 APPLICANTS = draw_applicants(1500, seed=0)
 AGE = np.random.default_rng(0).integers(18, 80, 1500)
@@ -262,27 +264,27 @@ def test_before_and_after_are_printed_for_every_part_and_group(folder):
 
 
 def told(**changes):
-    metrics = {"tpr": 0.5, "fpr_ratio": 0.75, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.9}
-    groups = [{"part": "test", "group": "f", "rows": None, "before": {}, "after": {}}]
-    return {
-        "lines": {"fpr_ratio": 0.8}, "confidence": None, "reached": True, "chosen": "It was.", "reason": "",
-        "budget": "5 %", "over_budget": ["test"], "before": {}, "groups": groups,
-        "after": {"validation": metrics, "test": metrics},
-    } | changes  # fmt: skip
+    metrics = {"tpr": 0.5, "fpr": 0.2, "fpr_ratio": 0.75, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.9}
+    known = {
+        "target": "y", "protected": ["sex"], "ratio": "fpr_ratio", "at_least": 0.8, "reached": True,
+        "budget": Budget("fpr", 0.05), "chosen": "It was.", "rates": (GroupRates("test", "f", 5, 1),),
+        "measured": {"validation": metrics | {"fpr": 0.01}, "test": metrics},
+    }  # fmt: skip
+    return Facts(**known | changes)
 
 
 def test_the_verdict_is_that_of_test_rows():
     text = verdict_text(told())
     assert "On test rows: the line is missed: fpr_ratio 0.750 (0.600 to 0.900), at least 0.8 asked.\n" in text
     assert "On validation rows: the line is reached: fpr_ratio of at least 0.8.\nIt was.\n" in text
-    assert text.endswith("On test rows the budget is exceeded: 5 %.\n")
+    assert text.endswith("On test rows the budget is exceeded: a false-positive rate of at most 5 %.\n")
     lower = verdict_text(told(lines={"fpr_ratio": 0.7}, confidence=0.9))
     assert "On test rows: the line is reached: fpr_ratio 0.750" in lower
     assert "fpr_ratio of at least 0.7 with 90 % confidence." in lower
 
 
 def test_without_test_rows_there_is_no_verdict():
-    text = verdict_text(told(after={"validation": {"tpr": 0.5}}, groups=[], over_budget=[]))
+    text = verdict_text(told(measured={"validation": {"tpr": 0.5, "fpr": 0.01}}, rates=()))
     assert "There are no test rows, and so no verdict: validation rows chose the model.\n" in text
-    unknown = verdict_text(told(after={"test": {"tpr": 0.5}}, groups=[]))
+    unknown = verdict_text(told(measured={"test": {"tpr": 0.5, "fpr": 0.01}}, rates=()))
     assert "On test rows: whether the line is reached cannot be told: fpr_ratio -, at least 0.8" in unknown

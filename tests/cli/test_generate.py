@@ -149,7 +149,7 @@ def test_the_report_compares_rows_and_models(files):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--strength", 2], r"`strength` must be in \[0, 1\], got 2.0"),
+        (["--strength", 2], r"`--strength` must be in \[0, 1\], got 2.0"),
         (["--alpha", 1.5], r"`--alpha` must be in \[0, 1\], got 1.5"),
         (["--report", "report.html"], "`--report` must end in .json"),
         (["--protected", "sax"], "'sax'"),

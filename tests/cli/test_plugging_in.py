@@ -1,11 +1,10 @@
-"""A utility and an intervention of somebody else's, one class each, on the command line; and the help."""
+"""A utility and an intervention of somebody else's, one class each, on the command line."""
 
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from fado import Valuation
@@ -67,7 +66,7 @@ def test_sampling_with_both(plugged, files, more, n_kept):
     folder, valuation = files
     result = run(
         *("sample", folder / "data.csv", "--values", folder / "values.parquet", "--target", "default"),
-        *("--protected", "sex", "--method", "best_rows", "--utility", "least", "--alpha", 0.5, *more),
+        *("--protected", "sex", "--intervention", "best_rows", "--utility", "least", "--alpha", 0.5, *more),
         *("--out", folder / "train.csv"),
     )
     assert result.exit_code == 0, result.stderr
@@ -93,10 +92,10 @@ def test_settings_of_other_methods_are_refused(plugged, files):
         ("best_rows", "--strength", "--best-share"),
         ("uaps", "--best-share", "--strength"),
     ):
-        result = run(*words, "--method", method, option, 0.5)
+        result = run(*words, "--intervention", method, option, 0.5)
         assert result.exit_code == 2
         assert result.stderr == (
-            f"error: `{option}` is not for `--method {method}`, which has `{has}`: leave it out.\n"
+            f"error: `{option}` is not for `--intervention {method}`, which has `{has}`: leave it out.\n"
         )
 
 
@@ -111,9 +110,9 @@ def test_what_a_sample_cannot_hold_is_refused(files, more):
             return TrainingSet(np.arange(N), **{more: made[more]})
 
     words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
-    result = run(*words, "--method", "more_than_rows", "--out", folder / "train.csv")
+    result = run(*words, "--intervention", "more_than_rows", "--out", folder / "train.csv")
     assert result.exit_code == 2
-    assert "`--method more_than_rows` does more than this command can write" in result.stderr
+    assert "`--intervention more_than_rows` does more than this command can write" in result.stderr
     assert not (folder / "train.csv").exists()
 
 
@@ -197,29 +196,3 @@ def test_an_experiment_with_both(plugged, tmp_path):
     assert again.exit_code == 2
     assert re.search(r"`interventions.* The store '.*' was made with the utility 'least'", again.stderr)
     assert "install the package that registers it." in again.stderr
-
-
-def commands(command, path=()):
-    """Give every command of the program with the words that lead to it."""
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands(inner, (*path, name))
-    yield path, command
-
-
-PROGRAM = list(commands(typer.main.get_command(build_app())))
-
-
-@pytest.mark.parametrize(
-    "command", [own for _, own in PROGRAM], ids=[" ".join(("fado", *path)) for path, _ in PROGRAM]
-)
-def test_every_command_and_option_has_help(command):
-    assert command.help
-    assert [own.name for own in command.params if not getattr(own, "help", None)] == []
-
-
-def test_the_program_has_the_commands_of_the_design():
-    assert {" ".join(path) for path, _ in PROGRAM} == {
-        "", "value", "sample", "reweigh", "query", "generate", "explore", "aim", "demo", "frontier",
-        "predict", "experiment", "experiment init", "experiment run", "experiment status",
-        "experiment report",
-    }  # fmt: skip

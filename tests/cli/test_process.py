@@ -12,8 +12,7 @@ import pytest
 
 from fado import Valuation
 from fado.cli import main
-from fado.cli._errors import in_sentences
-from fado.cli._process import Interrupts, interruptible
+from fado.cli._app import Interrupts, in_sentences, interruptible
 
 N = 200
 PROGRAM = "import sys; sys.argv[0] = 'fado'; from fado.cli import main; main()"
@@ -49,7 +48,7 @@ def files(tmp_path_factory):
 NAMED = ["d.csv", "--target", "default", "--protected", "sex"]
 VALUE = ["value", *NAMED, "--bags", "5", "--out", "out.parquet"]
 SAMPLE = ["sample", *NAMED, "--values", "v.parquet", "--alpha", "0.5", "--out", "out.parquet"]
-REWEIGH = ["reweigh", *NAMED, "--method", "rw", "--out", "out.parquet"]
+REWEIGH = ["reweigh", *NAMED, "--intervention", "rw", "--out", "out.parquet"]
 EXPLORE = ["explore", *NAMED, "--values", "v.parquet", "--out", "out.html"]
 
 
@@ -76,17 +75,20 @@ sys.meta_path.insert(0, Presser())
 @posix
 @pytest.mark.parametrize(
     "module",
-    ["fado.cli._process", "typer", "pandas", "numpy._core.multiarray", "sklearn", "fado.cli.value"],
+    ["fado.cli._app", "typer", "numpy._core.multiarray", "fado.cli.value"],
 )
 def test_ctrl_c_while_the_program_is_imported_ends_it_without_a_word(files, module):
-    # numpy and pandas turn an interrupt in the middle of their own imports into other errors
+    # numpy turns an interrupt in the middle of its own import into another error
     process, printed, errors = run(files, VALUE, before=PRESSED.format(module=module))
     assert process.returncode == -signal.SIGINT  # a shell shows 130
     assert (printed, errors) == ("", "")
 
 
 @posix
-@pytest.mark.parametrize(("words", "module"), [(VALUE, "lightgbm"), (EXPLORE, "fado.exploration")])
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [(VALUE, "pandas"), (VALUE, "sklearn"), (VALUE, "lightgbm"), (EXPLORE, "fado.exploration")],
+)
 def test_ctrl_c_while_a_command_imports_more(files, words, module):
     process, printed, errors = run(files, words, before=PRESSED.format(module=module))
     assert process.returncode == 130

@@ -49,7 +49,7 @@ def reweigh(files, *more, out="weights.parquet", protected=("sex",), target="def
         (["--utility", "difference"], ["sex"], UtilityAwareReweigher(DifferenceUtility(0.5, ONE))),
         (["--utility", "cobb-douglas"], ["sex"], UtilityAwareReweigher(CobbDouglasUtility(0.5, ONE))),
         (
-            ["--floor", 0.2, "--correction", 1],
+            ["--floor", 0.2, "--prevalence-correction", 1],
             ["sex"],
             UtilityAwareReweigher(LinearUtility(0.5, ONE), floor=0.2, prevalence_correction=1),
         ),
@@ -64,7 +64,7 @@ def reweigh(files, *more, out="weights.parquet", protected=("sex",), target="def
             UtilityAwareReweigher(DifferenceUtility(0.5, ONE), scaling="none", negative="clip"),
         ),
         (
-            ["--method", "corrected_uar", "--floor", 0.2],
+            ["--intervention", "corrected_uar", "--floor", 0.2],
             ["sex"],
             UtilityAwareReweigher(LinearUtility(0.5, ONE), floor=0.2, prevalence_correction=1),
         ),
@@ -95,8 +95,8 @@ def test_weights_equal_the_librarys(files, more, protected, reweigher):
 def test_reweighing_needs_no_values(files):
     frame = FRAME.assign(survey=RNG.integers(1, 5, N))
     frame.to_parquet(files / "data.parquet")
-    words = ["reweigh", files / "data.parquet", "--target", "default", "--protected", "sex", "--method", "rw"]
-    words += ["--out", files / "weights.parquet", "--weight", "survey"]
+    words = ["reweigh", files / "data.parquet", "--target", "default", "--protected", "sex"]
+    words += ["--intervention", "rw", "--out", files / "weights.parquet", "--weight", "survey"]
     result = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert result.exit_code == 0, result.stderr
     reweigher = Reweigher().fit(
@@ -112,7 +112,7 @@ def test_reweighing_needs_no_values(files):
 
 
 def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
-    result = reweigh(files, "--correction", 1, "--floor", 0.1)
+    result = reweigh(files, "--prevalence-correction", 1, "--floor", 0.1)
     weight = pd.read_parquet(files / "weights.parquet")["weight"].to_numpy()
     for name, members in (("f", FRAME["sex"] == "f"), ("m", FRAME["sex"] == "m"), ("all", FRAME["age"] > 0)):
         line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(name))
@@ -140,12 +140,16 @@ def test_targets_of_many_labels_have_no_positive_rate(files):
     ("arguments", "more", "message"),
     [
         ({"alpha": -1}, [], r"`--alpha` must be in \[0, 1\], got -1.0"),
-        ({}, ["--floor", "2"], r"`floor` must be in \[0, 1\], got 2.0"),
-        ({}, ["--floor", "0.5", "--scaling", "none"], '`floor=0.5` needs `scaling="minmax"`'),
-        ({}, ["--correction", "-1"], "`prevalence_correction` must be a number of at least 0"),
-        ({}, ["--utility", "difference", "--scaling", "none"], 'utilities are negative .*`scaling="minmax"`'),
+        ({}, ["--floor", "2"], r"`--floor` must be in \[0, 1\], got 2.0"),
+        ({}, ["--floor", "0.5", "--scaling", "none"], '`--floor 0.5` needs `--scaling "minmax"`'),
+        ({}, ["--prevalence-correction", "-1"], "`--prevalence-correction` must be a number of at least 0"),
+        (
+            {},
+            ["--utility", "difference", "--scaling", "none"],
+            'utilities are negative .*`--scaling "minmax"`',
+        ),
         ({"protected": ["default"]}, [], "'default'"),
-        ({"protected": ["age"]}, ["--correction", "1"], "'age' has .* too many for groups"),
+        ({"protected": ["age"]}, ["--prevalence-correction", "1"], "'age' has .* too many for groups"),
         (
             {"protected": ["age>=50"]},
             [],
@@ -178,7 +182,7 @@ def test_help():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, about fairlearn
 def test_labels_that_a_method_changes_are_written_beside_the_weights(files):
-    words = ["reweigh", files / "data.parquet", "--method", "fairlearn_grid", "--point", 0.1]
+    words = ["reweigh", files / "data.parquet", "--intervention", "fairlearn_grid", "--point", 0.1]
     words += ["--target", "default", "--protected", "sex", "--out", files / "weights.parquet"]
     done = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert done.exit_code == 0, done.output

@@ -18,7 +18,7 @@ from fado import (
     Valuation,
 )
 from fado.cli._app import build_app
-from fado.cli._tables import write_table
+from fado.cli._inputs import write_table
 from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 from fado.tabular import read_table
 
@@ -100,7 +100,7 @@ def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
         *("group", "rows", "after", "positive", "after", "size", "size", "after"),
     ]
     assert result.stdout.splitlines()[-3:-1] == [
-        "Settings: method uaps, utility linear, alpha 0.5, min-group-size 30,",
+        "Settings: intervention uaps, utility linear, alpha 0.5, min-group-size 30,",
         "  strength 1.0, positive 1, seed 0.",
     ]
     assert max(map(len, result.stdout.splitlines()[:-1])) <= 80
@@ -166,7 +166,7 @@ def check_sentence(result, message):
     ("arguments", "more", "message"),
     [
         ({"alpha": 1.5}, [], r"`--alpha` must be in \[0, 1\], got 1.5"),
-        ({}, ["--strength", "2"], r"`strength` must be in \[0, 1\], got 2.0"),
+        ({}, ["--strength", "2"], r"`--strength` must be in \[0, 1\], got 2.0"),
         (
             {"protected": ["age>=60"]},
             [],
@@ -251,7 +251,7 @@ COMPARED = {
 def test_small_groups_are_left_alone_marked_and_warned_of(with_a_tiny_group, command, method, more, marked):
     about_values = {"--values": with_a_tiny_group / "values.parquet", "--alpha": 0.5}
     about_values = [word for name in COMPARED[command, method] for word in (name, about_values[name])]
-    result = bare(with_a_tiny_group, command, "--method", method, *about_values, *more)
+    result = bare(with_a_tiny_group, command, "--intervention", method, *about_values, *more)
     assert result.exit_code == 0, result.stderr
     lines = {line.strip().split("  ")[0]: line.split() for line in result.stdout.splitlines()}
     told = more[1] if more else 30
@@ -273,7 +273,7 @@ def test_many_small_groups_share_a_line(tmp_path):
     n = sum(sizes)
     frame = pd.DataFrame({"x": RNG.random(n), "sex": np.repeat(["a", "b", *tiny], sizes)})
     frame.assign(default=np.arange(n) % 4 // 3).to_parquet(tmp_path / "data.parquet")
-    result = bare(tmp_path, "sample", "--method", "rps")
+    result = bare(tmp_path, "sample", "--intervention", "rps")
     assert result.exit_code == 0, result.stderr
     lines = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines() if " * " in line]
     assert [line[0] for line in lines] == [*(f"{name} *" for name in tiny[:5]), "3 more small groups *"]
@@ -286,12 +286,13 @@ def test_a_method_without_small_groups_takes_no_size(files):
         def _choose(self, labels, groups, utilities, sample_weight, generator):
             return TrainingSet(np.arange(len(labels.codes) // 2))
 
-    result = bare(files, "sample", "--method", "halved", "--min-group-size", 5)
+    result = bare(files, "sample", "--intervention", "halved", "--min-group-size", 5)
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: `--min-group-size` is not for `--method halved`, which knows no small groups: leave it out.\n"
+        "error: `--min-group-size` is not for `--intervention halved`, which knows no small groups: leave it "
+        "out.\n"
     )
-    done = bare(files, "sample", "--method", "halved")
+    done = bare(files, "sample", "--intervention", "halved")
     assert done.exit_code == 0, done.stderr
     assert "100 of 200 rows written" in done.stdout
     assert "min-group-size" not in done.stdout
@@ -302,7 +303,7 @@ def test_a_size_that_is_none_is_refused(files):
         (-1, "at least 0, got -1"),
         (10**13, "at most 1,000,000,000,000, got 10000000000000"),
     ):
-        result = bare(files, "sample", "--method", "rps", "--min-group-size", size)
+        result = bare(files, "sample", "--intervention", "rps", "--min-group-size", size)
         assert result.exit_code == 2
         assert result.stderr == f"error: `--min-group-size` must be {message}.\n"
 
@@ -372,7 +373,7 @@ def bare(files, command, *more):
 
 
 def test_random_sampling_needs_no_values(files):
-    result = bare(files, "sample", "--method", "rps", "--seed", 3)
+    result = bare(files, "sample", "--intervention", "rps", "--seed", 3)
     assert result.exit_code == 0, result.stderr
     sampler = RandomPrevalenceSampler(random_state=3)
     sampler.fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
@@ -406,43 +407,43 @@ def test_survey_weights_count_in_the_rates(files):
 @pytest.mark.parametrize(
     ("command", "more", "message"),
     [
-        ("sample", [], "Missing option '--values': `--method uaps` uses values."),
-        ("sample", ["--values", "v.parquet"], "Missing option '--alpha': `--method uaps` uses values."),
+        ("sample", [], "Missing option '--values': `--intervention uaps` uses values."),
+        ("sample", ["--values", "v.parquet"], "Missing option '--alpha': `--intervention uaps` uses values."),
         (
             "sample",
-            ["--method", "rps", "--alpha", 0.5],
-            "`--method rps` uses no values: leave out `--alpha`.",
+            ["--intervention", "rps", "--alpha", 0.5],
+            "`--intervention rps` uses no values: leave out `--alpha`.",
         ),
         (
             "sample",
-            ["--method", "rps", "--values", "v.parquet", "--utility", "linear"],
-            "`--method rps` uses no values: leave out `--values`, `--utility`.",
+            ["--intervention", "rps", "--values", "v.parquet", "--utility", "linear"],
+            "`--intervention rps` uses no values: leave out `--values`, `--utility`.",
         ),
         (
             "sample",
-            ["--method", "rps", "--strength", 0.5],
-            "`--strength` is not for `--method rps`, which has no settings: leave it out.",
+            ["--intervention", "rps", "--strength", 0.5],
+            "`--strength` is not for `--intervention rps`, which has no settings: leave it out.",
         ),
         (
             "reweigh",
-            ["--method", "rw", "--floor", 0],
-            "`--floor` is not for `--method rw`, which has no settings: leave it out.",
+            ["--intervention", "rw", "--floor", 0],
+            "`--floor` is not for `--intervention rw`, which has no settings: leave it out.",
         ),
         (
             "reweigh",
-            ["--method", "corrected_uar", "--values", "v.parquet", "--alpha", 0.5, "--scaling", "none"],
-            "`--scaling` is not for `--method corrected_uar`, which has `--negative`, `--floor`, "
+            ["--intervention", "corrected_uar", "--values", "v.parquet", "--alpha", 0.5, "--scaling", "none"],
+            "`--scaling` is not for `--intervention corrected_uar`, which has `--negative`, `--floor`, "
             "`--prevalence-correction`: leave it out.",
         ),
         (
             "reweigh",
-            ["--method", "rw", "--weight", "nte"],
+            ["--intervention", "rw", "--weight", "nte"],
             "The table has no column 'nte'; did you mean 'note'?",
         ),
-        ("reweigh", ["--method", "rw", "--weight", "note"], "`--weight` must hold numbers, got text."),
+        ("reweigh", ["--intervention", "rw", "--weight", "note"], "`--weight` must hold numbers, got text."),
         (
             "reweigh",
-            ["--method", "rw", "--weight", "default"],
+            ["--intervention", "rw", "--weight", "default"],
             "`--weight` names 'default', the target: name another column.",
         ),
     ],
@@ -457,9 +458,9 @@ def test_options_that_do_not_fit_the_method_or_the_table(files, command, more, m
 
 def test_methods_of_the_other_command_are_not_offered(files):
     for command, method in (("sample", "rw"), ("reweigh", "rps"), ("sample", "none"), ("reweigh", "none")):
-        result = bare(files, command, "--method", method)
+        result = bare(files, command, "--intervention", method)
         assert result.exit_code == 2
-        assert "Invalid value for '--method'" in result.stderr
+        assert "Invalid value for '--intervention'" in result.stderr
 
 
 def test_a_continuous_attribute_is_shown_by_its_quarters(files):

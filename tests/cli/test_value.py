@@ -45,7 +45,8 @@ def run(*arguments):
 
 def value(data, out, *more, target="default", protected=("sex",)):
     attributes = [word for name in protected for word in ("--protected", name)]
-    return run("value", data, "--target", target, *attributes, "--bags", 5, "--out", out, *more)
+    few = [] if "--valuator" in more else ["--bags", 5]
+    return run("value", data, "--target", target, *attributes, *few, "--out", out, *more)
 
 
 def test_values_equal_the_librarys(frame, data, tmp_path):
@@ -78,8 +79,8 @@ def test_probabilities_are_kept_as_by_the_library(frame, data, tmp_path):
 @pytest.mark.parametrize(
     ("out", "more", "sentence"),
     [
-        ("v.parquet", ["--algorithm", "inbag"], "is for `--algorithm oob`, not for 'inbag': leave it out"),
-        ("v.parquet", ["--method", "knn-shapley"], "is for `--algorithm oob`, not for 'knn-shapley'"),
+        ("v.parquet", ["--valuator", "inbag"], "is for `--valuator oob`, not for 'inbag': leave it out"),
+        ("v.parquet", ["--valuator", "knn-shapley"], "is for `--valuator oob`, not for 'knn-shapley'"),
         ("v.csv", [], "`--keep-probabilities` needs a file that ends in .parquet"),
         ("v.parquet", ["--memory", "4GB"], "valued by entropy, out of bag: leave out `--keep-probabilities`"),
         ("v.parquet", ["--from", "data.parquet"], "fits nothing: leave out `--bags`, `--keep-probabilities`"),
@@ -105,7 +106,7 @@ def test_the_summary_shows_groups_rates_values_and_columns_left_out(frame, data,
     assert lines[2].split() == ["v_y"] * 3 + ["v_z"] * 3
     assert lines[3].split() == ["group", "rows", "share", "positive", *["25%", "50%", "75%"] * 2]
     assert "Columns that no model saw: id" in lines
-    assert "Settings: algorithm oob, bags 5, positive 1, seed 0." in lines
+    assert "Settings: valuator oob, bags 5, positive 1, seed 0." in lines
     assert max(len(line) for line in lines[:-1]) <= 80
     assert "fits: 10 of 10" in result.stderr
 
@@ -285,7 +286,7 @@ def test_csv_in_and_out_give_the_same_values(frame, data, tmp_path):
 
 
 def test_in_bag(data, tmp_path):
-    assert value(data, tmp_path / "v.parquet", "--algorithm", "inbag").exit_code == 0
+    assert value(data, tmp_path / "v.parquet", "--valuator", "inbag").exit_code == 0
     assert Valuation.load(tmp_path / "v.parquet").metadata["algorithm"] == "in-bag"
 
 
@@ -412,7 +413,7 @@ def test_bad_outputs_are_refused_before_any_work(data, tmp_path):
 
 
 def test_a_directory_without_permission_is_refused(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fado.cli._tables.os.access", lambda path, mode: mode != os.W_OK)  # root may
+    monkeypatch.setattr("fado.cli._inputs.os.access", lambda path, mode: mode != os.W_OK)  # root may
     check_sentence(value(data, tmp_path / "v.parquet"), "is not writable")
 
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import fado
 from fado import OutOfBagEntropy, Valuation
-from fado.cli import _parts, _value_files
+from fado.cli import _inputs
 from fado.cli._app import build_app
 from fado.datasets import protected_from
 
@@ -50,7 +50,7 @@ def test_a_directory_or_a_pattern_is_valued_part_by_part(folder, values, tmp_pat
     assert result.stdout.startswith("Rows:           900 in 3 files, 3 columns that models see")
     assert "Values of 900 rows written to" in result.stdout
     assert "Columns left out of the models of age>=50: age" in result.stdout
-    assert "Settings: algorithm oob, bags 5" in result.stdout
+    assert "Settings: valuator oob, bags 5" in result.stdout
     found = Valuation.load(tmp_path / "v")
     assert (found["y"] == values["y"]).all()
     assert (found["age>=50"] == values["age>=50"]).all()
@@ -92,7 +92,7 @@ def test_a_plain_file_is_valued_in_memory_as_ever(folder, tmp_path):
 
 
 def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(_parts, "free_memory", lambda: 20_000)
+    monkeypatch.setattr(_inputs, "free_memory", lambda: 20_000)
     result = run("value", folder / "0.parquet", *ASKED, "--out", tmp_path / "v.parquet")
     assert result.exit_code == 0, result.stderr
     assert "and 20 KB are free: it is read part by part, as with `--memory`." in result.stderr
@@ -102,8 +102,8 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_p
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--method", "influence"), "is valued by entropy, out of bag: leave out `--method`"),
-        (("--algorithm", "inbag", "--groups", "id"), "leave out `--algorithm`, `--groups`"),
+        (("--valuator", "influence"), "is valued by entropy, out of bag: leave out `--valuator`"),
+        (("--valuator", "inbag", "--groups", "id"), "leave out `--valuator`, `--groups`"),
         (("--memory", "4"), "`--memory` must be a size with its unit"),
         (("--train-rows", "0"), "`--train-rows` must be at least 1"),
         (("--exclude", "nothing"), "`--exclude` names 'nothing'"),
@@ -131,7 +131,7 @@ def test_parts_go_to_the_cluster_that_is_named(folder, tmp_path, monkeypatch):
         asked.update(settings, client=client)
         return fado.value_files(*paths, **settings)
 
-    monkeypatch.setattr(_value_files, "value_files", value_files)
+    monkeypatch.setattr("fado.valuation.value_files", value_files)
     result = run("value", folder, *ASKED, "--dask", "tcp://here:1", "--seed", 3, "--out", tmp_path / "v")
     assert result.exit_code == 0, result.stderr
     assert (asked["client"], asked["random_state"]) == ("tcp://here:1", 3)

@@ -229,8 +229,7 @@ def test_rows_may_have_no_value(data, values, tmp_path, source):
 
 def test_nothing_is_fitted(data, values, tmp_path):
     for option, own in (
-        ("--method", "entropy"),
-        ("--algorithm", "oob"),
+        ("--valuator", "oob"),
         ("--bags", 5),
         ("--ratio", "fpr_ratio"),
         ("--performance", "accuracy"),

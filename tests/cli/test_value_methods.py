@@ -1,4 +1,4 @@
-"""`fado value --method`: valuators other than entropy, what they are handed, and how effects are told."""
+"""`fado value --valuator`: valuators other than entropy, what they are handed, and how effects are told."""
 
 import re
 
@@ -91,38 +91,33 @@ def check_sentence(result, sentence):
     assert result.stderr == f"error: {sentence}\n"
 
 
-def test_entropy_is_the_default_and_has_algorithms(frame, data, tmp_path):
+def test_entropy_out_of_bag_is_the_default(frame, data, tmp_path):
     out = tmp_path / "v.parquet"
     model = OutOfBagEntropy(random_state=0, z_exclude={"sex": ["sex"]})
     expected = model.fit(
         frame.drop(columns="default"), frame["default"], sensitive_features={"sex": frame["sex"]}
     ).valuation_
-    for more in (
-        [],
-        ["--method", "entropy"],
-        ["--method", "entropy", "--algorithm", "oob"],
-        ["--method", "oob"],
-    ):
+    for more in ([], ["--valuator", "oob"]):
         result = value(data, out, *more)
         assert result.exit_code == 0, result.stderr
         assert "bags 10, positive 1, seed 0." in result.stdout
         pd.testing.assert_frame_equal(Valuation.load(out).values, expected.values, check_exact=True)
-    assert value(data, out, "--method", "entropy", "--algorithm", "inbag").exit_code == 0
+    assert value(data, out, "--valuator", "inbag").exit_code == 0
     assert Valuation.load(out).provenance.algorithm == "in-bag"
 
 
 def test_only_settings_that_were_given_are_passed(seen, data, tmp_path):
     out = tmp_path / "v.parquet"
-    first = value(data, out, "--method", "stand-in")
+    first = value(data, out, "--valuator", "stand-in")
     assert first.exit_code == 0, first.stderr
     assert (seen["settings"]["n_bags"], seen["settings"]["fairness"]) == (5, "fpr_ratio")
     assert seen["settings"]["performance"] == "tpr_at_fpr"
     assert (
-        "Settings: method stand-in, ratio fpr_ratio, performance tpr_at_fpr, bags 5,\n  positive 1, seed 0.\n"
-        in first.stdout
+        "Settings: valuator stand-in, ratio fpr_ratio, performance tpr_at_fpr, bags 5,\n"
+        "  positive 1, seed 0.\n" in first.stdout
     )
     more = ["--ratio", "tpr_ratio", "--performance", "log_loss", "--bags", 3, "--seed", 7, "--jobs", 1]
-    assert value(data, out, "--method", "stand-in", *more).exit_code == 0
+    assert value(data, out, "--valuator", "stand-in", *more).exit_code == 0
     assert seen["settings"] == {
         "fairness": "tpr_ratio",
         "performance": "log_loss",
@@ -134,9 +129,9 @@ def test_only_settings_that_were_given_are_passed(seen, data, tmp_path):
 
 def test_every_ratio_is_offered(seen, data, tmp_path):
     for ratio in RATIO_NAMES:
-        assert value(data, tmp_path / "v.parquet", "--method", "stand-in", "--ratio", ratio).exit_code == 0
+        assert value(data, tmp_path / "v.parquet", "--valuator", "stand-in", "--ratio", ratio).exit_code == 0
         assert seen["settings"]["fairness"] == ratio
-    wrong = value(data, tmp_path / "v.parquet", "--method", "stand-in", "--ratio", "gini")
+    wrong = value(data, tmp_path / "v.parquet", "--valuator", "stand-in", "--ratio", "gini")
     assert wrong.exit_code == 2
     assert "fnr_ratio" in wrong.stderr
 
@@ -145,33 +140,33 @@ def test_options_of_other_methods_are_refused_before_anything_is_read(seen, tmp_
     def refused(*more):
         return value(tmp_path / "nothing is read.csv", tmp_path / "v.parquet", *more)
 
-    check_sentence(
-        refused("--method", "stand-in", "--algorithm", "oob"),
-        "`--algorithm oob` is for `--method entropy`, not for `--method stand-in`: leave one out.",
-    )
-    for more in ([], ["--method", "entropy"], ["--algorithm", "inbag"]):
+    for more, name in (([], "oob"), (["--valuator", "oob"], "oob"), (["--valuator", "inbag"], "inbag")):
         check_sentence(
             refused(*more, "--ratio", "fpr_ratio"),
-            "`--ratio` is not for `--method entropy`, which measures no ratio: leave it out.",
+            f"`--ratio` is not for `--valuator {name}`, which measures no ratio: leave it out.",
         )
     check_sentence(
+        refused("--valuator", "inbag", "--bags", 5),
+        "`--bags` is not for `--valuator inbag`, which has no bags: leave it out.",
+    )
+    check_sentence(
         refused("--performance", "accuracy"),
-        "`--performance` is not for `--method entropy`, which measures no performance: leave it out.",
+        "`--performance` is not for `--valuator oob`, which measures no performance: leave it out.",
     )
     check_sentence(
-        refused("--method", "plain", "--ratio", "fpr_ratio"),
-        "`--ratio` is not for `--method plain`, which measures no ratio: leave it out.",
+        refused("--valuator", "plain", "--ratio", "fpr_ratio"),
+        "`--ratio` is not for `--valuator plain`, which measures no ratio: leave it out.",
     )
     check_sentence(
-        refused("--method", "plain", "--bags", 5),
-        "`--bags` is not for `--method plain`, which has no bags: leave it out.",
+        refused("--valuator", "plain", "--bags", 5),
+        "`--bags` is not for `--valuator plain`, which has no bags: leave it out.",
     )
     check_sentence(
-        refused("--method", "stand-in", "--exclude", "age"),
-        "`--exclude` is not for `--method stand-in`, which has no models of attributes: leave it out.",
+        refused("--valuator", "stand-in", "--exclude", "age"),
+        "`--exclude` is not for `--valuator stand-in`, which has no models of attributes: leave it out.",
     )
-    names = " or ".join(map(repr, ["entropy", *valuator_names()]))
-    check_sentence(refused("--method", "magic"), f"`--method` must be {names}, got 'magic'.")
+    names = " or ".join(map(repr, valuator_names()))
+    check_sentence(refused("--valuator", "magic"), f"`--valuator` must be {names}, got 'magic'.")
 
 
 LABELS = [
@@ -190,7 +185,7 @@ def test_the_positive_label_is_the_valuators(seen, frame, tmp_path, labels, more
     frame["default"] = np.tile(labels, N // 4)
     frame.to_parquet(tmp_path / "d.parquet")
     out = tmp_path / "v.parquet"
-    result = value(tmp_path / "d.parquet", out, "--method", "stand-in", *more)
+    result = value(tmp_path / "d.parquet", out, "--valuator", "stand-in", *more)
     assert result.exit_code == 0, result.stderr
     expected = (frame["default"] == positive).to_numpy()
     np.testing.assert_array_equal(seen["problem"].labels.is_positive, expected)
@@ -209,7 +204,9 @@ def test_a_method_without_a_ratio_gets_the_target_as_it_is(seen, frame, tmp_path
     frame["default"] = np.tile([1, 2, 3, 3], N // 4)
     frame.to_parquet(tmp_path / "d.parquet")
     assert (
-        value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "plain", "--positive", 2).exit_code
+        value(
+            tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain", "--positive", 2
+        ).exit_code
         == 0
     )
     assert seen["problem"].labels.classes == (1, 2, 3)
@@ -218,13 +215,15 @@ def test_a_method_without_a_ratio_gets_the_target_as_it_is(seen, frame, tmp_path
 def test_missing_labels_are_not_taken_for_negatives(seen, frame, tmp_path):
     frame["default"] = np.tile(["a", "b", None, "c"], N // 4)
     frame.to_parquet(tmp_path / "d.parquet")
-    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "stand-in", "--positive", "a")
+    result = value(
+        tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "stand-in", "--positive", "a"
+    )
     assert result.exit_code == 2
     assert "60 missing" in result.stderr
 
 
 def test_effects_are_told_by_group_and_label_with_their_sums(seen, data, tmp_path):
-    result = value(data, tmp_path / "v.parquet", "--method", "stand-in", "--drop", "id")
+    result = value(data, tmp_path / "v.parquet", "--valuator", "stand-in", "--drop", "id")
     lines = result.stdout.splitlines()
     assert max(len(line) for line in lines[:-1]) <= 80
     first = lines.index("Protected attribute sex: values for the target, quartiles per 1,000 rows")
@@ -248,7 +247,7 @@ def test_effects_of_weighted_rows_are_summed_by_weight(seen, frame, tmp_path):
     frame["survey"] = np.where(frame["default"] == 1, 3, 1)
     frame.to_parquet(tmp_path / "d.parquet")
     result = value(
-        tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "stand-in", "--weight", "survey"
+        tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "stand-in", "--weight", "survey"
     )
     # 60 positives of weight 3 and 180 others of weight 1 make 360; 40 of the positives are men
     # at a mean of 1 a positive weighs 2
@@ -260,22 +259,22 @@ def test_effects_of_weighted_rows_are_summed_by_weight(seen, frame, tmp_path):
 def test_rows_without_value_and_labels_of_many_classes(seen, frame, tmp_path):
     frame["default"] = np.tile(["a", "b", "c", "c"], N // 4)
     frame.to_parquet(tmp_path / "d.parquet")
-    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "plain")
+    result = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain")
     assert result.exit_code == 0, result.stderr
     assert re.search(r"^ *m +c +80 ", result.stdout, re.MULTILINE)
     assert "quartiles per row" in result.stdout
     assert "Rows without a value: 3 for the target\n" in result.stdout
-    named = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "plain", "--positive", "a")
+    named = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain", "--positive", "a")
     assert re.search(r"^ *m +not a +120 ", named.stdout, re.MULTILINE)
     frame["default"] = np.arange(N)
     frame.to_parquet(tmp_path / "d.parquet")
-    continuous = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--method", "plain")
+    continuous = value(tmp_path / "d.parquet", tmp_path / "v.parquet", "--valuator", "plain")
     assert re.search(r"^ *m +any +160 ", continuous.stdout, re.MULTILINE)
 
 
 def test_effects_serve_every_other_command(seen, data, tmp_path):
     out = tmp_path / "v.csv"
-    assert value(data, out, "--method", "stand-in").exit_code == 0
+    assert value(data, out, "--valuator", "stand-in").exit_code == 0
     common = [data, "--values", out, "--target", "default", "--protected", "sex"]
     for command, more, name in (
         ("sample", ["--alpha", 0.5], "train.parquet"),
@@ -314,7 +313,7 @@ def test_influence_equals_the_librarys(loans, tmp_path):
         "old",
     ]
     result = run(
-        *words, "--method", "influence", "--ratio", "fpr_ratio", "--bags", 3, "--seed", 5, "--out", out
+        *words, "--valuator", "influence", "--ratio", "fpr_ratio", "--bags", 3, "--seed", 5, "--out", out
     )
     assert result.exit_code == 0, result.stderr
     valuator = TreeInfluence(n_bags=3, random_state=5)
@@ -331,7 +330,9 @@ def test_influence_equals_the_librarys(loans, tmp_path):
     assert cell[2] == f"{mistaken.sum():,}"
     assert float(cell[4]) == pytest.approx(made["old"][mistaken].sum(), abs=0.0005)
 
-    flipped = run(*words, "--method", "influence", "--bags", 3, "--positive", 0, "--out", tmp_path / "w.csv")
+    flipped = run(
+        *words, "--valuator", "influence", "--bags", 3, "--positive", 0, "--out", tmp_path / "w.csv"
+    )
     assert flipped.exit_code == 0, flipped.stderr
     other = TreeInfluence(n_bags=3, random_state=0).fit(
         X, frame["default"] == 0, sensitive_features={"old": frame["old"]}

@@ -73,7 +73,7 @@ def test_models_are_kept_beside_the_same_values(folder, valuator):
 def test_values_that_cannot_be_written_leave_no_models_that_refuse_the_table(tmp_path, monkeypatch):
     OLD.to_parquet(tmp_path / "old.parquet")
     with monkeypatch.context() as patched:
-        patched.setattr("fado.cli.value.save_values", lambda *given: 1 / 0)
+        patched.setattr("fado.cli._inputs.save_values", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             raise train(tmp_path).exception
     assert [path.name for path in tmp_path.iterdir()] == ["old.parquet"]
@@ -110,8 +110,8 @@ def test_values_of_new_rows_go_on_to_other_commands(folder):
     out = folder / "labelled.parquet"
     assert value(folder, "--target", "default", out=out.name).exit_code == 0
     result = run(
-        "sample", folder / "new.parquet", "--target", "default", "--protected", "sex", "--method", "uaps",
-        "--values", out, "--alpha", 0.5, "--out", folder / "sampled.parquet",
+        "sample", folder / "new.parquet", "--target", "default", "--protected", "sex",
+        "--intervention", "uaps", "--values", out, "--alpha", 0.5, "--out", folder / "sampled.parquet",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
 
@@ -133,7 +133,7 @@ def test_the_table_that_the_models_learnt_from_is_refused(folder):
     [
         (["--bags", 5], "leave out `--bags`"),
         (["--seed", 0], "leave out `--seed`"),
-        (["--method", "entropy"], "leave out `--method`"),
+        (["--valuator", "oob"], "leave out `--valuator`"),
         (["--exclude", "town"], "leave out `--exclude`"),
         (["--target", "defaults"], "got 'defaults'; did you mean 'default'?"),
         (["--target", "town"], "label 'Bonn', which the models have not learnt"),
@@ -181,7 +181,7 @@ def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--method", "influence"], "`--models` is for `--method entropy`, not for 'influence'"),
+        (["--valuator", "influence"], "`--models` is for `--valuator oob` or `inbag`, not for 'influence'"),
         (["--models", "none/models"], "does not exist: create it first"),
         (["--from", "values.parquet"], "fits nothing: leave out"),
     ],

@@ -11,7 +11,7 @@ from tests.aim.conftest import draw_applicants
 from typer.testing import CliRunner
 
 from fado.cli._app import build_app
-from fado.cli._methods import _methods
+from fado.cli.sample import entries_of
 from fado.experiment import Experiment, Results
 from fado.experiment.config import config_from
 from fado.experiment.results._looks import looks_of
@@ -236,9 +236,9 @@ def test_a_page_says_what_needs_the_group(changed, tmp_path):
     assert "group thresholds" in (tmp_path / "page.html").read_text()
 
 
-@pytest.mark.parametrize("changes", ["rows", "weights"])
-def test_commands_that_change_rows_do_not_offer_them(changes):
-    assert not set(OURS) & set(_methods(changes))
+@pytest.mark.parametrize("command", ["sample", "reweigh"])
+def test_commands_that_change_rows_do_not_offer_them(command):
+    assert not set(OURS) & set(entries_of(command))
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_a_registered_valuator_serves_experiments_and_commands(tmp_path):
     frame = experiment.run(tmp_path / "store", n_jobs=1).frame
     assert set(frame["algorithm"].dropna()) == {"signed"}
     assert (frame["status"] == "done").all()
-    arguments = ["value", told["path"], "--target", "y", "--protected", "sex", "--algorithm", "signed"]
+    arguments = ["value", told["path"], "--target", "y", "--protected", "sex", "--valuator", "signed"]
     done = CliRunner().invoke(build_app(), [*arguments, "--out", str(tmp_path / "v.parquet")])
     assert done.exit_code == 0, done.output
     assert Valuation.load(tmp_path / "v.parquet").scales["sex"].is_signed

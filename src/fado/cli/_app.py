@@ -1,30 +1,79 @@
-"""All commands under one name."""
+"""The program: all commands under one name, how it starts and ends, and its errors as sentences.
+
+Bad input ends in one sentence on stderr and exit code 2, never in a traceback. What takes time to import is
+imported by commands as they run: help needs none of it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+import inspect
+import os
+import re
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
-import typer
-
+from fado._messages import COMPARE_TARGET
 from fado._version import __version__
-from fado.cli._methods import offer_methods
-from fado.cli.aim import aim
-from fado.cli.demo import demo
-from fado.cli.experiment import experiment
-from fado.cli.explore import explore
-from fado.cli.frontier import frontier
-from fado.cli.generate import generate
-from fado.cli.predict import predict
-from fado.cli.query import query
-from fado.cli.reweigh import reweigh
-from fado.cli.sample import sample
-from fado.cli.value import value
 
-__all__ = ["build_app"]
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["Interrupts", "build_app", "in_sentences", "interruptible", "refuse", "run_program", "stopping"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+COMMANDS = (
+    "value",
+    "sample",
+    "reweigh",
+    "query",
+    "generate",
+    "explore",
+    "aim",
+    "frontier",
+    "predict",
+    "demo",
+)
+BAD_INPUT = 2
+INTERRUPTED = 130
+CLOSED_PIPE = 128 + 13  # what a shell says of a program that SIGPIPE ended, as `cat` and `grep` do
+COMPARE_COLUMN = "compare it, as in `--target 'COL == label'` or `--target 'COL >= 1000'`"
+
+# arguments of the library whose options have other names, where a command has such an option
+_OPTIONS = {
+    "y": "--target",
+    "sensitive_features": "--protected",
+    "expression": "--protected",
+    "pos_label": "--positive",
+    "valuation": "--values",
+    "z_exclude": "--exclude",
+    "sample_weight": "--weight",
+    "n_bags": "--bags",
+    "fairness": "--ratio",
+    "n_jobs": "--jobs",
+    "client": "--dask",
+    "random_state": "--seed",
+    "data.min_group_size": "--min-group-size",
+    "test": "--test-fraction",
+    "group_shares": "--shares",
+}
 
 
 def build_app() -> typer.Typer:
     """Build the program, with every utility and intervention that is registered by now."""
+    import rich.table  # noqa: F401 - to be missed before a command works, not after
+    import typer
+
+    from fado.cli.sample import offer_interventions
+
     app = typer.Typer(
         name="fado",
         help="Fairness-aware data valuation: value rows, resample, reweigh, explore, compare.",
@@ -32,30 +81,212 @@ def build_app() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    app.callback()(_program)
-    app.command()(value)
-    app.command()(offer_methods(sample, "rows"))
-    app.command()(offer_methods(reweigh, "weights"))
-    app.command()(query)
-    app.command()(generate)
-    app.command()(explore)
-    app.command()(aim)
-    app.command()(frontier)
-    app.command()(predict)
-    app.add_typer(experiment, name="experiment")
-    app.command()(demo)
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            print(f"fado {__version__}")
+            raise typer.Exit
+
+    def program(
+        version: bool = typer.Option(
+            False, "--version", callback=print_version, is_eager=True, help="Print the version."
+        ),
+    ) -> None:
+        """Fairness-aware data valuation: value rows, resample, reweigh, explore, compare."""
+
+    app.callback()(program)
+    for name in COMMANDS:
+        command = getattr(import_module(f"fado.cli.{name}"), name)
+        app.command()(offer_interventions(command) if name in ("sample", "reweigh") else command)
+    app.add_typer(import_module("fado.cli.experiment").experiment, name="experiment")
     return app
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"fado {__version__}")
-        raise typer.Exit
+def run_program() -> NoReturn:
+    """Run the program and leave, with the code of a closed pipe if nobody reads what it prints."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before the program began
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - stays open to the end
+    code: Any = 0
+    failures: list[OSError] = []
+    try:
+        _whole_app()()
+    except SystemExit as stop:
+        code = stop.code
+        if code == 1 and isinstance(
+            stop.__context__, BrokenPipeError
+        ):  # so typer and rich leave a closed pipe
+            failures.append(stop.__context__)
+    except OSError as error:  # help and the like; commands have sentences for theirs
+        failures.append(error)
+    failures += [error for error in map(_flush, (sys.__stdout__, sys.__stderr__)) if error is not None]
+    if not failures:
+        raise SystemExit(code)
+    if isinstance(failures[0], BrokenPipeError):
+        raise SystemExit(CLOSED_PIPE)
+    refuse(f"what is printed cannot be written: {failures[0].strerror}.")
 
 
-def _program(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Fairness-aware data valuation: value rows, resample, reweigh, explore, compare."""
+def _whole_app() -> typer.Typer:
+    try:
+        return build_app()
+    except ModuleNotFoundError as error:
+        needed = (error.name or "").partition(".")[0]
+        if needed == "fado":
+            raise
+        refuse(f"the command line needs {needed}: install it with `pip install 'fado-ml[cli]'`.")
+
+
+def _flush(stream: TextIO | None) -> OSError | None:
+    """Write what is printed, and give the error if that cannot be done."""
+    if stream is None:
+        return None
+    try:
+        stream.flush()
+    except OSError as error:
+        # Python flushes once more in the end, and would complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error
+    return None
+
+
+class Interrupts:
+    """What Ctrl-C does while a command runs: it raises `KeyboardInterrupt`, the second time it ends all.
+
+    Attributes
+    ----------
+    seen : bool
+        Whether there was one: a library may have turned it into an error of its own.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def __call__(self, number: int, _: Any) -> NoReturn:
+        self.seen = True
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupts]:
+    """Let Ctrl-C raise `KeyboardInterrupt`, and note that it did; a handler of somebody else's stays."""
+    before = signal.getsignal(signal.SIGINT)
+    ours = (signal.SIG_DFL, signal.default_int_handler)
+    if isinstance(before, Interrupts):
+        yield before
+    elif current_thread() is not main_thread() or before not in ours:
+        yield Interrupts()
+    else:
+        handler = Interrupts()
+        signal.signal(signal.SIGINT, handler)
+        try:
+            yield handler
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def stopping(store: Path) -> Iterator[None]:
+    """Stop a run that a store keeps at Ctrl-C and SIGTERM, at once at the second; with codes 130 and 143."""
+
+    def stop(number: int, _: Any) -> None:
+        signal.signal(number, lambda *_: os._exit(128 + number))
+        print("stopping; press again to stop at once", file=sys.stderr, flush=True)
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except SystemExit as stopped:
+        print(f"stopped; what is done is kept in {store}: run again to resume.", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(stopped.code or 0))  # all is put away: another signal could only change the exit code
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def in_sentences(command: Command) -> Command:
+    """Turn a command's errors and warnings into sentences on stderr."""
+    from typer.models import ArgumentInfo
+
+    own = {
+        name: f"--{name.rstrip('_').replace('_', '-')}"
+        for name, parameter in inspect.signature(command).parameters.items()
+        if not any(
+            isinstance(told, ArgumentInfo) for told in getattr(parameter.annotation, "__metadata__", ())
+        )
+    }
+    options = own | {name: option for name, option in _OPTIONS.items() if option in own.values()}
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with interruptible() as interrupts:
+            try:
+                with _plain_warnings(options):
+                    return command(*args, **kwargs)
+            except KeyboardInterrupt:
+                refuse("interrupted.", INTERRUPTED)
+            except Exception as error:
+                if interrupts.seen:
+                    refuse("interrupted.", INTERRUPTED)
+                if isinstance(error, BrokenPipeError):  # nobody reads what is printed
+                    raise SystemExit(CLOSED_PIPE) from None
+                sentence = _sentence_of(error)
+                if sentence is None:
+                    raise
+                refuse(_in_options(sentence, options))
+
+    return run  # type: ignore[return-value]
+
+
+def refuse(sentence: Any, code: int = BAD_INPUT) -> NoReturn:
+    """Say what is wrong, and end the program."""
+    _say("error", sentence)
+    raise SystemExit(code) from None
+
+
+def _sentence_of(error: Exception) -> str | None:
+    """Give the sentence of an error that a user can mend; None is a fault of this program's."""
+    if isinstance(error, MemoryError):
+        return "not enough memory for this table: drop columns or use fewer rows."
+    if isinstance(error, ModuleNotFoundError) and "pip install" not in str(error):
+        return f"{error.name} is not installed: install it with `pip install 'fado-ml[all]'`."
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    if isinstance(error, OSError) and error.errno is not None:
+        named = "A file" if error.filename is None else repr(str(error.filename))
+        return f"{named} cannot be read or written: {error.strerror or error}."
+    mendable = (ValueError, TypeError, KeyError, OSError, RuntimeError, ImportError)
+    return str(error) if isinstance(error, mendable) else None
+
+
+@contextmanager
+def _plain_warnings(options: Mapping[str, str]) -> Iterator[None]:
+    said = set()
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _say("warning", _in_options(str(message), options))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _in_options(sentence: str, options: Mapping[str, str]) -> str:
+    """Say `--bags` where the library says `n_bags`, and what to do in terms of files."""
+    sentence = sentence.replace(COMPARE_TARGET, COMPARE_COLUMN)
+    for argument, option in options.items():
+        sentence = re.sub(rf"`{argument}`", f"`{option}`", sentence)
+        sentence = re.sub(rf"`{argument}=([^`]*)`", rf"`{option} \1`", sentence)
+    return sentence
+
+
+def _say(what: str, message: Any) -> None:
+    sentence = " ".join(str(message).split())
+    print(f"{what}: {sentence}", file=sys.stderr, flush=True)

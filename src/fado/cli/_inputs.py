@@ -1,9 +1,16 @@
-"""From a table and the names on a command line to features, target and protected attributes."""
+"""What commands read and write: tables and the names on a command line, parts of the rows, values, budgets.
+
+This takes long to import, so that commands do so when they run.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,24 +20,58 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
 
-from fado._messages import closest_names
+from fado._memory import format_memory, free_memory
+from fado._messages import closest_names, list_names, warn_user
+from fado._storage import check_replaceable, replacing
+from fado.metrics import Budget
 from fado.tabular import (
+    ENDINGS,
     Expression,
     Labels,
     Variable,
     column_from,
     columns_named,
+    ending_of,
+    is_pattern,
     label_named,
+    open_source,
     positive_code,
     read_attributes,
     read_table,
     variable_from,
     weights_of,
+    write_csv,
 )
+from fado.utility import utility_class
+from fado.valuation import TargetNote, Valuation
+from fado.valuation.bulk import with_group_names
 
-__all__ = ["Inputs", "read_group_names", "read_inputs"]
+__all__ = [
+    "Inputs",
+    "check_apart",
+    "check_output",
+    "check_writable",
+    "given_options",
+    "is_beyond_memory",
+    "load_values",
+    "names_several",
+    "read_aimed",
+    "read_elsewhere",
+    "read_group_names",
+    "read_inputs",
+    "rows_of",
+    "save_values",
+    "take_inputs",
+    "target_of",
+    "utility_of",
+    "write_table",
+]
 
+_WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
+_TIMES_ITS_SIZE = 3.5  # what work on a table in memory takes; of valuing, by benchmarks/scale.py
 _QUOTED = r"""(?:"[^"]*"|'[^']*'|`[^`]*`)"""
 _NAMED = re.compile(
     rf"""\s*(?:(?P<group>{_QUOTED}|[^,="'`][^,=]*?)\s*=\s*)?(?P<name>{_QUOTED}|[^,]*?)\s*(?:,|$)"""
@@ -110,20 +151,12 @@ class Inputs:
         return np.ones(self.n_rows) if self.weight is None else self.weight
 
     def hidden_columns(
-        self, exclude: Sequence[str], seen: Sequence[str] | None = None
+        self, exclude: Sequence[str] | None, seen: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
-        """Give the columns that each attribute's models must not see: those it was made from, and `exclude`.
-
-        Parameters
-        ----------
-        exclude : sequence of str
-            Columns, or patterns of columns, that the user names by `--exclude`.
-        seen : sequence of str, optional
-            The features that models see at all; None is all of them.
-        """
+        """Give the columns, of those that are seen, that an attribute's models must not see."""
         there = self.features.column_names
-        self.predicted.check_apart("--exclude", exclude)
-        by_hand = columns_named(there, exclude, "--exclude")
+        self.predicted.check_apart("--exclude", exclude or [])
+        by_hand = columns_named(there, exclude or [], "--exclude")
         known = set(there if seen is None else seen)
         return {
             name: [column for column in dict.fromkeys([*by_hand, *own.sources]) if column in known]
@@ -178,15 +211,7 @@ def read_inputs(
 
 
 def read_group_names(texts: Sequence[str] | None, protected: Sequence[str]) -> dict[str, Any]:
-    """Read what groups are called: per attribute names by label, or two names of comparisons' groups.
-
-    Examples
-    --------
-    >>> read_group_names(["age >= 50: 50 and over, under 50"], ["age>=50", "sex"])
-    {'age>=50': ['50 and over', 'under 50']}
-    >>> read_group_names(["sex: 1 = men, 2 = 'women, girls'"], ["age>=50", "sex"])
-    {'sex': {'1': 'men', '2': 'women, girls'}}
-    """
+    """Read what groups are called: per attribute names by label, or two names of a comparison's groups."""
     known = {"".join(text.split()): text for text in protected}
     found: dict[str, Any] = {}
     for text in texts or ():
@@ -236,3 +261,389 @@ def _read_labels(target: pa.ChunkedArray, positive: str | None) -> Labels:
     classes = tuple(map(column.label_of, entries))
     label = None if positive is None else label_named(classes, positive, "--positive")
     return Labels(codes, classes, positive_code(classes, label))
+
+
+def read_aimed(
+    data: Path,
+    out: Path,
+    *,
+    ratio: Sequence[str] | None = None,
+    at_least: float | None = None,
+    confidence: float | None = None,
+    split: str | None = None,
+    validation: Sequence[str] | None = None,
+    test: Sequence[str] | None = None,
+    test_fraction: float | None = None,
+    max_fpr: float | None = None,
+    max_selection_rate: float | None = None,
+    top_k: int | None = None,
+    threshold: float | None = None,
+    **named: Any,
+) -> tuple[dict[str, float], Budget, dict[str, Inputs]]:
+    """Read what `fado aim` and `fado frontier` share: lines of ratios, the budget, and parts of the rows."""
+    from fado.aim import check_confidence, check_line, lines_of
+    from fado.models import check_directory
+
+    line = 0.8 if at_least is None else at_least
+    check_line(line, "--at-least")
+    check_confidence(confidence)
+    try:
+        lines = lines_of(", ".join(ratio or ["fpr_ratio"]), line)
+    except (TypeError, ValueError) as error:
+        raise ValueError(str(error).replace("`ratio", "`--ratio")) from None
+    limits = {
+        "--max-fpr": ("fpr", max_fpr),
+        "--max-selection-rate": ("selection_rate", max_selection_rate),
+        "--top-k": ("top_k", top_k),
+        "--threshold": ("threshold", threshold),
+    }
+    budget = _read_budget({option: own for option, own in limits.items() if own[1] is not None})
+    for option, given in (("--validation", validation), ("--test", test)):
+        if given and split is None:
+            raise ValueError(f"`{option}` names values of a column: name the column by `--split`.")
+    if split is not None and not (validation or test):
+        raise ValueError(f"`--split {split}` sets no rows apart: name values by `--validation` or `--test`.")
+    if test and test_fraction is not None:
+        raise ValueError("`--test` and `--test-fraction` both say which rows are test rows: give one.")
+    check_directory(out)
+    inputs = read_inputs(data, split=split, **named)
+    return lines, budget, _split(inputs, split, {"validation": validation, "test": test})
+
+
+def _read_budget(given: dict[str, Any]) -> Budget:
+    """Read what decides; at most one of four."""
+    if len(given) > 1:
+        raise ValueError(
+            "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all say what decides: give one."
+        )
+    if not given:
+        return Budget.read(None)
+    ((option, (kind, limit)),) = given.items()
+    try:
+        return Budget.read((kind, limit))
+    except ValueError as error:
+        told = str(error).replace(f"The limit of a budget of kind {kind!r}", f"`{option}`")
+        raise ValueError(told) from None
+
+
+def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str, Inputs]:
+    """Give the rows to train on, and those of each part that is named."""
+    if split is None:
+        return {"train": inputs}
+    column = column_from(split, inputs.table.column(split))
+    codes, entries = column.encode()
+    labels = tuple(map(column.label_of, entries))
+    chosen: dict[int, str] = {}
+    for name, values in named.items():
+        for value in values or ():
+            try:
+                code = labels.index(label_named(labels, value, f"--{name}"))
+            except ValueError as error:
+                told = str(error).replace("a label of the target", f"a value of {split!r}")
+                raise ValueError(told) from None
+            if code in chosen:
+                raise ValueError(f"`--{name} {value}` is named before, by `--{chosen[code]}`: name it once.")
+            chosen[code] = name
+    parts = {"train": ~np.isin(codes, [*chosen])}
+    if not parts["train"].any():
+        shown = list_names([repr(label) for label in labels])
+        raise ValueError(f"No rows are left to train on: {split!r} has the values {shown}.")
+    for name in named:
+        parts[name] = np.isin(codes, [code for code, own in chosen.items() if own == name])
+    return {name: take_inputs(inputs, np.flatnonzero(own)) for name, own in parts.items() if own.any()}
+
+
+def take_inputs(inputs: Inputs, rows: npt.NDArray[np.integer[Any]]) -> Inputs:
+    """Give some of the rows."""
+    return replace(
+        inputs,
+        table=inputs.table.take(rows),
+        features=inputs.features.take(rows),
+        target=inputs.target.take(rows),
+        labels=replace(inputs.labels, codes=inputs.labels.codes[rows]),
+        protected={name: own.iloc[rows].reset_index(drop=True) for name, own in inputs.protected.items()},
+        weight=None if inputs.weight is None else inputs.weight[rows],
+        groups=None if inputs.groups is None else inputs.groups.take(rows),
+    )
+
+
+def target_of(inputs: Inputs) -> pd.Series:
+    """Give the target as a Series that has its name."""
+    return inputs.target.to_pandas().rename(inputs.name)
+
+
+def rows_of(part: Inputs | None) -> tuple[Any, ...] | None:
+    """Give the rows of a part as Python takes them: features, target, attributes and weights, if any."""
+    if part is None:
+        return None
+    rows = (part.features, target_of(part), part.protected)
+    return rows if part.weight is None else (*rows, part.weight)
+
+
+def save_values(valuation: Valuation, path: Path, name: str, target: pa.ChunkedArray) -> None:
+    """Write values with the target's name and a digest of its labels, row by row."""
+    valuation.with_provenance(made_for=TargetNote(name, _digest(target))).save(path)
+
+
+def load_values(path: Path, inputs: Inputs) -> Valuation:
+    """Read values, and refuse those of another target or of rows in another order."""
+    valuation = with_group_names(Valuation.load(path), [*inputs.expressions.values()])
+    name, target = inputs.name, inputs.target
+    note = valuation.provenance.made_for  # values that were not made on a command line have none
+    if note is not None and note.target != name:
+        raise ValueError(
+            f"The values in {str(path)!r} are of the target {note.target!r}, not of {name!r}: name another "
+            "file, or value this target."
+        )
+    if note is not None and len(valuation) == len(target) and note.digest != _digest(target):
+        raise ValueError(
+            f"The values in {str(path)!r} were made for a table whose {name!r} differs or stands in another "
+            "order: value this table."
+        )
+    return valuation
+
+
+def _digest(target: pa.ChunkedArray) -> str:
+    hashed = pd.util.hash_pandas_object(target.to_pandas(), index=False).to_numpy()
+    return hashlib.sha256(hashed.tobytes()).hexdigest()
+
+
+def utility_of(name: str, alpha: float, attributes: Sequence[str], valuation: Valuation) -> Any:
+    """Make the utility, over the attributes that were asked for: a valuation may hold more."""
+    for attribute in attributes:
+        if attribute not in valuation.protected:
+            has = ", ".join(map(repr, valuation.protected)) or "no protected attribute"
+            raise ValueError(
+                f"`--values` has no values of the protected attribute {attribute!r}; it has {has}."
+            )
+    return utility_class(name)(alpha=alpha).over(attributes)
+
+
+def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"`--out` must end in {' or '.join(endings)}, got {str(path)!r}.")
+    check_writable(path.parent)
+    check_replaceable(path)
+    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
+        raise ValueError(f"`--out` is {str(path)!r}, which is read as well: name another file.")
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a directory that is not there, or that nothing can be written to."""
+    if not folder.is_dir():
+        raise ValueError(f"The directory {str(folder)!r} does not exist: create it first.")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"The directory {str(folder)!r} is not writable.")
+
+
+def given_options(options: Mapping[str, Any]) -> str:
+    """List, for a message, the options that were given; an empty text if none was."""
+    return list_names(
+        [
+            f"`{option}`"
+            for option, own in options.items()
+            if own is not None and own is not False and own != []
+        ]
+    )
+
+
+def check_apart(out: Path, folder: Path, named: str) -> None:
+    """Refuse, before any work is done, an output and a directory that is kept if one lies in the other."""
+    first, second = out.resolve(), folder.resolve()
+    if first.is_relative_to(second) or second.is_relative_to(first):
+        same = "the same place" if first == second else "one inside the other"
+        raise ValueError(
+            f"`--out` {str(out)!r} and {named} {str(folder)!r} are {same}: name another place for one."
+        )
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a CSV or Parquet file, whole or not at all."""
+    with replacing(path, "The table") as temporary:
+        if ending_of(path) == ".csv":
+            write_csv(table, temporary)
+        else:
+            pyarrow.parquet.write_table(table, temporary, compression="zstd")
+
+
+def names_several(data: Path) -> bool:
+    """Tell whether this is a directory, or a pattern of names."""
+    return data.is_dir() or (not data.exists() and is_pattern(str(data)))
+
+
+def is_beyond_memory(data: Path, doing: str) -> bool:
+    """Tell whether work on a file in memory would take more than is free, and say so."""
+    free = free_memory()
+    if free is None or not data.is_file() or data.suffix.lower() not in ENDINGS:
+        return False
+    if data.stat().st_size < _WORTH_A_LOOK * free:
+        return False
+    source = open_source(data)
+    need = _TIMES_ITS_SIZE * source.bytes_per_row * source.about_rows
+    if need <= free:
+        return False
+    print(
+        f"{doing} {data} in memory would take about {format_memory(need)}, and {format_memory(free)} are "
+        "free: it is read part by part, as with `--memory`.",
+        file=sys.stderr,
+    )
+    return True
+
+
+def read_elsewhere(path: Path, table: pa.Table, attributes: Sequence[str], row_id: str | None) -> Valuation:
+    """Read values for the target and for each attribute, matched to a table's rows by id or position."""
+    values = read_table(path)
+    columns = _columns_of_values(path, values.column_names, attributes)
+    if row_id is None:
+        _check_positions(path, values, table, [*columns.values()])
+    else:
+        values = values.take(_places(path, values, table, row_id))
+    return Valuation.from_values(
+        {name: _numbers(path, own, values.column(own)) for name, own in columns.items()}
+    )
+
+
+def _columns_of_values(path: Path, names: Sequence[str], attributes: Sequence[str]) -> dict[str, str]:
+    """Find the column that holds each variable's values."""
+    if "y" in attributes:
+        raise ValueError("A protected attribute cannot be called 'y', the target's name: rename it.")
+    called = {"y": ["y", "v_y"]} | {name: [name] for name in attributes}
+    if len(attributes) == 1:
+        called[attributes[0]].append("v_z")
+    columns = {}
+    for variable, known in called.items():
+        found = [name for name in known if name in names]
+        what = "the target" if variable == "y" else f"the protected attribute {variable!r}"
+        if not found:
+            wanted = " or ".join(map(repr, known))
+            raise ValueError(
+                f"{str(path)!r} has no column of values for {what}: it must be called {wanted}"
+                f"{closest_names(variable, names)}"
+            )
+        if len(found) > 1:
+            raise ValueError(
+                f"{str(path)!r} has two columns of values for {what}, {found[0]!r} and {found[1]!r}: leave "
+                "one out."
+            )
+        columns[variable] = found[0]
+    return columns
+
+
+def _check_positions(path: Path, values: pa.Table, table: pa.Table, used: Sequence[str]) -> None:
+    """Refuse another number of rows; warn if a column of both files says that the rows are others."""
+    if values.num_rows != table.num_rows:
+        raise ValueError(
+            f"{str(path)!r} has {values.num_rows:,} rows and the table has {table.num_rows:,}: give every "
+            "row a line, or name a row id that both files have by `--from-id`."
+        )
+    shared = set(table.column_names).difference(used)
+    for name in values.column_names:
+        if name not in shared:
+            continue
+        theirs, own = _comparable(values.column(name), table.column(name))
+        if not theirs.equals(own):
+            warn_user(
+                f"Rows are matched by their position, but column {name!r} of {str(path)!r} differs from the "
+                f"table's: if it is a row id, name it by `--from-id {name}`."
+            )
+            return
+
+
+def _places(path: Path, values: pa.Table, table: pa.Table, row_id: str) -> pa.Array:
+    """Find the line of each row of the table by its id."""
+    for what, names in (("The table", table.column_names), (repr(str(path)), values.column_names)):
+        if row_id not in names:
+            raise ValueError(
+                f"{what} has no column {row_id!r}, which `--from-id` names{closest_names(row_id, names)}"
+            )
+    theirs, own = _comparable(values.column(row_id), table.column(row_id))
+    _check_ids("The table", row_id, own)
+    _check_ids(repr(str(path)), row_id, theirs)
+    places = pc.index_in(own, value_set=theirs)
+    lacking = own.filter(pc.is_null(places))
+    if len(lacking):
+        raise ValueError(
+            f"{str(path)!r} has no line for {len(lacking):,} of the table's {len(own):,} rows ({row_id} "
+            f"{list_names(_shown(lacking))}): add them, with an empty value if they have none."
+        )
+    if len(theirs) > len(own):
+        warn_user(f"{len(theirs) - len(own):,} lines of {str(path)!r} are of no row of the table: left out.")
+    return places
+
+
+def _check_ids(what: str, row_id: str, ids: pa.Array) -> None:
+    missing = ids.null_count
+    if missing:
+        raise ValueError(f"{what} has no {row_id!r} in {missing:,} rows: give each an id of its own.")
+    counts = pc.value_counts(ids)
+    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    if len(repeated):
+        raise ValueError(
+            f"{what} has more than one row with {row_id} {list_names(_shown(repeated))}: ids must differ."
+        )
+
+
+def _shown(ids: pa.Array) -> list[str]:
+    """Give ids for a message, which names a few of them."""
+    return [repr(entry) for entry in ids.slice(0, 6).to_pylist()] + [""] * max(len(ids) - 6, 0)
+
+
+def _comparable(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Give two columns the same type: whole numbers if both are, else text if either is."""
+    plain = [_plain(column) for column in (first, second)]
+    if plain[0].type == plain[1].type:
+        return plain[0], plain[1]
+    for kind in (pa.int64(), pa.float64(), pa.string()):
+        if kind != pa.string() and any(pa.types.is_string(own.type) for own in plain):
+            continue
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # then the next kind may do
+            return plain[0].cast(kind), plain[1].cast(kind)
+    raise ValueError(f"Row ids of the types {plain[0].type} and {plain[1].type} cannot be compared.")
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """Give a column in one piece, categories and the kinds of text as text, NaN as missing."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        kind = pa.string()
+    array = column.cast(kind).combine_chunks()
+    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return pc.if_else(pc.is_nan(array), None, array) if pa.types.is_floating(kind) else array
+
+
+def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Give the values of a column, NaN where a row has none."""
+    kind = column.type
+    if pa.types.is_null(kind) or (len(column) and column.null_count == len(column)):
+        raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        row, shown = _first_text(column)
+        raise ValueError(
+            f"Column {name!r} of {str(path)!r} must hold numbers, got {shown!r} in row {row} (the first is "
+            "0): mend it, or leave the cell empty if the row has no value."
+        )
+    numbers = column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64, copy=False)
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(
+            f"Column {name!r} of {str(path)!r} must hold finite numbers, got {numbers[row]} in row {row} "
+            "(the first is 0): mend it, or leave the cell empty if the row has no value."
+        )
+    if np.isnan(numbers).all():
+        raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
+    return numbers
+
+
+def _first_text(column: pa.ChunkedArray) -> tuple[int, Any]:
+    """Find the first entry that is no number."""
+    for row, entry in enumerate(column.to_pylist()):
+        try:
+            float(entry)
+        except (TypeError, ValueError):
+            if entry is not None:
+                return row, str(entry)[:30]
+        else:
+            if isinstance(entry, bool):
+                return row, entry
+    return 0, column[0].as_py()

@@ -6,12 +6,14 @@ import re
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from fado._storage import replacing, writing
-from fado.cli._errors import in_sentences
+from fado.cli._options import command
+from fado.cli.aim import aim
+from fado.cli.experiment import print_winners
+from fado.cli.explore import explore
+from fado.cli.value import value
 
 __all__ = ["demo"]
 
@@ -19,17 +21,15 @@ ROWS = 50_000
 VARIANT = "II"  # whose untouched models are below the line
 
 
-@in_sentences
-def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The directory to write the demo's files to.")
-    ] = Path("demo"),
-) -> None:
-    """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line."""
-    from fado.cli.aim import aim
-    from fado.cli.experiment import print_winners
-    from fado.cli.explore import explore
-    from fado.cli.value import value
+@command()
+def demo(*, out: Path = Path("demo")) -> None:
+    """Generate account-opening fraud data, explore it, compare interventions, aim a model at a line.
+
+    Parameters
+    ----------
+    out : DIR
+        The directory to write the demo's files to.
+    """
     from fado.datasets import make_account_fraud
 
     start = time.monotonic()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from fado.cli._errors import in_sentences
-from fado.cli._options import Dask, Jobs
-from fado.cli._runs import stopping
-from fado.cli._summary import print_table
-from fado.cli._tables import check_output
-from fado.experiment import Experiment, Results
+from fado.cli._app import stopping
+from fado.cli._options import command
 
-__all__ = ["experiment"]
+if TYPE_CHECKING:
+    from fado.experiment import Experiment, Results
+
+__all__ = ["experiment", "print_winners"]
 
 SHOWN_RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 SHOWN_GROUPS = 5
@@ -28,64 +26,55 @@ experiment = typer.Typer(
     no_args_is_help=True,
 )
 
-Config = Annotated[
-    Path, typer.Argument(metavar="CONFIG.toml", help="The TOML file of the experiment's configuration.")
-]
-Store = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The directory of the experiment's results: its store.")
-]
-
-
-class Preset(StrEnum):
-    """The configurations to start from."""
-
-    quick = "quick"
-    paper = "paper"
-
 
 @experiment.command()
-@in_sentences
-def init(
-    config: Config,
-    preset: Annotated[
-        Preset, typer.Option(help="quick runs in under a minute; paper is the paper's whole grid.")
-    ] = Preset.quick,
-) -> None:
-    """Write a commented configuration that runs as it stands."""
-    Experiment.write_example(config, preset.value)
+@command()
+def init(config: Path, *, preset: Literal["quick", "paper"] = "quick") -> None:
+    """Write a commented configuration that runs as it stands.
+
+    Parameters
+    ----------
+    config : CONFIG.toml
+        The TOML file of the experiment's configuration.
+    preset : choice
+        quick runs in under a minute; paper is the paper's whole grid.
+    """
+    from fado.experiment import Experiment
+
+    Experiment.write_example(config, preset)
     print(f"Written to {config}; run it with: fado experiment run {config} --store runs/{config.stem}")
 
 
 @experiment.command()
-@in_sentences
+@command()
 def run(
-    config: Config,
-    store: Annotated[
-        Path, typer.Option(metavar="DIR", help="The directory to keep results in; run again to resume.")
-    ],
-    jobs: Jobs = None,
-    dask: Dask = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Repeat fits that failed in an earlier run.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only print how many fits there are, and how long they may take."),
-    ] = False,
+    config: Path,
+    *,
+    store: Path,
+    jobs: int | None = None,
+    dask: str | None = None,
+    retry_failed: bool = False,
+    dry_run: bool = False,
 ) -> None:
-    """Run an experiment, or resume it where it was stopped."""
+    """Run an experiment, or resume it where it was stopped.
+
+    Parameters
+    ----------
+    config : CONFIG.toml
+        The TOML file of the experiment's configuration.
+    store : DIR
+        The directory to keep results in; run again to resume.
+    retry_failed : flag
+        Repeat fits that failed in an earlier run.
+    dry_run : flag
+        Only print how many fits there are, and how long they may take.
+    """
     chosen = _read(config, store)
     if dry_run:
         _print_plan(chosen, jobs)
         return
     with stopping(store):
-        results = chosen.run(
-            store,
-            n_jobs=jobs,
-            client=dask,
-            progress=True,
-            retry_failed=retry_failed,
-        )
+        results = chosen.run(store, n_jobs=jobs, client=dask, progress=True, retry_failed=retry_failed)
     print(results)
     print_winners(results)
     failed = results.frame[results.frame["status"] == "failed"]
@@ -95,24 +84,40 @@ def run(
 
 
 @experiment.command()
-@in_sentences
-def status(store: Store) -> None:
-    """Print how many fits of an experiment are done, pending or failed."""
+@command()
+def status(store: Path) -> None:
+    """Print how many fits of an experiment are done, pending or failed.
+
+    Parameters
+    ----------
+    store : DIR
+        The directory of the experiment's results: its store.
+    """
+    from fado.cli._printing import print_table
+    from fado.experiment import Results
+
     results = Results.load(store)
     counts = results.frame.groupby(["intervention", "status"], sort=False).size().unstack(fill_value=0)
     print(results)
-    _print_left_out(results)
     _print_notes(results)
     print_table("", ["intervention", *counts.columns], [[name, *row] for name, row in counts.iterrows()])
 
 
 @experiment.command()
-@in_sentences
-def report(
-    store: Store,
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write.")],
-) -> None:
-    """Write charts of all models, the best models and the configuration to one HTML page."""
+@command()
+def report(store: Path, *, out: Path) -> None:
+    """Write charts of all models, the best models and the configuration to one HTML page.
+
+    Parameters
+    ----------
+    store : DIR
+        The directory of the experiment's results: its store.
+    out : FILE.html
+        The page to write.
+    """
+    from fado.cli._inputs import check_output
+    from fado.experiment import Results
+
     check_output(out, [], (".html",))
     Results.load(store).report(out)
     print(f"Written to {out}")
@@ -120,24 +125,21 @@ def report(
 
 def _read(config: Path, store: Path) -> Experiment:
     """Read a configuration; if it cannot be read, say what the store says that it was made with."""
+    from fado.experiment import Experiment, Results
+
     try:
         return Experiment.from_toml(config)
     except ValueError as error:
-        lacking = _lacking(store)
+        try:
+            lacking = Results.of_store(store).lacking
+        except (OSError, ValueError):
+            lacking = []
         if not lacking:
             raise
         raise ValueError(
             f"{error} The store {str(store)!r} was made with {'; '.join(lacking)}, not registered here: "
             "install the package that registers it."
         ) from error
-
-
-def _lacking(store: Path) -> list[str]:
-    """Name what a store was made with and is not registered here; nothing if it cannot be read."""
-    try:
-        return Results.of_store(store).lacking
-    except (OSError, ValueError):
-        return []
 
 
 def print_winners(results: Results, at_least: float = 0.8) -> None:
@@ -147,13 +149,14 @@ def print_winners(results: Results, at_least: float = 0.8) -> None:
     """
     if results.positive:
         print(f"Positive is {results.positive}.")
-    _print_left_out(results)
     _print_notes(results)
     for metric in SHOWN_RATIOS:
         _print_ratio(results, metric, at_least)
 
 
 def _print_ratio(results: Results, metric: str, at_least: float) -> None:
+    from fado.cli._printing import print_table
+
     winners = results.winners(metric, at_least).to_dict("records")
     line = f"{metric} of at least {at_least} on the {results.chosen_on} part"
     best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
@@ -169,41 +172,27 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
         print(f"No model can be compared by its {metric}.")
 
 
-def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> Iterator[list[Any]]:
+def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> list[list[Any]]:
     """Give a row of one model's settings and metrics, and below it one for the ratio of each attribute."""
+    from fado.cli._printing import with_interval
+
     named = ", ".join(filter(None, [winner["intervention"], winner["settings"]]))
-    yield [named, _with_interval(winner, "tpr"), _with_interval(winner, "ratio"), int(winner["model"])]
-    for attribute in attributes if len(attributes) > 1 else ():
-        yield [f"  {attribute}", "", _with_interval(winner, f"ratio[{attribute}]"), ""]
-
-
-def _with_interval(winner: dict[Any, Any], name: str) -> str:
-    low, high = (winner.get(f"{name}_{end}") for end in ("low", "high"))
-    if low is None or low != low:
-        return f"{winner[name]:.3f}"
-    return f"{winner[name]:.3f} ({low:.3f} to {high:.3f})"
-
-
-def _print_left_out(results: Results) -> None:
-    """Say which groups are too small to count in ratios."""
-    small = results.left_out
-    if not small:
-        return
-    told = [
-        f"{group['group']} ({', '.join(f'{part} {rows}' for part, rows in _rows_of(group).items())})"
-        for group in small
-    ]
-    more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
-    print(f"Too small to count in ratios: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
+    first = [named, with_interval(winner, "tpr"), with_interval(winner, "ratio"), int(winner["model"])]
+    below = attributes if len(attributes) > 1 else ()
+    return [first, *([f"  {own}", "", with_interval(winner, f"ratio[{own}]"), ""] for own in below)]
 
 
 def _print_notes(results: Results) -> None:
+    """Say which groups are too small to count in ratios, and what else is noted."""
+    told = []
+    for small in results.left_out:
+        rows = [f"{part} {rows}" for part, rows in small.items() if part not in ("group", "attribute")]
+        told.append(f"{small['group']} ({', '.join(rows)})")
+    if told:
+        more = f" and {len(told) - SHOWN_GROUPS} more" if len(told) > SHOWN_GROUPS else ""
+        print(f"Too small to count in ratios: {'; '.join(told[:SHOWN_GROUPS])}{more}.")
     for note in results.notes:
         print(note)
-
-
-def _rows_of(group: dict[str, Any]) -> dict[str, int]:
-    return {part: rows for part, rows in group.items() if part not in ("group", "attribute")}
 
 
 def _print_plan(chosen: Experiment, jobs: int | None) -> None:

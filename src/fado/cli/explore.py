@@ -7,90 +7,70 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import typer
+from fado.cli._options import MIN_GROUP_SIZE, command
 
-from fado.cli._errors import in_sentences
-from fado.cli._explore_files import MemoryOfSample, SampleRows, explore_by_files
-from fado.cli._inputs import Inputs, read_group_names, read_inputs
-from fado.cli._options import (
-    Drop,
-    GroupNames,
-    Jobs,
-    MinGroupSize,
-    Positive,
-    Protected,
-    Seed,
-    Target,
-    Weight,
-)
-from fado.cli._parts import DataOrParts, is_beyond_memory, names_several
-from fado.cli._splits import target_of
-from fado.cli._summary import print_table
-from fado.cli._tables import check_output
-from fado.cli._values import load_values
-from fado.tabular import MIN_GROUP_SIZE, read_table
-from fado.valuation import Valuation
-from fado.valuation.bulk import with_group_names
+if TYPE_CHECKING:
+    from fado.cli._inputs import Inputs
 
 __all__ = ["explore"]
 
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@in_sentences
+@command("target", "protected", "positive", "drop", "weight", "group_names")
 def explore(
-    data: DataOrParts,
-    target: Target,
-    protected: Protected,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write; ends in .html.")],
-    values: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|DIR",
-            show_default="made here",
-            help="The values of the rows, as `fado value` writes them.",
-        ),
-    ] = None,
-    positive: Positive = None,
-    drop: Drop = None,
-    show_rows: Annotated[
-        bool,
-        typer.Option("--show-rows", help="Show the entries of the most suspicious and most harmful rows."),
-    ] = False,
-    retrain: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="How many models may be trained to measure what removing, weighing down or relabelling rows "
-            "does; 0 measures nothing.",
-        ),
-    ] = 120,
-    pool: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A table of rows without labels, to be shown too; with `--values` it needs `--pool-values`.",
-        ),
-    ] = None,
-    pool_values: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The values of the pool, as `fado value POOL --models DIR` writes them."
-        ),
-    ] = None,
-    weight: Weight = None,
-    group_names: GroupNames = None,
-    min_group_size: MinGroupSize = None,
-    memory: MemoryOfSample = None,
-    sample_rows: SampleRows = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    values: Path | None = None,
+    show_rows: bool = False,
+    retrain: int = 120,
+    pool: Path | None = None,
+    pool_values: Path | None = None,
+    min_group_size: int | None = None,
+    memory: str | None = None,
+    sample_rows: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    **named: Any,
 ) -> None:
-    """Write a page that shows which rows carry the bias, and what could be done about it."""
-    from fado import explore as explored  # slow to import, and other commands need none
+    """Write a page that shows which rows carry the bias, and what could be done about it.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE
+        The page to write; ends in .html.
+    values : FILE|DIR, default=made here
+        The values of the rows, as `fado value` writes them.
+    show_rows : flag
+        Show the entries of the most suspicious and most harmful rows.
+    retrain : N
+        How many models may be trained to measure what removing, weighing down or relabelling rows does; 0
+        measures nothing.
+    pool : FILE
+        A table of rows without labels, to be shown too; with `--values` it needs `--pool-values`.
+    pool_values : FILE
+        The values of the pool, as `fado value POOL --models DIR` writes them.
+    memory : SIZE, default=three quarters of what is free
+        Read the table part by part, use no more memory than this, such as 4GB, and explore a sample of its
+        rows.
+    sample_rows : N, default=200000
+        For a table that is read part by part: how many rows, drawn at random, are explored.
+    """
+    from fado import explore as explore_table
+    from fado.cli._inputs import (
+        check_output,
+        is_beyond_memory,
+        load_values,
+        names_several,
+        read_inputs,
+        target_of,
+    )
     from fado.exploration import Exploration
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
@@ -105,33 +85,13 @@ def explore(
     asked_for = names_several(data) or memory is not None or sample_rows is not None
     for_memory_alone = pool is not None or (values is not None and values.suffix.lower() == ".csv")
     if asked_for or (not for_memory_alone and is_beyond_memory(data, "Exploring")):
-        if values is None:
-            raise ValueError(
-                "A table that is read part by part needs `--values`: make them by `fado value DATA --target "
-                "COL --protected COL --out DIR`."
-            )
-        named = {
-            "target": target,
-            "protected": protected,
-            "drop": drop,
-            "weight": weight,
-            "group_names": read_group_names(group_names, protected),
-        }
-        found = explore_by_files(
-            data,
-            values,
-            positive=positive,
-            sample_rows=sample_rows,
-            settings={**named, **shown, "memory": memory},
-            useless={"--pool": pool, "--pool-values": pool_values},
-        )
+        useless = {"--pool": pool, "--pool-values": pool_values}
+        found = _explore_files(data, values, named, {**shown, "memory": memory}, sample_rows, useless)
     else:
-        inputs = read_inputs(
-            data, target, protected, positive=positive, drop=drop, weight=weight, group_names=group_names
-        )
+        inputs = read_inputs(data, **named)
         if values is None:  # the page says which columns were kept from an attribute's models
             warnings.filterwarnings("ignore", "Column.* alone determine the protected attribute")
-        found = explored(
+        found = explore_table(
             inputs.features,
             target_of(inputs),
             sensitive_features=inputs.protected,
@@ -143,17 +103,94 @@ def explore(
             **shown,
         )
     summary = found.to_dict()
-    options = {
-        "--positive": positive, "--drop": drop, "--weight": weight, "--min-group-size": min_group_size,
-        "--seed": seed or None,
-    }  # fmt: skip
-    for attribute, expression in zip(summary["attributes"], protected, strict=True):
+    for attribute, expression in zip(summary["attributes"], named["protected"], strict=True):
         for answer in attribute["answers"]:
             if answer["command"] is not None:  # here it is what to type in a shell
-                texts = [own for own in group_names or [] if expression in read_group_names([own], protected)]
-                asked = {"--target": target, "--protected": expression, "--group-names": texts, **options}
-                answer["command"] = None if names_several(data) else _aim_command(data, asked)
+                more = {"--min-group-size": min_group_size, "--seed": seed or None}
+                answer["command"] = (
+                    None if names_several(data) else _aim_command(data, expression, named, more)
+                )
     Exploration(summary).write_html(out)
+    _print_summary(summary)
+    print(f"Page written to {out}")
+
+
+def _explore_files(
+    data: Path,
+    values: Path | None,
+    named: Mapping[str, Any],
+    settings: dict[str, Any],
+    sample_rows: int | None,
+    useless: Mapping[str, Any],
+) -> Any:
+    """Explore a sample of a table that is read part by part."""
+    from fado import explore_files
+    from fado.cli._inputs import given_options, read_group_names
+    from fado.tabular import TARGET, label_named
+    from fado.valuation import read_lazily
+
+    if values is None:
+        raise ValueError(
+            "A table that is read part by part needs `--values`: make them by `fado value DATA --target "
+            "COL --protected COL --out DIR`."
+        )
+    if given := given_options(useless):
+        raise ValueError(
+            f"A table that is read part by part is explored by a sample: leave out {given}, or explore one "
+            "file in memory, without `--memory` and `--sample-rows`."
+        )
+    asked = dict(named)
+    positive = asked.pop("positive", None)
+    is_lazy = values.is_dir() or (values.is_file() and values.suffix.lower() == ".parquet")
+    if positive is not None and is_lazy:  # `explore_files` says what is wrong with others
+        note = read_lazily(values).provenance.variables.get(TARGET)
+        positive = label_named(note.classes, positive, "--positive") if note and note.classes else positive
+    if sample_rows is not None:
+        settings["sample_rows"] = sample_rows
+    asked["group_names"] = read_group_names(asked.get("group_names"), asked["protected"])
+    return explore_files(data, values=values, pos_label=positive, **asked, **settings)
+
+
+def _aim_command(data: Path, expression: str, named: Mapping[str, Any], more: Mapping[str, Any]) -> str:
+    """Write the command that aims a model of the same rows."""
+    from fado.cli._inputs import read_group_names
+
+    names = named.get("group_names") or []
+    options = {
+        "--target": named["target"],
+        "--protected": expression,
+        "--group-names": [own for own in names if expression in read_group_names([own], named["protected"])],
+        **{f"--{name}": named.get(name) for name in ("positive", "drop", "weight")},
+        **more,
+    }
+    words = ["fado", "aim", str(data)]
+    for option, own in options.items():
+        for value in own if isinstance(own, list) else [own]:
+            words += [] if value is None else [option, str(value)]
+    return shlex.join([*words, "--ratio", "fpr_ratio=0.8", "--out", "model"])
+
+
+def _read_pool(pool: Path | None, values: Path | None, inputs: Inputs, *, valued: bool) -> Any:
+    """Read the rows without labels, if they are named, and their values if those of the others are given."""
+    from fado.tabular import read_table
+    from fado.valuation import Valuation
+    from fado.valuation.bulk import with_group_names
+
+    if pool is None and values is None:
+        return None
+    if pool is not None and values is None and not valued:
+        return read_table(pool)
+    if values is None:
+        raise ValueError(
+            "`--pool` needs `--pool-values`: value the pool by `fado value POOL --models DIR --out FILE`."
+        )
+    if pool is None:
+        raise ValueError("`--pool-values` are the values of `--pool`: name that table too.")
+    return read_table(pool), with_group_names(Valuation.load(values), [*inputs.expressions.values()])
+
+
+def _print_summary(summary: Mapping[str, Any]) -> None:
+    """Print the page's answers and biases, attribute by attribute, and what there is to see in a pool."""
     if summary["about"]["sampled"] is not None:
         print(summary["about"]["sampled"]["sentence"])
     for attribute in summary["attributes"]:
@@ -172,33 +209,6 @@ def explore(
     if "pool" in summary:
         _print_pool(summary["pool"])
     print("In brackets: 95 % intervals.")
-    print(f"Page written to {out}")
-
-
-def _aim_command(data: Path, options: Mapping[str, Any]) -> str:
-    """Write the command that aims a model of the same rows."""
-    words = ["fado", "aim", str(data)]
-    for option, own in options.items():
-        for value in own if isinstance(own, list) else [own]:
-            words += [] if value is None else [option, str(value)]
-    return shlex.join([*words, "--ratio", "fpr_ratio=0.8", "--out", "model"])
-
-
-def _read_pool(
-    pool: Path | None, values: Path | None, inputs: Inputs, *, valued: bool
-) -> tuple[pa.Table, Valuation] | pa.Table | None:
-    """Read the rows without labels, if they are named, and their values if those of the others are given."""
-    if pool is None and values is None:
-        return None
-    if pool is not None and values is None and not valued:
-        return read_table(pool)
-    if values is None:
-        raise ValueError(
-            "`--pool` needs `--pool-values`: value the pool by `fado value POOL --models DIR --out FILE`."
-        )
-    if pool is None:
-        raise ValueError("`--pool-values` are the values of `--pool`: name that table too.")
-    return read_table(pool), with_group_names(Valuation.load(values), [*inputs.expressions.values()])
 
 
 def _print_pool(pool: Mapping[str, Any]) -> None:
@@ -218,43 +228,36 @@ def _print_pool(pool: Mapping[str, Any]) -> None:
 
 def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     """Print what rows do to the model: per group and label, per slice, and as retraining measured it."""
+    from fado.cli._printing import print_table
+
     metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
+    rows: list[list[Any]] = []
+    for cell in effects["cells"]:
+        sums = [cell[f"{key}_effect"] for key in metrics]
+        shown = ["-" if own is None else f"{own:+.4f}" for own in sums]
+        rows.append([_folded(cell["group"], 26), _folded(cell["label"], 18), cell["rows"], *shown])
+    heads = [_heading("on", title) for title in metrics.values()]
     print_table(
-        f"What rows do to the model, by {name}: sums of effects",
-        ["group", "label", "rows", *(_heading("on", title) for title in metrics.values())],
-        [
-            [
-                _folded(cell["group"], 26),
-                _folded(cell["label"], 18),
-                cell["rows"],
-                *(_signed(cell[f"{key}_effect"]) for key in metrics),
-            ]
-            for cell in effects["cells"]
-        ],
+        f"What rows do to the model, by {name}: sums of effects", ["group", "label", "rows", *heads], rows
     )
     if effects["measured"] is None:
         print(effects["reason"])
         return
+    rows = [
+        [_told(one["conditions"], 32), action, own["rows"], *(_change(own, key) for key in metrics)]
+        for one in effects["slices"]
+        for action, own in one["measured"].items()
+        if own is not None
+    ]
+    for one in effects["curve"]:
+        if one["measured"] is not None:
+            most = f"the most harmful {100 * one['share']:.3g} %"
+            rows.append([most, "remove", one["rows"], *(_change(one["measured"], key) for key in metrics)])
     heads = [_heading("change of", title) for title in metrics.values()]
     print_table(
         f"Measured by training again, {effects['measured']['fits']} fits: change, plus or minus 1.96 errors",
         ["rows where", "done", "rows", *heads],
-        [
-            [_told(one["conditions"], 32), action, own["rows"], *(_change(own, key) for key in metrics)]
-            for one in effects["slices"]
-            for action, own in one["measured"].items()
-            if own is not None
-        ]
-        + [
-            [
-                f"the most harmful {100 * one['share']:.3g} %",
-                "remove",
-                one["rows"],
-                *(_change(one["measured"], key) for key in metrics),
-            ]
-            for one in effects["curve"]
-            if one["measured"] is not None
-        ],
+        rows,
     )
 
 
@@ -277,10 +280,6 @@ def _told(conditions: Sequence[str], width: int) -> str:
 
 def _folded(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(text, width)) or text
-
-
-def _signed(number: float | None) -> str:
-    return "-" if number is None else f"{number:+.4f}"
 
 
 def _size(bias: Mapping[str, Any]) -> str:

@@ -2,122 +2,66 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from fado.cli._aiming import (
-    AtLeast,
-    Confidence,
-    MaxFpr,
-    MaxSelectionRate,
-    Ratio,
-    Threshold,
-    TopK,
-    read_asked,
-    read_budget,
-    rows_of,
-    seen_sources,
-)
-from fado.cli._errors import in_sentences
-from fado.cli._inputs import read_inputs
-from fado.cli._options import (
-    Dask,
-    Data,
-    Drop,
-    GroupNames,
-    Jobs,
-    MinGroupSize,
-    Positive,
-    Protected,
-    Seed,
-    Target,
-    Weight,
-)
-from fado.cli._runs import stopping
-from fado.cli._splits import Split, Test, TestFraction, Validation, check_split, split_inputs, target_of
-from fado.cli._tables import check_apart
-from fado.cli._verdict import told_of, verdict_text
-from fado.models import LANDSCAPE, check_directory, write_model
-from fado.tabular import MIN_GROUP_SIZE
+from fado.cli._app import stopping
+from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
 __all__ = ["frontier"]
 
 
-@in_sentences
+@command(*AIMED)
 def frontier(
-    data: Data,
-    target: Target,
-    protected: Protected,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", help="The directory to write the model, its card and a chart of all models to."
-        ),
-    ],
-    ratio: Ratio = None,
-    at_least: AtLeast = 0.8,
-    confidence: Confidence = None,
-    max_fits: Annotated[int, typer.Option(metavar="N", help="How many whole fits the search may cost.")] = 60,
-    max_fpr: MaxFpr = None,
-    max_selection_rate: MaxSelectionRate = None,
-    top_k: TopK = None,
-    threshold: Threshold = None,
-    positive: Positive = None,
-    drop: Drop = None,
-    weight: Weight = None,
-    split: Split = None,
-    validation: Validation = None,
-    test: Test = None,
-    test_fraction: TestFraction = None,
-    group_names: GroupNames = None,
-    min_group_size: MinGroupSize = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the search in this directory; run again to resume it."),
-    ] = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    dask: Dask = None,
+    data: Path,
+    *,
+    out: Path,
+    confidence: float | None = None,
+    max_fits: int = 60,
+    test_fraction: float | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    store: Path | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    dask: str | None = None,
+    **asked: Any,
 ) -> None:
-    """Find the best model whose ratios between groups reach their lines, and write it with its card."""
-    from fado.experiment import find_frontier
+    """Find the best model whose ratios between groups reach their lines, and write it with its card.
 
-    lines = read_asked(ratio, at_least, confidence)
-    limit = read_budget(max_fpr, max_selection_rate, top_k, threshold)
-    check_split(split, validation, test, test_fraction)
+    Parameters
+    ----------
+    out : DIR
+        The directory to write the model, its card and a chart of all models to.
+    max_fits : N
+        How many whole fits the search may cost.
+    test_fraction : F, default=0.2
+        The share of the rows that is kept apart as test rows.
+    store : DIR
+        Keep the search in this directory; run again to resume it.
+    """
+    from fado.cli._inputs import check_apart, read_aimed, rows_of, target_of
+    from fado.cli._printing import print_seen_sources, verdict_text
+    from fado.experiment import find_frontier
+    from fado.models import LANDSCAPE, write_model
+
     if store is not None:
         check_apart(out, store, "`--store`")
-    check_directory(out)
-    inputs = read_inputs(
-        data,
-        target,
-        protected,
-        positive=positive,
-        drop=drop,
-        weight=weight,
-        split=split,
-        group_names=group_names,
-    )
-    parts = split_inputs(inputs, split, validation, test)
+    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
     train = parts["train"]
-    with ExitStack() as opened:
-        if store is not None:
-            opened.enter_context(stopping(store))
+    with nullcontext() if store is None else stopping(store):
         found = find_frontier(
             train.features,
             target_of(train),
             sensitive_features=train.protected,
             ratio=lines if len(lines) > 1 else next(iter(lines)),
             max_fits=max_fits,
-            budget=limit,
+            budget=budget,
             validation=rows_of(parts.get("validation")),
             test=rows_of(parts.get("test")) or (0.2 if test_fraction is None else test_fraction),
             pos_label=train.positive,
             sample_weight=train.weight,
-            min_group_size=MIN_GROUP_SIZE if min_group_size is None else min_group_size,
+            min_group_size=min_group_size,
             store=store,
             random_state=seed,
             n_jobs=jobs,
@@ -132,9 +76,8 @@ def frontier(
         )
     write_model(model, out, landscape=found.report)
     print(found)
-    print(verdict_text(told_of(model.facts_)), end="")
-    if seen := seen_sources(inputs):
-        print(seen)
+    print(verdict_text(model.facts_), end="")
+    print_seen_sources(train)
     print(f"The model and its card (card.md, card.html): {out}")
     print(f"The landscape, to choose from: {out / LANDSCAPE}")
     print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")

@@ -4,105 +4,83 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
-import typer
-from sklearn.base import clone
 
-from fado._storage import replacing
-from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import (
-    Alpha,
-    Data,
-    Drop,
-    Exclude,
-    GroupNames,
-    Jobs,
-    MinGroupSize,
-    Out,
-    Positive,
-    Protected,
-    Seed,
-    Target,
-    ValuesIfUsed,
-    Weight,
-)
-from fado.cli._summary import in_shown_order, print_settings, print_table
-from fado.cli._tables import check_output, write_table
-from fado.cli._utilities import utility_of
-from fado.cli._values import load_values
-from fado.generation import UtilityAwareOverSampler, generation_report
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    deal_rows,
-    group_rows,
-    read_problem,
-    take_rows,
-)
-from fado.utility import LinearUtility
-from fado.valuation import OutOfBagEntropy
+from fado.cli._options import MIN_GROUP_SIZE, command
 
-__all__ = ["generate"]
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
-Rows = npt.NDArray[np.integer[Any]]
+    from fado.cli._inputs import Inputs
+    from fado.generation import UtilityAwareOverSampler
+    from fado.tabular import Problem, Table
+
+__all__ = ["compare_interventions", "generate"]
+
+Bools = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
 
 ALPHA = 0.5
 MARK = "synthetic"
 HELD_OUT = 0.25  # of the rows, as validation rows of a report
+METRICS = ("tpr", "fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+NEIGHBOURS = 5  # between which SMOTENC makes rows
 
 
-@in_sentences
+@command("target", "protected", "positive", "drop", "weight", "group_names")
 def generate(
-    data: Data,
-    target: Target,
-    protected: Protected,
-    out: Out,
-    values: ValuesIfUsed = None,
-    alpha: Alpha = None,
-    strength: Annotated[
-        float,
-        typer.Option(metavar="S", help="How far groups' rates move to the highest rate, 0 to 1."),
-    ] = 1.0,
-    method: Annotated[
-        Literal["trees", "repeat"],
-        typer.Option(
-            help="trees: make rows of the entries of rows that are alike, in the same leaves of trees. "
-            "repeat: repeat rows as they are."
-        ),
-    ] = "trees",
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also print, and write to this JSON file, how made rows compare with real ones, and models "
-            "trained on them with models after other interventions, on a quarter of the rows held out.",
-        ),
-    ] = None,
-    positive: Positive = None,
-    exclude: Exclude = None,
-    drop: Drop = None,
-    weight: Weight = None,
-    group_names: GroupNames = None,
-    min_group_size: MinGroupSize = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    values: Path | None = None,
+    alpha: float | None = None,
+    strength: float = 1.0,
+    method: Literal["trees", "repeat"] = "trees",
+    report: Path | None = None,
+    exclude: list[str] | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    seed: int = 0,
+    jobs: int | None = None,
+    **named: Any,
 ) -> None:
-    """Match the groups' positive rates by making new positives, preferably after rows of high utility."""
+    """Match the groups' positive rates by making new positives, preferably after rows of high utility.
+
+    Parameters
+    ----------
+    values : FILE|DIR, default=made here
+        The values of the rows, as `fado value` writes them.
+    alpha : A, default=0.5
+        Weight of performance against fairness in the utility, 0 to 1.
+    strength : S
+        How far groups' rates move to the highest rate, 0 to 1.
+    method : choice
+        trees: make rows of the entries of rows that are alike, in the same leaves of trees. repeat: repeat
+        rows as they are.
+    report : FILE
+        Also print, and write to this JSON file, how made rows compare with real ones, and models trained on
+        them with models after other interventions, on a quarter of the rows held out.
+    """
+    from fado._storage import replacing
+    from fado.cli._inputs import check_output, load_values, read_inputs, utility_of, write_table
+    from fado.cli._printing import print_settings
+    from fado.generation import UtilityAwareOverSampler
+    from fado.utility import LinearUtility
+    from fado.valuation import OutOfBagEntropy
+
     check_output(out, [data] if values is None else [data, values])
     if report is not None:
         if report.suffix.lower() != ".json":
             raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
         check_output(report, [data], [".json"])
-    inputs = read_inputs(
-        data, target, protected, positive=positive, drop=drop, weight=weight, group_names=group_names
-    )
+    inputs = read_inputs(data, **named)
+    weight = named.get("weight")
     if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:
         raise ValueError(
             f"`--report` needs a positive label, and {inputs.name!r} has {len(inputs.labels.classes)} "
@@ -112,14 +90,13 @@ def generate(
         raise ValueError(
             f"The table has a column {MARK!r} already, by which made rows are marked: rename it."
         )
-    least = MIN_GROUP_SIZE if min_group_size is None else min_group_size
     valuation = None if values is None else load_values(values, inputs)
     chosen = ALPHA if alpha is None else alpha
     utility = LinearUtility(chosen)
     if valuation is not None:
         utility = utility_of("linear", chosen, [*inputs.protected], valuation)
     valuator = OutOfBagEntropy(
-        z_exclude=inputs.hidden_columns(exclude or []), random_state=seed, n_jobs=jobs, progress=True
+        z_exclude=inputs.hidden_columns(exclude), random_state=seed, n_jobs=jobs, progress=True
     )
     sampler = UtilityAwareOverSampler(
         utility,
@@ -127,7 +104,7 @@ def generate(
         strength=strength,
         method=method,
         pos_label=inputs.positive,
-        min_group_size=least,
+        min_group_size=min_group_size,
         random_state=seed,
         n_jobs=jobs,
         progress=True,
@@ -144,7 +121,7 @@ def generate(
     write_table(made, out)
     _print_rates(inputs, sampler)
     if report is not None:
-        figures = _report(inputs, utility, valuator, strength, least, seed, jobs)
+        figures = _report(inputs, sampler)
         with replacing(report, "The report") as temporary:
             temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
@@ -152,7 +129,7 @@ def generate(
             "method": method,
             "alpha": chosen,
             "strength": strength,
-            "min-group-size": least,
+            "min-group-size": min_group_size,
             "positive": inputs.positive,
             "weight": weight,
             "seed": seed,
@@ -162,8 +139,11 @@ def generate(
     print(f"{inputs.n_rows:,} rows and {n_made:,} made ones, marked in {MARK!r}, written to {out}")
 
 
-def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Rows) -> pa.Table:
+def _in_their_groups(inputs: Inputs, features: pa.Table, parents: Any) -> pa.Table:
     """Give made rows that fell out of their group the entries of their parents that decide on it."""
+    import pandas as pd
+    import pyarrow as pa
+
     before = inputs.n_rows
     for name, expression in inputs.expressions.items():
         if not set(expression.sources) <= set(features.column_names):
@@ -188,6 +168,8 @@ def _whole_table(
 
     Only what decides on their labels and groups is their parents', if no model may see it.
     """
+    import pyarrow as pa
+
     n_made = len(sampler.parents_)
     rows = pa.array(np.r_[np.arange(inputs.n_rows), sampler.parents_])
     made = set(features.column_names)
@@ -210,14 +192,17 @@ def _whole_table(
 
 def _print_rates(inputs: Inputs, sampler: UtilityAwareOverSampler) -> None:
     """Print every group's rows and positive rate, before and after."""
+    from fado.cli._printing import in_shown_order, print_table
+    from fado.tabular import group_rows
+
     groups = group_rows(inputs.attributes)
     rows = np.r_[np.arange(inputs.n_rows), sampler.parents_]
     weights = np.ones(len(rows)) if sampler.sample_weight_ is None else sampler.sample_weight_
-    codes, positives = groups.codes[rows], inputs.positives
+    codes, positives, given = groups.codes[rows], inputs.positives, ~sampler.synthetic_
     header = ["group", "rows", "made", *([] if positives is None else ["positive", "positive\nafter"])]
     lines = []
     for group in in_shown_order(groups, inputs.attributes):
-        members, given = codes == group, ~sampler.synthetic_
+        members = codes == group
         line: list[Any] = [groups.titles[group], int((members & given).sum()), int((members & ~given).sum())]
         if positives is not None:
             line += [_rate(positives[rows[part]], weights[part]) for part in (members & given, members)]
@@ -225,56 +210,46 @@ def _print_rates(inputs: Inputs, sampler: UtilityAwareOverSampler) -> None:
     print_table(f"Before and after, by {', '.join(inputs.protected)}", header, lines)
 
 
-def _rate(positives: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]) -> float:
+def _rate(positives: Bools, weights: FloatArray) -> float:
     return float(np.average(positives, weights=weights)) if weights.sum() > 0 else math.nan
 
 
-def _report(
-    inputs: Inputs,
-    utility: Any,
-    valuator: OutOfBagEntropy,
-    strength: float,
-    min_group_size: int,
-    seed: int,
-    jobs: int | None,
-) -> dict[str, Any]:
+def _report(inputs: Inputs, sampler: UtilityAwareOverSampler) -> dict[str, Any]:
     """Hold rows out, and compare: made rows with real ones, and what models learn from them."""
-    from fado.cli._training_sets import METRICS, compare_interventions
+    from sklearn.base import clone
 
-    groups = group_rows(inputs.attributes)
-    cells = groups.codes * len(inputs.labels.classes) + inputs.labels.codes
+    from fado.generation import generation_report
+    from fado.tabular import deal_rows, group_rows, read_problem, take_rows
+
+    seed, n_jobs = sampler.random_state, sampler.n_jobs
+    cells = group_rows(inputs.attributes).codes * len(inputs.labels.classes) + inputs.labels.codes
     dealt = deal_rows(cells, [1 - HELD_OUT, HELD_OUT], np.random.default_rng(seed))
-    parts = [np.flatnonzero(dealt == part) for part in (0, 1)]
-    given = [
-        (
-            take_rows(inputs.features, rows),
-            take_rows(inputs.target, rows),
-            {name: take_rows(own, rows) for name, own in inputs.protected.items()},
-        )
-        for rows in parts
-    ]
+    given = []
+    for rows in (np.flatnonzero(dealt == part) for part in (0, 1)):
+        attributes = {name: take_rows(own, rows) for name, own in inputs.protected.items()}
+        given.append((take_rows(inputs.features, rows), take_rows(inputs.target, rows), attributes))
     figures = generation_report(
-        *given[0], validation=given[1], pos_label=inputs.positive, random_state=seed, n_jobs=jobs
+        *given[0], validation=given[1], pos_label=inputs.positive, random_state=seed, n_jobs=n_jobs
     )
     training, validated = (read_problem(*own, pos_label=inputs.positive) for own in given)
-    valuation = clone(valuator).fit(*given[0][:2], sensitive_features=given[0][2]).valuation_
+    valuation = clone(sampler.valuator).fit(*given[0][:2], sensitive_features=given[0][2]).valuation_
     compared = compare_interventions(
         training,
         validated,
         valuation,
-        utility=utility,
-        strength=strength,
-        min_group_size=min_group_size,
+        utility=sampler.utility,
+        strength=sampler.strength,
+        min_group_size=sampler.min_group_size,
         seed=seed,
-        n_jobs=jobs,
+        n_jobs=n_jobs,
     )
-    _print_report(figures, compared, METRICS)
+    _print_report(figures, compared)
     return figures | {"interventions": compared}
 
 
-def _print_report(
-    figures: Mapping[str, Any], compared: Sequence[Mapping[str, Any]], metrics: Sequence[str]
-) -> None:
+def _print_report(figures: Mapping[str, Any], compared: list[dict[str, Any]]) -> None:
+    from fado.cli._printing import print_table
+
     real, made = figures["trained_on_real"], figures["trained_on_made"]
     near, copies = figures["distances"], figures["copies"]
     held_out = near["held_out"]
@@ -292,10 +267,46 @@ def _print_report(
     )
     print_table(
         "Models after interventions, on the rows held out",
-        ["", "rows", *(metric.replace("_ratio", "\nratio").replace("_", " ") for metric in metrics)],
-        [[own["intervention"], own["rows"], *(own[metric] for metric in metrics)] for own in compared],
+        ["", "rows", *(metric.replace("_ratio", "\nratio").replace("_", " ") for metric in METRICS)],
+        [[own["intervention"], own["rows"], *(own[metric] for metric in METRICS)] for own in compared],
     )
     print("Small distances warn of rows that give somebody away; large ones promise nothing.")
+
+
+def compare_interventions(
+    training: Problem,
+    validated: Problem,
+    valuation: Any,
+    *,
+    utility: Any = None,
+    strength: float = 1.0,
+    min_group_size: int = 30,
+    max_fpr: float = 0.05,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> list[dict[str, Any]]:
+    """Train the same model after every intervention; tell its rows, and `METRICS` on validation rows."""
+    from fado.metrics import evaluate
+
+    z = {variable.name: variable.labels for variable in validated.protected}
+    settings = {"strength": strength, "min_group_size": min_group_size, "random_state": seed}
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said when the rows were made; here, once per method
+        for name, rows, scores in _all_scores(
+            training, validated, valuation, utility, settings, n_jobs, max_fpr
+        ):
+            figures = evaluate(
+                validated.labels.is_positive,
+                scores,
+                sensitive_features=z,
+                max_fpr=max_fpr,
+                min_group_size=min_group_size,
+            )
+            lines.append(
+                {"intervention": name, "rows": rows} | {metric: figures[metric] for metric in METRICS}
+            )
+    return lines
 
 
 def _without_nan(value: Any) -> Any:
@@ -305,3 +316,95 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nan(own) for own in value]
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _all_scores(
+    training: Problem,
+    validated: Problem,
+    valuation: Any,
+    utility: Any,
+    settings: dict[str, Any],
+    n_jobs: int | None,
+    max_fpr: float,
+) -> Iterator[tuple[str, int, FloatArray]]:
+    """Give every intervention's name, number of rows, and scores of the validation rows."""
+    from fado.aim import AimedEstimator
+    from fado.generation import UtilityAwareOverSampler, checking_estimator, train_and_score
+    from fado.interventions import RandomPrevalenceSampler, Reweigher, UtilityAwarePrevalenceSampler
+    from fado.tabular import Table, group_rows, take_rows
+
+    X, y, seed = training.table.source, training.labels.is_positive, settings["random_state"]
+    z = {own.name: group_rows([own]).codes for own in training.protected}
+    given = {"X": X, "y": y, "sensitive_features": z}
+    valued = given | {"valuation": valuation}
+
+    def trained(source: Any, positive: Bools, weights: FloatArray | None = None) -> tuple[int, FloatArray]:
+        table = Table.from_input(source)
+        scores = train_and_score(table, positive, validated.table, weights=weights, seed=seed)
+        return int(table.n_rows), scores
+
+    yield "none", *trained(X, y)
+    random = RandomPrevalenceSampler(**settings).fit(**given).sample_indices_
+    yield "RPS", *trained(take_rows(X, random), y[random])
+    useful = UtilityAwarePrevalenceSampler(utility, **settings).fit(**valued).sample_indices_
+    yield "UAPS", *trained(take_rows(X, useful), y[useful])
+    reweigher = Reweigher(min_group_size=settings["min_group_size"]).fit(**given)
+    yield "RW", *trained(X, y, reweigher.sample_weight_)
+    for method in ("repeat", "trees"):
+        sampler = UtilityAwareOverSampler(utility, method=method, n_jobs=n_jobs, **settings)
+        yield f"made ({method})", *trained(*sampler.fit_resample(**valued))
+    if len(sampler.parents_):
+        tables, positive = _smoted(training, validated, sampler.parents_, seed)
+        yield "SMOTENC", len(positive), train_and_score(tables[0], positive, tables[1], seed=seed)
+    aimed = AimedEstimator(
+        checking_estimator(),
+        max_fpr=max_fpr,
+        min_group_size=settings["min_group_size"],
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    yield "aimed scores", len(y), aimed.fit(**given).predict_proba(validated.table.source)[:, 1]
+
+
+def _smoted(
+    training: Problem, validated: Problem, parents: npt.NDArray[np.integer], seed: int
+) -> tuple[tuple[Table, Table], Bools]:
+    """Make as many rows of the same cells by SMOTENC, of a table whose missing entries are filled."""
+    from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
+
+    from fado.tabular import Table
+
+    cells = training.groups.codes * 2 + training.labels.is_positive
+    wanted = np.bincount(np.r_[cells, cells[parents]])
+    smallest = np.bincount(cells)[np.unique(cells[parents])].min()
+    frames = _filled(training.table, validated.table)
+    levelled = [j for j, column in enumerate(training.table.columns) if column.levels is not None]
+    shared = {
+        "sampling_strategy": {int(cell): int(wanted[cell]) for cell in np.unique(cells[parents])},
+        "k_neighbors": int(min(NEIGHBOURS, smallest - 1)),
+        "random_state": seed,
+    }
+    if smallest < 2:
+        made, own = frames[0], cells
+    elif not levelled:
+        made, own = SMOTE(**shared).fit_resample(frames[0], cells)
+    elif len(levelled) == training.table.n_columns:
+        made, own = SMOTEN(**shared).fit_resample(frames[0], cells)
+    else:
+        made, own = SMOTENC(levelled, **shared).fit_resample(frames[0], cells)
+    positive: Bools = np.asarray(own) % 2 == 1
+    return (Table.from_input(made), Table.from_input(frames[1])), positive
+
+
+def _filled(*tables: Table) -> list[pd.DataFrame]:
+    """Fill missing numbers by the median of the first table, and missing levels by a level of their own."""
+    import pandas as pd
+
+    from fado.tabular import MISSING
+
+    frames = [
+        pd.DataFrame({j: column.to_pandas() for j, column in enumerate(table.columns)}) for table in tables
+    ]
+    numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
+    usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
+    return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]

@@ -3,53 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import typer
 
-from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Data, GroupNames, Out
-from fado.cli._summary import print_table
-from fado.cli._tables import check_apart, check_output, write_table
-from fado.models import Check, ChosenModel, load_model
-from fado.tabular import read_table
+from fado.cli._options import command
+
+if TYPE_CHECKING:
+    from fado.cli._inputs import Inputs
+    from fado.models import ChosenModel
 
 __all__ = ["predict"]
 
 
-@in_sentences
+@command()
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a saved model.")],
-    data: Data,
-    out: Out,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar='COL|"COL>=9"',
-            help="The column of true labels, or the comparison that makes them, to check the line.",
-        ),
-    ] = None,
-    protected: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar='COL|"COL>=50"',
-            help="A protected attribute, to check the line: a column or a comparison. May be repeated.",
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="The positive label of `--target`, if labels have other names than those of the model.",
-        ),
-    ] = None,
-    group_names: GroupNames = None,
+    model: Path,
+    data: Path,
+    *,
+    out: Path,
+    target: str | None = None,
+    protected: list[str] | None = None,
+    positive: str | None = None,
+    group_names: list[str] | None = None,
 ) -> None:
-    """Score rows with a saved model and decide; given labels and groups, check whether its line holds."""
+    """Score rows with a saved model and decide; given labels and groups, check whether its line holds.
+
+    Parameters
+    ----------
+    model : DIR
+        The directory of a saved model.
+    target : COL|"COL>=9"
+        The column of true labels, or the comparison that makes them, to check the line.
+    protected : COL|"COL>=50"
+        A protected attribute, to check the line: a column or a comparison. May be repeated.
+    positive : LABEL
+        The positive label of `--target`, if labels have other names than those of the model.
+    """
+    import pyarrow as pa
+
+    from fado.cli._inputs import check_apart, check_output, read_inputs, write_table
+    from fado.cli._printing import print_table
+    from fado.models import load_model
+    from fado.tabular import read_table
+
     if (target is None) is not (not protected):
         raise ValueError("`--target` and `--protected` go together: a ratio needs both labels and groups.")
     if positive is not None and target is None:
@@ -72,7 +70,17 @@ def predict(
         f"{chosen.labels[1]!r}: those that score at least {chosen.threshold_:.6g}."
     )
     if check is not None:
-        _print_check(check, chosen)
+        rows = [
+            [name, *(check.metrics.get(f"{name}{end}", float("nan")) for end in ("", "_low", "_high"))]
+            for name in check.metrics
+            if name != "threshold" and not name.endswith(("_low", "_high"))
+        ]
+        print_table("At this threshold, with intervals", ["metric", "value", "low", "high"], rows)
+        print(check.sentence)
+        kept = "kept" if check.budget_kept else "not kept"
+        print(f"The budget, {chosen.facts_.budget}, is {kept} on these rows.")
+        for note in check.notes:
+            print(f"Note: {note}")
     print(f"Scores and decisions of {len(scores):,} rows written to {out}")
 
 
@@ -87,22 +95,3 @@ def _as_told(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:
         raise ValueError(f"`--target` {inputs.name!r} is missing in some rows: drop those rows first.")
     named = np.array(chosen.labels, dtype=object)
     return named[inputs.labels.is_positive.astype(np.intp)]
-
-
-def _print_check(check: Check, chosen: ChosenModel) -> None:
-    names = [name for name in check.metrics if not name.endswith(("_low", "_high"))]
-    missing = float("nan")
-    print_table(
-        "At this threshold, with intervals",
-        ["metric", "value", "low", "high"],
-        [
-            [name, *(check.metrics.get(f"{name}{end}", missing) for end in ("", "_low", "_high"))]
-            for name in names
-            if name != "threshold"
-        ],
-    )
-    print(check.sentence)
-    kept = "kept" if check.budget_kept else "not kept"
-    print(f"The budget, {chosen.facts_.budget}, is {kept} on these rows.")
-    for note in check.notes:
-        print(f"Note: {note}")

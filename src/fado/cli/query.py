@@ -4,90 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
-import typer
 
 from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import closest_names, list_names
-from fado.active import DEFAULT_ALPHA, UtilityQuery
-from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._options import Bags, Drop, Exclude, GroupNames, Jobs, Out, Protected, Seed, Target
-from fado.cli._summary import print_settings, print_table
-from fado.cli._tables import check_output, write_table
-from fado.tabular import read_table
-from fado.utility import LinearUtility
-from fado.valuation import OutOfBagEntropy
+from fado.cli._options import command
+
+if TYPE_CHECKING:
+    from fado.active import UtilityQuery
+    from fado.cli._inputs import Inputs
 
 __all__ = ["query"]
 
-_WORDS = ("equal", "pool")  # that stand for shares of all groups
+DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 
-@in_sentences
+@command("target", "protected", "drop", "group_names")
 def query(
-    labelled: Annotated[
-        Path, typer.Argument(metavar="LABELLED", help="The rows that have labels: a .csv or .parquet file.")
-    ],
-    pool: Annotated[
-        Path,
-        typer.Argument(
-            metavar="POOL",
-            help="The rows to choose from: a .csv or .parquet file. Labels in it are ignored.",
-        ),
-    ],
-    target: Target,
-    protected: Protected,
-    out: Out,
-    n: Annotated[
-        int | None, typer.Option("--n", metavar="N", help="How many rows to choose.", show_default=False)
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option(metavar="A", help="Weight of performance against fairness in the utility, 0 to 1."),
-    ] = DEFAULT_ALPHA,
-    shares: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP=SHARE|equal|pool",
-            help="How many of the chosen rows are of a group: a share ('Female=0.5') or a number of rows "
-            "('Female=250'); & joins groups of several attributes. May be repeated; the rest is chosen by "
-            "utility from the other groups. 'equal' takes as many of each group, 'pool' as many as their "
-            "share of the pool.",
-        ),
-    ] = None,
-    diversity: Annotated[
-        float,
-        typer.Option(
-            metavar="D",
-            help="How much it counts that chosen rows differ from each other, against their utility: 0 (not "
-            "at all) to 1. Above 0, near-copies are left out.",
-        ),
-    ] = 0.0,
-    cost: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column of the pool: what labelling each row costs. Rows are chosen by utility over cost.",
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(metavar="B", help="The most that the chosen rows may cost together, instead of `--n`."),
-    ] = None,
-    exclude: Exclude = None,
-    drop: Drop = None,
-    group_names: GroupNames = None,
-    bags: Bags = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
+    labelled: Path,
+    pool: Path,
+    *,
+    out: Path,
+    n: int | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    shares: list[str] | None = None,
+    diversity: float = 0.0,
+    cost: str | None = None,
+    budget: float | None = None,
+    exclude: list[str] | None = None,
+    bags: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    **named: Any,
 ) -> None:
-    """Choose the rows of a pool whose labels would help a model and its fairness most."""
+    """Choose the rows of a pool whose labels would help a model and its fairness most.
+
+    Parameters
+    ----------
+    labelled : LABELLED
+        The rows that have labels: a .csv or .parquet file.
+    pool : POOL
+        The rows to choose from: a .csv or .parquet file. Labels in it are ignored.
+    n : N
+        How many rows to choose.
+    alpha : A
+        Weight of performance against fairness in the utility, 0 to 1.
+    shares : GROUP=SHARE|equal|pool
+        How many of the chosen rows are of a group: a share ('Female=0.5') or a number of rows ('Female=250');
+        & joins groups of several attributes. May be repeated; the rest is chosen by utility from the other
+        groups. 'equal' takes as many of each group, 'pool' as many as their share of the pool.
+    diversity : D
+        How much it counts that chosen rows differ from each other, against their utility: 0 (not at all) to
+        1. Above 0, near-copies are left out.
+    cost : COL
+        A column of the pool: what labelling each row costs. Rows are chosen by utility over cost.
+    budget : B
+        The most that the chosen rows may cost together, instead of `--n`.
+    """
+    import pyarrow as pa
+
+    from fado.active import UtilityQuery
+    from fado.cli._inputs import check_output, read_inputs, write_table
+    from fado.cli._printing import print_settings
+    from fado.tabular import read_table
+    from fado.utility import LinearUtility
+    from fado.valuation import OutOfBagEntropy
+
     utility = LinearUtility(alpha)
     check_share("diversity", diversity)
     if (n is None) == (budget is None):
@@ -100,7 +84,7 @@ def query(
         )
     given_shares = _read_shares(shares or [])
     check_output(out, [labelled, pool])
-    inputs = read_inputs(labelled, target, protected, drop=drop, group_names=group_names)
+    inputs = read_inputs(labelled, **named)
     group_shares = _of_groups(given_shares, inputs)
     rows = read_table(pool)
     _check_columns(rows.column_names, inputs, cost)
@@ -110,7 +94,7 @@ def query(
         raise ValueError("The pool has none of the columns that models could learn from: check its names.")
     settings: dict[str, Any] = {} if bags is None else {"n_bags": bags}
     valuator = OutOfBagEntropy(
-        z_exclude=inputs.hidden_columns(exclude or [], seen),
+        z_exclude=inputs.hidden_columns(exclude, seen),
         random_state=seed,
         n_jobs=jobs,
         progress=True,
@@ -118,7 +102,11 @@ def query(
         **settings,
     )
     valuator.fit(inputs.features.select(seen), inputs.target, sensitive_features=inputs.protected)
-    attributes = _attributes(rows, inputs)
+    attributes = {  # as far as the pool holds the columns that they are made from
+        name: own.groups(rows)
+        for name, own in inputs.expressions.items()
+        if set(own.sources) <= set(rows.column_names)
+    }
     strategy = UtilityQuery(valuator, utility, group_shares=group_shares, diversity=diversity)
     chosen = strategy.query(
         rows.select(seen),
@@ -127,7 +115,14 @@ def query(
         cost=None if cost is None else rows.column(cost),
         budget=budget,
     )
-    write_table(_with_values(rows, chosen, strategy), out)
+    valuation = strategy.valuation_
+    numbers = [strategy.utilities_, *(valuation[name] for name in valuation.variables)]
+    table = rows.take(pa.array(chosen))
+    for name, column in zip(
+        _added(valuation.protected), [chosen, *(own[chosen] for own in numbers)], strict=True
+    ):
+        table = table.append_column(name, pa.array(column))
+    write_table(table, out)
     _print_summary(strategy, chosen)
     lacking = [name for name in inputs.features.column_names if name not in there and name != cost]
     if lacking:
@@ -151,7 +146,7 @@ def _read_shares(shares: Sequence[str]) -> Any:
     """Read what a command line says of shares: a word, or groups and numbers."""
     if not shares:
         return None
-    if len(shares) == 1 and shares[0] in _WORDS:
+    if len(shares) == 1 and shares[0] in ("equal", "pool"):
         return shares[0]
     read: dict[Any, float] = {}
     for text in shares:
@@ -203,44 +198,17 @@ def _added(attributes: Sequence[str]) -> list[str]:
     return ["position", "utility", "v_y", *(f"v_{name}" for name in attributes)]
 
 
-def _attributes(rows: pa.Table, inputs: Inputs) -> dict[str, pd.Series]:
-    """Give the protected attributes of the pool, as far as it holds the columns that they are made from."""
-    return {
-        name: own.groups(rows)
-        for name, own in inputs.expressions.items()
-        if set(own.sources) <= set(rows.column_names)
-    }
+def _print_summary(strategy: UtilityQuery, chosen: Any) -> None:
+    from fado.cli._printing import print_table
 
-
-def _with_values(rows: pa.Table, chosen: npt.NDArray[np.int64], strategy: UtilityQuery) -> pa.Table:
-    """Give the chosen rows with their places in the pool, utilities and values."""
-    valuation = strategy.valuation_
-    numbers = [
-        chosen,
-        strategy.utilities_[chosen],
-        *(valuation[name][chosen] for name in valuation.variables),
-    ]
-    table = rows.take(pa.array(chosen))
-    for name, column in zip(_added(valuation.protected), numbers, strict=True):
-        table = table.append_column(name, pa.array(column))
-    return table
-
-
-def _print_summary(strategy: UtilityQuery, chosen: npt.NDArray[np.int64]) -> None:
     counts = strategy.expected_groups_
     known = all(count.is_integer() for count in counts.values())
-    if counts:
-        print_table(
-            "Groups of the chosen rows" if known else "Groups of the chosen rows, as models expect them",
-            ["group", "rows", "share"],
-            [
-                [_title(label), int(count) if known else f"{count:.1f}", count / len(chosen)]
-                for label, count in counts.items()
-            ],
-        )
+    rows = []
+    for label, count in counts.items():
+        title = " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        rows.append([title, int(count) if known else f"{count:.1f}", count / len(chosen)])
+    if rows:
+        expected = "" if known else ", as models expect them"
+        print_table(f"Groups of the chosen rows{expected}", ["group", "rows", "share"], rows)
     of_chosen, of_pool = strategy.utilities_[chosen].mean(), np.nanmean(strategy.utilities_)
     print(f"Mean utility of the chosen rows {of_chosen:.3f}, of the pool {of_pool:.3f}")
-
-
-def _title(label: Any) -> str:
-    return " & ".join(map(str, label)) if isinstance(label, tuple) else str(label)

@@ -1,81 +1,309 @@
-"""`fado sample`: drop rows, by default the least useful negatives of groups with a low positive rate."""
+"""`fado sample`: drop rows, by default the least useful negatives of groups with a low positive rate.
+
+What `fado reweigh` does as well stands here: options for every registered intervention, and its work.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from fado.cli._before_after import print_before_after
-from fado.cli._change_files import change_files, is_in_parts
-from fado.cli._errors import in_sentences
-from fado.cli._inputs import read_inputs
-from fado.cli._methods import apply_method, ask_for
-from fado.cli._options import (
-    Alpha,
-    GroupNames,
-    MinGroupSize,
-    Positive,
-    Protected,
-    Seed,
-    Target,
-    ValuesIfUsed,
-    Weight,
+from fado._messages import list_names
+from fado.cli._options import SETTINGS, command, described
+
+if TYPE_CHECKING:
+    from fado.interventions import Entry, Setting
+
+__all__ = ["INTERVENED", "entries_of", "intervene", "offer_interventions", "sample"]
+
+INTERVENED = (  # what `fado sample` and `fado reweigh` share
+    *("target", "protected", "positive", "weight", "group_names"),
+    *("values", "alpha", "utility", "min_group_size", "memory"),
 )
-from fado.cli._parts import DataOrParts, MemoryOfParts, OutOrParts
-from fado.cli._summary import print_settings
-from fado.cli._tables import check_output, write_table
-from fado.tabular import take_rows
-
-__all__ = ["sample"]
+CHANGES = {"sample": "rows", "reweigh": "weights"}
+DEFAULT_UTILITY = "linear"
+_SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
 
 
-@in_sentences
+@command(*INTERVENED, "strength")
 def sample(
-    data: DataOrParts,
-    target: Target,
-    protected: Protected,
-    out: OutOrParts,
-    method: str = "uaps",
-    values: ValuesIfUsed = None,
-    alpha: Alpha = None,
+    data: Path, *, out: Path, intervention: Literal["rps", "uaps"] = "uaps", seed: int = 0, **asked: Any
+) -> None:
+    """Match the groups' positive rates by dropping negatives, by default those of least utility.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE|DIR
+        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        file.
+    intervention : choice
+        The intervention.
+    """
+    intervene("sample", data, out, intervention, seed=seed, **asked)
+
+
+def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command offer all that is registered, if that may be more than its signature says."""
+    if "fado.interventions" not in sys.modules and not entry_points(group="fado.plugins"):
+        return function
+    from fado.utility import utility_names
+
+    entries = entries_of(function.__name__)
+    signature = inspect.signature(function)
+    parameters = dict(signature.parameters)
+    kind: Any
+    choices = {"intervention": Literal[tuple(entries)], "utility": Literal[utility_names()] | None}
+    for name, kind in choices.items():
+        option = parameters[name].annotation.__metadata__[0]
+        parameters[name] = parameters[name].replace(annotation=Annotated[kind, option])
+    settings: dict[str, list[Setting]] = {}
+    for entry in entries.values():
+        for own in entry.settings:
+            settings.setdefault(own.name, []).append(own)
+    for name, owns in settings.items():
+        if name in parameters and name not in SETTINGS:
+            raise ValueError(
+                f"An intervention has a setting called {name!r}, which is an option of `fado "
+                f"{function.__name__}` already: give it another name."
+            )
+        words = tuple(dict.fromkeys(word for own in owns for word in own.choices))
+        kind = Literal[words] | None if words else float | None
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        shown = _default_shown(name, entries)
+        parameters[name] = described(parameter, owns[0].help, name[0].upper(), shown)
+
+    @functools.wraps(function)
+    def run(**given: Any) -> Any:
+        return function(**given)
+
+    run.__signature__ = signature.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
+    return run
+
+
+def entries_of(name: str) -> dict[str, Entry]:
+    """Give the interventions that a command offers, by their keys."""
+    from fado.interventions import intervention_entries
+
+    return {
+        entry.key: entry
+        for entry in intervention_entries()
+        if entry.kind.changes == CHANGES[name] and entry.key != "none"
+    }
+
+
+def _default_shown(setting: str, entries: Mapping[str, Entry]) -> str:
+    """Say what a setting is if it is not given, by intervention where they differ."""
+    defaults = {}
+    for entry in entries.values():
+        if _takes(entry, setting):
+            own = {each.name: each.default for each in entry.settings}
+            known = inspect.signature(entry.kind).parameters
+            defaults[entry.key] = own[setting] if setting in own else known[setting].default
+    if len(set(defaults.values())) == 1:
+        return str(next(iter(defaults.values())))
+    return ", ".join(f"{default} for {key}" for key, default in defaults.items())
+
+
+def _takes(entry: Entry, setting: str) -> bool:
+    """Tell whether an intervention has a setting that it does not set itself."""
+    if any(own.name == setting for own in entry.settings):
+        return True
+    return setting in inspect.signature(entry.kind).parameters and setting not in entry.fixed
+
+
+def intervene(
+    name: str,
+    data: Path,
+    out: Path,
+    intervention: str,
+    *,
+    positive: str | None = None,
+    values: Path | None = None,
+    alpha: float | None = None,
     utility: str | None = None,
-    positive: Positive = None,
-    weight: Weight = None,
-    group_names: GroupNames = None,
-    min_group_size: MinGroupSize = None,
-    memory: MemoryOfParts = None,
-    seed: Seed = 0,
+    min_group_size: int | None = None,
+    memory: str | None = None,
+    seed: int = 0,
+    target: str,
+    protected: Sequence[str],
+    weight: str | None = None,
+    group_names: Sequence[str] | None = None,
     **settings: Any,
 ) -> None:
-    """Match the groups' positive rates by dropping negatives, by default those of least utility."""
-    asked = ask_for(
-        method,
-        "rows",
-        settings,
-        values=values,
-        alpha=alpha,
-        utility=utility,
-        min_group_size=min_group_size,
-        seed=seed,
-    )
-    named: dict[str, Any] = {
-        "target": target,
-        "protected": protected,
-        "positive": positive,
-        "weight": weight,
-        "group_names": group_names,
+    """Apply an intervention to a table, in memory or part by part; write what it makes, print what it did."""
+    from fado.cli._inputs import is_beyond_memory, names_several
+    from fado.cli._printing import print_settings
+
+    entry = entries_of(name)[intervention]
+    _check_options(entry, {"values": values, "alpha": alpha, "utility": utility}, min_group_size, settings)
+    utility = utility or DEFAULT_UTILITY
+    given = {own.name: own.default for own in entry.settings}
+    given |= {name: own for name, own in settings.items() if own is not None}
+
+    def make(combined: Any, label: Any) -> Any:
+        own = {} if combined is None else {"utility": combined}
+        if "pos_label" in inspect.signature(entry.kind).parameters:
+            own["pos_label"] = label
+        return entry.make(random_state=seed, min_group_size=min_group_size, **given, **own)
+
+    named = {"target": target, "protected": protected, "weight": weight, "group_names": group_names}
+    endings = {path.suffix.lower() for path in (out, values) if path is not None}
+    doing = "Sampling" if name == "sample" else "Reweighing"
+    if names_several(data) or memory is not None or (".csv" not in endings and is_beyond_memory(data, doing)):
+        change, made = _change_files(name, data, out, make, positive, values, alpha, utility, memory, **named)
+        label, n_rows, n_after, relabels = change.positive, change.n_rows, change.n_rows_after, False
+    else:
+        inputs, chosen, made = _change_table(
+            entry, data, out, make, positive, values, alpha, utility, **named
+        )
+        label, n_rows, n_after = inputs.positive, inputs.n_rows, len(chosen.rows)
+        relabels = chosen.labels is not None
+    about_values = {} if alpha is None else {"utility": utility, "alpha": alpha}
+    own = {
+        name.replace("_", "-"): value
+        for name, value in made.get_params(deep=False).items()
+        if name not in _SHOWN_OTHERWISE
     }
-    if is_in_parts(data, out, values, memory, "Sampling"):
-        change = change_files(asked, data, out, memory=memory, **named)
-        print(f"{change.n_rows_after:,} of {change.n_rows:,} rows written to {out}")
+    print_settings({"intervention": entry.key, **about_values, **own, "positive": label, "seed": seed})
+    if name == "sample":
+        print(f"{n_after:,} of {n_rows:,} rows written to {out}")
         return
+    hint = "" if weight is None else f"; train a model with these times {weight!r}"
+    if relabels:
+        hint += "; this intervention changes labels: train a model on those in the column 'positive'"
+    print(f"Weights of {n_rows:,} rows written to {out}{hint}")
+
+
+def _check_options(
+    entry: Entry, about_values: Mapping[str, Any], min_group_size: int | None, settings: Mapping[str, Any]
+) -> None:
+    """Refuse, before anything is read, what an intervention does not take."""
+    asked = f"`--intervention {entry.key}`"
+    given = [name for name, option in about_values.items() if option is not None]
+    if entry.uses_values:
+        for name in ("values", "alpha"):
+            if name not in given:
+                raise ValueError(f"Missing option '--{name}': {asked} uses values.")
+    elif given:
+        raise ValueError(f"{asked} uses no values: leave out {_flags(given)}.")
+    taken = [name for name in settings if _takes(entry, name)]
+    for name, option in settings.items():
+        if option is not None and name not in taken:
+            has = _flags(taken) or "no settings"
+            raise ValueError(f"{_flags([name])} is not for {asked}, which has {has}: leave it out.")
+    if min_group_size is not None and not _takes(entry, "min_group_size"):
+        raise ValueError(f"`--min-group-size` is not for {asked}, which knows no small groups: leave it out.")
+
+
+def _flags(names: Sequence[str]) -> str:
+    return list_names([f"`--{name.replace('_', '-')}`" for name in names])
+
+
+def _change_table(
+    entry: Entry,
+    data: Path,
+    out: Path,
+    make: Callable[[Any, Any], Any],
+    positive: str | None,
+    values: Path | None,
+    alpha: float | None,
+    utility: str,
+    **named: Any,
+) -> tuple[Any, Any, Any]:
+    """Apply an intervention in memory: give the inputs, the training set, and the intervention."""
+    import pyarrow as pa
+
+    from fado.cli._inputs import check_output, load_values, read_inputs, utility_of, write_table
+    from fado.cli._printing import print_before_after
+    from fado.tabular import take_rows
+
     check_output(out, [data] if values is None else [data, values])
-    inputs = read_inputs(data, **named)
-    done = apply_method(asked, inputs)
-    kept = done.chosen.rows
-    write_table(take_rows(inputs.table, kept), out)
-    factors = np.isin(np.arange(inputs.n_rows), kept).astype(np.float64)
-    print_before_after(inputs, factors, done.min_group_size)
-    print_settings(done.settings)
-    print(f"{len(kept):,} of {inputs.n_rows:,} rows written to {out}")
+    inputs = read_inputs(data, positive=positive, **named)
+    valuation = combined = None
+    if values is not None and alpha is not None:
+        valuation = load_values(values, inputs)
+        combined = utility_of(utility, alpha, [*inputs.protected], valuation)
+    made = make(combined, inputs.positive).fit(
+        inputs.features,
+        inputs.target,
+        sensitive_features=inputs.protected,
+        valuation=valuation,
+        sample_weight=inputs.weight,
+    )
+    chosen = made.training_set_
+    more_than_rows = chosen.weights is not None or chosen.labels is not None
+    if chosen.parents is not None or (entry.kind.changes == "rows" and more_than_rows):
+        raise ValueError(
+            f"`--intervention {entry.key}` does more than this command can write: use it from Python."
+        )
+    factors = np.zeros(inputs.n_rows)
+    factors[chosen.rows] = 1.0 if chosen.weights is None else chosen.weights
+    if entry.kind.changes == "rows":
+        write_table(take_rows(inputs.table, chosen.rows), out)
+    else:
+        columns = {"weight": factors}
+        if chosen.labels is not None:
+            columns["positive"] = np.zeros(inputs.n_rows, dtype=bool)
+            columns["positive"][chosen.rows] = chosen.labels
+        write_table(pa.table(columns), out)
+    print_before_after(inputs, factors, getattr(made, "min_group_size", 0))
+    return inputs, chosen, made
+
+
+def _change_files(
+    name: str,
+    data: Path,
+    out: Path,
+    make: Callable[[Any, Any], Any],
+    positive: str | None,
+    values: Path | None,
+    alpha: float | None,
+    utility: str,
+    memory: str | None,
+    **named: Any,
+) -> tuple[Any, Any]:
+    """Apply an intervention part by part: give what it did, and the intervention."""
+    from fado.cli._inputs import read_group_names
+    from fado.cli._printing import print_changes
+    from fado.interventions import reweigh_files, sample_files
+    from fado.tabular import open_source
+    from fado.utility import utility_class
+    from fado.valuation.bulk import name_roles
+
+    schema = open_source(data).schema
+    roles = name_roles(schema, named["target"], named["protected"], weight=named["weight"])
+    names = roles.names[1:]
+    label = None if positive is None else _label(schema, roles.target, positive)
+    made = make(None if alpha is None else utility_class(utility)(alpha=alpha).over(names), label)
+    named["group_names"] = read_group_names(named["group_names"], named["protected"])
+    asked = {"out": out, "values": values, "intervention": made, "memory": memory, "progress": True, **named}
+    change = sample_files(data, **asked) if name == "sample" else reweigh_files(data, positive=label, **asked)
+    print_changes(names, change.groups, getattr(made, "min_group_size", 0))
+    return change, made
+
+
+def _label(schema: Any, target: Any, text: str) -> Any:
+    """Give the label of a target that a text stands for, by the kind of its column: before a row is read."""
+    from pyarrow import types
+
+    from fado.tabular import label_named
+
+    kind = schema.field(target.sources[0]).type
+    if not target.is_column or types.is_boolean(kind):
+        return label_named([False, True], text, "--positive")
+    if not (types.is_integer(kind) or types.is_floating(kind)):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"`--positive {text}` is not a label of the target, which holds numbers.") from None

@@ -1,48 +1,27 @@
-"""`fado value`: value every row of a table."""
+"""`fado value`: value every row of a table.
+
+By models that are trained for it, in memory or part by part; by kept models; or from a file of values.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import typer
 
-from fado._messages import list_names
-from fado.cli._effects import print_effects, print_lines, print_meanings
-from fado.cli._elsewhere import read_elsewhere
-from fado.cli._errors import in_sentences
-from fado.cli._inputs import Inputs, read_inputs
-from fado.cli._new_rows import check_room_for_models, models_stand_in, print_kept_models, value_new_rows
-from fado.cli._options import (
-    Bags,
-    Drop,
-    Exclude,
-    GroupNames,
-    Jobs,
-    Performance,
-    Positive,
-    ProtectedIfTrained,
-    Ratio,
-    SeedIfTrained,
-    TargetIfTrained,
-    Weight,
-)
-from fado.cli._parts import DataOrParts, OutOrParts, is_beyond_memory, names_several
-from fado.cli._summary import in_shown_order, print_settings, print_table
-from fado.cli._tables import check_output
-from fado.cli._value_files import DaskOfParts, DryRun, Memory, TrainRows, value_by_files
-from fado.cli._values import save_values
-from fado.tabular import group_rows
-from fado.valuation import InBagEntropy, OutOfBagEntropy, Valuation, make_valuator, valuator_names
+from fado._storage import remove_abandoned
+from fado.cli._options import command
+
+if TYPE_CHECKING:
+    from fado.cli._inputs import Inputs
+    from fado.valuation import Valuation, ValuationModels
 
 __all__ = ["value"]
 
-ENTROPY = "entropy"  # the method whose algorithms are "oob" and "inbag"
+DEFAULT = "oob"
 _USELESS = {  # the option of a setting, and why a valuator may not take it
     "fairness": ("--ratio", "measures no ratio"),
     "performance": ("--performance", "measures no performance"),
@@ -51,276 +30,249 @@ _USELESS = {  # the option of a setting, and why a valuator may not take it
 }
 
 
-@in_sentences
+@command()
 def value(
-    data: DataOrParts,
-    out: OutOrParts,
-    target: TargetIfTrained = None,
-    protected: ProtectedIfTrained = None,
-    positive: Positive = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="entropy|influence|knn-shapley|data-shapley",
-            show_default=ENTROPY,
-            help="entropy: how unsure models are of a row. The others: what a row does to a model. Or the "
-            "name of a registered method.",
-        ),
-    ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="oob|inbag",
-            show_default="oob",
-            help="For entropy: oob (models value rows that they have not seen), inbag (rows that they have "
-            "seen), or the name of a registered algorithm.",
-        ),
-    ] = None,
-    ratio: Ratio = None,
-    performance: Performance = None,
-    exclude: Exclude = None,
-    drop: Drop = None,
-    bags: Bags = None,
-    weight: Weight = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column: rows of the same entry, such as those of one person, are in or out of a bag "
-            "together. No model sees it.",
-        ),
-    ] = None,
-    group_names: GroupNames = None,
-    from_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Take values from this CSV or Parquet file, instead of computing them. It has a column 'y' "
-            "and one named like each attribute; or 'v_y' and 'v_z'.",
-        ),
-    ] = None,
-    from_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="A column of row ids, in DATA and in the file of `--from`, by which rows are matched; by "
-            "position if not given.",
-        ),
-    ] = None,
-    models: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="For entropy: a directory to keep the models in. If it holds models, these value the rows, "
-            "which must be new to them; `--target` and `--protected` are then not needed.",
-        ),
-    ] = None,
-    keep_probabilities: Annotated[
-        bool,
-        typer.Option(
-            "--keep-probabilities",
-            help="For entropy, oob, and a target of classes: write the predicted probabilities of labels and "
-            "groups beside the values, to a Parquet file.",
-        ),
-    ] = False,
-    memory: Memory = None,
-    train_rows: TrainRows = None,
-    dry_run: DryRun = False,
-    dask: DaskOfParts = None,
-    seed: SeedIfTrained = None,
-    jobs: Jobs = None,
+    data: Path,
+    *,
+    out: Path,
+    target: str | None = None,
+    protected: list[str] | None = None,
+    positive: str | None = None,
+    valuator: str | None = None,
+    ratio: Literal["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"] | None = None,
+    performance: Literal["tpr_at_fpr", "log_loss", "accuracy"] | None = None,
+    exclude: list[str] | None = None,
+    drop: list[str] | None = None,
+    bags: int | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    group_names: list[str] | None = None,
+    from_: Path | None = None,
+    from_id: str | None = None,
+    models: Path | None = None,
+    keep_probabilities: bool = False,
+    memory: str | None = None,
+    train_rows: int | None = None,
+    dry_run: bool = False,
+    dask: str | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
 ) -> None:
-    """Value every row: how unsure models are of it, or what it does to a model and its fairness."""
+    """Value every row: how unsure models are of it, or what it does to a model and its fairness.
+
+    Parameters
+    ----------
+    data : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
+    out : FILE|DIR
+        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        file.
+    valuator : oob|inbag|influence|data-shapley|knn-shapley, default=oob
+        oob, inbag: how unsure models are of a row, models that have not seen it or that have. The others:
+        what a row does to a model. Or the name of a registered valuator.
+    ratio : choice, default=fpr_ratio
+        The ratio between groups by which a row's value for a protected attribute is measured; for valuators
+        that measure a ratio.
+    performance : choice, default=the valuator's own
+        The metric of performance by which a row's value for the target is measured; for valuators that
+        measure one.
+    groups : COL
+        A column: rows of the same entry, such as those of one person, are in or out of a bag together. No
+        model sees it.
+    from_ : FILE
+        Take values from this CSV or Parquet file, instead of computing them. It has a column 'y' and one
+        named like each attribute; or 'v_y' and 'v_z'.
+    from_id : COL
+        A column of row ids, in DATA and in the file of `--from`, by which rows are matched; by position if
+        not given.
+    models : DIR
+        For oob and inbag: a directory to keep the models in. If it holds models, these value the rows, which
+        must be new to them; `--target` and `--protected` are then not needed.
+    keep_probabilities : flag
+        For oob, and a target of classes: write the predicted probabilities of labels and groups beside the
+        values, to a Parquet file.
+    memory : SIZE, default=three quarters of what is free
+        Read the table part by part, and use no more memory than this, such as 4GB. A run that was stopped
+        goes on where it was.
+    train_rows : N, default=by memory and a learning curve
+        For a table that is read part by part: how many rows the models of each bag learn from.
+    dry_run : flag
+        Only print how the table would be read.
+    dask : ADDRESS
+        For a table that is read part by part: the scheduler of a Dask cluster that fits the models and scores
+        the parts; its workers must see the same files.
+    """
+    from fado.cli._inputs import given_options, is_beyond_memory, names_several
+
+    of_valuator = {"fairness": ratio, "performance": performance, "n_bags": bags, "z_exclude": exclude}
     trained = {
-        "--method": method,
-        "--algorithm": algorithm,
-        "--ratio": ratio,
-        "--performance": performance,
-        "--exclude": exclude,
+        "--valuator": valuator,
         "--drop": drop,
-        "--bags": bags,
+        **{option: of_valuator[setting] for setting, (option, _) in _USELESS.items()},
         "--groups": groups,
-        "--keep-probabilities": keep_probabilities or None,
+        "--keep-probabilities": keep_probabilities,
     }
+    named: dict[str, Any] = {"positive": positive, "weight": weight, "group_names": group_names}
     in_parts = names_several(data) or dry_run or any(own is not None for own in (memory, train_rows, dask))
-    if models is not None and from_file is None and models_stand_in(models) and not in_parts:
-        others = {
-            "--positive": positive,
-            "--weight": weight,
-            "--group-names": group_names,
-            "--from-id": from_id,
-            "--seed": seed,
-        }
-        value_new_rows(
-            data, models, out, target=target, protected=protected or [], jobs=jobs, training=trained | others
-        )
+    if models is not None and from_ is None and _stand_in(models) and not in_parts:
+        remove_abandoned(models)
+        trained |= {f"--{name.replace('_', '-')}": own for name, own in named.items()}
+        trained |= {"--from-id": from_id, "--seed": seed}
+        if given := given_options(trained):
+            raise ValueError(
+                f"{str(models)!r} holds models, so that nothing is trained: leave out {given}, or name "
+                "another directory with `--models` to keep new models in."
+            )
+        _value_new_rows(data, models, out, target, protected or [], jobs)
         return
     if target is None or not protected:
         lacking = "--target" if target is None else "--protected"
         raise ValueError(f"Missing option '{lacking}': only models that were kept go without it.")
-    useless = {
-        "--method": None if method == ENTROPY else method,
-        "--algorithm": None if algorithm == "oob" else algorithm,
-        "--ratio": ratio,
-        "--performance": performance,
-        "--groups": groups,
-        "--from": from_file,
-        "--from-id": from_id,
-        "--models": models,
-        "--keep-probabilities": keep_probabilities or None,
+    named |= {"target": target, "protected": protected}
+    if from_id is not None and from_ is None and not in_parts:
+        raise ValueError("`--from-id` is for `--from`: name the file of values, or leave it out.")
+    for_memory = {
+        **trained,
+        **{"--valuator": None if valuator == DEFAULT else valuator},
+        **dict.fromkeys(("--drop", "--exclude", "--bags")),  # which are for both
+        **{"--from": from_, "--from-id": from_id, "--models": models},
     }
-    could_be = not any(useless.values()) and out.suffix.lower() != ".csv"
-    if in_parts or (could_be and is_beyond_memory(data, "Valuing")):
-        value_by_files(
+    useless = given_options(for_memory)
+    if in_parts or (not useless and out.suffix.lower() != ".csv" and is_beyond_memory(data, "Valuing")):
+        if useless:
+            raise ValueError(
+                "A table that is read part by part is valued by entropy, out of bag: leave out "
+                f"{useless}, or value one file in memory, without `--memory`, `--train-rows`, `--dry-run` "
+                "and `--dask`."
+            )
+        sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
+        _value_files(data, out, named, {"drop": drop, "exclude": exclude, **sizes}, seed or 0, dask, dry_run)
+    elif from_ is not None:
+        if given := given_options(trained | {"--models": models, "--jobs": jobs}):
+            raise ValueError(f"`--from` takes values as they are and fits nothing: leave out {given}.")
+        _take_values(data, out, from_, from_id, named)
+    else:
+        _train(
+            valuator or DEFAULT,
             data,
             out,
-            target=target,
-            protected=protected,
-            positive=positive,
-            group_names=group_names,
-            memory=memory,
-            train_rows=train_rows,
-            dry_run=dry_run,
-            dask=dask,
-            settings={
-                "drop": drop,
-                "exclude": exclude,
-                "weight": weight,
-                "n_bags": bags or 10,
-                "random_state": seed or 0,
-                "n_jobs": jobs,
-            },
-            useless=useless,
+            {**named, "drop": drop, "groups": groups},
+            of_valuator,
+            models,
+            keep_probabilities=keep_probabilities,
+            seed=seed or 0,
+            jobs=jobs,
         )
-        return
-    if from_file is not None:
-        _check_nothing_is_fitted(trained | {"--models": models, "--jobs": jobs})
-        check_output(out, [data, from_file])
-        inputs = read_inputs(
-            data, target, protected, positive=positive, weight=weight, group_names=group_names
-        )
-        valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
-        save_values(valuation, out, inputs.name, inputs.target)
+
+
+def _train(
+    name: str,
+    data: Path,
+    out: Path,
+    named: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    models: Path | None,
+    *,
+    keep_probabilities: bool,
+    seed: int,
+    jobs: int | None,
+) -> None:
+    """Value the rows of a table in memory by models that are trained for it."""
+    from fado.cli._inputs import check_output, read_inputs, save_values
+    from fado.cli._printing import print_effects, print_lines, print_meanings, print_settings
+    from fado.valuation import make_valuator
+
+    taken = _check_taken(name, settings)
+    if keep_probabilities:
+        if "keep_probabilities" not in taken:
+            raise ValueError(
+                f"`--keep-probabilities` is for `--valuator {DEFAULT}`, not for {name!r}: leave it out."
+            )
+        if out.suffix.lower() == ".csv":
+            raise ValueError(
+                "`--keep-probabilities` needs a file that ends in .parquet: a CSV file holds none."
+            )
+    check_output(out, [data])
+    if models is not None:
+        _check_keeps_models(name, models, out)
+    inputs = read_inputs(data, **named)
+    given = {setting: own for setting, own in settings.items() if own is not None}
+    given["z_exclude"] = inputs.hidden_columns(settings["z_exclude"])
+    flags = {"keep_models": models is not None, "keep_probabilities": keep_probabilities}
+    given |= {flag: True for flag, wanted in flags.items() if wanted}
+    valuator = make_valuator(name, **given, random_state=seed, n_jobs=jobs, progress=True)
+    valuator.fit(
+        inputs.features,
+        _binary_target(inputs) if "fairness" in taken else inputs.target,
+        sensitive_features=inputs.labelled,
+        sample_weight=inputs.weight,
+        groups=inputs.groups,
+    )
+    valuation = valuator.valuation_
+    are_effects = not all(scale.is_unit for scale in valuation.scales.values())
+    written = valuation
+    if are_effects and out.suffix.lower() == ".csv":  # which holds the values alone
+        written = type(valuation).from_values({own: valuation[own] for own in valuation.variables})
+    save_values(written, out, inputs.name, inputs.target)
+    if models is not None:  # last, for models that are there refuse the table that they learnt from
+        valuator.models_.save(models)
+    if are_effects:
         print_effects(inputs, valuation)
-        print_lines("Values as given: the higher, the more a row is worth.")
-        settings = {"from": from_file, "from-id": from_id, "positive": inputs.positive, "weight": weight}
+        print_meanings(valuation, weighted=inputs.weight is not None)
     else:
-        if from_id is not None:
-            raise ValueError("`--from-id` is for `--from`: name the file of values, or leave it out.")
-        name = _valuator_named(method, algorithm)
-        metrics = {"fairness": ratio, "performance": performance}
-        taken = _check_taken(name, method, {**metrics, "n_bags": bags, "z_exclude": exclude})
-        if keep_probabilities:
-            _check_keeps_probabilities(name, taken, out)
-        check_output(out, [data])
-        if models is not None:
-            _check_keeps_models(name)
-            check_room_for_models(models, out)
-        inputs = read_inputs(
-            data,
-            target,
-            protected,
-            positive=positive,
-            drop=drop,
-            weight=weight,
-            groups=groups,
-            group_names=group_names,
+        _print_quartiles(inputs, valuation, getattr(valuator, "excluded_columns_", {}))
+    agreed = [
+        f"{row['rank_agreement']:.2f} for {'the target' if row['column'] == 'y' else row['column']}"
+        for row in valuation.stability().to_dict("records")
+    ]
+    if agreed:
+        print_lines(
+            f"Rank correlation to be expected with another run, by the standard errors: {', '.join(agreed)}."
         )
-        valuator = make_valuator(
-            name,
-            **{setting: own for setting, own in {**metrics, "n_bags": bags}.items() if own is not None},
-            **({} if models is None else {"keep_models": True}),
-            **({"keep_probabilities": True} if keep_probabilities else {}),
-            z_exclude=inputs.hidden_columns(exclude or []),
-            random_state=seed or 0,
-            n_jobs=jobs,
-            progress=True,
-        )
-        valuator.fit(
-            inputs.features,
-            _binary_target(inputs) if "fairness" in taken else inputs.target,
-            sensitive_features=inputs.labelled,
-            sample_weight=inputs.weight,
-            groups=inputs.groups,
-        )
-        valuation = valuator.valuation_
-        save_values(_writable(valuation, out), out, inputs.name, inputs.target)
-        if models is not None:  # last, for models that are there refuse the table that they learnt from
-            valuator.models_.save(models)
-        if all(scale.is_unit for scale in valuation.scales.values()):
-            _print_summary(inputs, valuation, getattr(valuator, "excluded_columns_", {}))
-        else:
-            print_effects(inputs, valuation)
-            print_meanings(valuation, weighted=weight is not None)
-        _print_stability(valuation)
-        if inputs.unseen:
-            print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
-        if models is not None:
-            print_kept_models(valuator.models_, models)
-        settings = {
-            "algorithm" if method in (None, ENTROPY) else "method": name,
-            "ratio": getattr(valuator, "fairness", None),
-            "performance": getattr(valuator, "performance", None),
-            "max-fpr": getattr(valuator, "max_fpr", None),
-            "bags": getattr(valuator, "n_bags", None),
+    if inputs.unseen:
+        print(f"Columns that no model saw: {', '.join(inputs.unseen)}")
+    if models is not None:
+        print(f"Models kept in {models}: {_counted(valuator.models_)}")
+    attributes = {"ratio": "fairness", "performance": "performance", "max-fpr": "max_fpr", "bags": "n_bags"}
+    print_settings(
+        {
+            "valuator": name,
+            **{option: getattr(valuator, own, None) for option, own in attributes.items()},
             "positive": inputs.positive,
-            "weight": weight,
-            "groups": groups,
-            "seed": seed or 0,
+            "weight": named["weight"],
+            "groups": named["groups"],
+            "seed": seed,
         }
-    print_settings(settings)
+    )
     print(f"Values of {inputs.n_rows:,} rows written to {out}")
 
 
-def _check_nothing_is_fitted(options: Mapping[str, Any]) -> None:
-    given = [f"`{option}`" for option, own in options.items() if own not in (None, [])]
-    if given:
-        raise ValueError(
-            f"`--from` takes values as they are and fits nothing: leave out {list_names(given)}."
-        )
-
-
-def _valuator_named(method: str | None, algorithm: str | None) -> str:
-    """Give the name under which a method, or an algorithm of entropy's, is registered."""
-    if method is None or method == ENTROPY:
-        return "oob" if algorithm is None else algorithm
-    if algorithm is not None:
-        raise ValueError(
-            f"`--algorithm {algorithm}` is for `--method {ENTROPY}`, not for `--method {method}`: leave one "
-            "out."
-        )
-    known = [ENTROPY, *valuator_names()]
-    if method not in known:
-        raise ValueError(f"`--method` must be {' or '.join(map(repr, known))}, got {method!r}.")
-    return method
-
-
-def _check_taken(name: str, method: str | None, given: Mapping[str, Any]) -> Sequence[str]:
+def _check_taken(name: str, settings: Mapping[str, Any]) -> Sequence[str]:
     """Refuse, before anything is read, settings that a valuator has no use for; list those that it takes."""
+    from fado.valuation import make_valuator, valuator_names
+
+    if name not in valuator_names():
+        raise ValueError(f"`--valuator` must be {' or '.join(map(repr, valuator_names()))}, got {name!r}.")
     taken = list(inspect.signature(type(make_valuator(name))).parameters)
-    is_entropy = method in (None, ENTROPY)
-    shown = ENTROPY if is_entropy and name in ("oob", "inbag") else name
     for setting, (option, why) in _USELESS.items():
-        ignored = setting == "n_bags" and is_entropy  # as in bag has always done
-        if given[setting] not in (None, []) and setting not in taken and not ignored:
-            raise ValueError(f"`{option}` is not for `--method {shown}`, which {why}: leave it out.")
+        if settings[setting] not in (None, []) and setting not in taken:
+            raise ValueError(f"`{option}` is not for `--valuator {name}`, which {why}: leave it out.")
     return taken
 
 
-def _check_keeps_models(name: str) -> None:
+def _check_keeps_models(name: str, directory: Path, out: Path) -> None:
+    """Refuse, before any work is done, a valuator without models, and a directory that cannot hold them."""
+    from fado.cli._inputs import check_apart, check_writable
+    from fado.valuation import InBagEntropy, OutOfBagEntropy, make_valuator
+
     if not isinstance(make_valuator(name), OutOfBagEntropy | InBagEntropy):
-        raise ValueError(f"`--models` is for `--method {ENTROPY}`, not for {name!r}: leave it out.")
+        raise ValueError(f"`--models` is for `--valuator oob` or `inbag`, not for {name!r}: leave it out.")
+    check_writable(directory.resolve().parent)
+    check_apart(out, directory, "`--models`")
 
 
-def _check_keeps_probabilities(name: str, taken: Sequence[str], out: Path) -> None:
-    if "keep_probabilities" not in taken:
-        raise ValueError(f"`--keep-probabilities` is for `--algorithm oob`, not for {name!r}: leave it out.")
-    if out.suffix.lower() == ".csv":
-        raise ValueError("`--keep-probabilities` needs a file that ends in .parquet: a CSV file holds none.")
-
-
-def _binary_target(inputs: Inputs) -> pa.ChunkedArray | npt.NDArray[np.bool_]:
+def _binary_target(inputs: Inputs) -> Any:
     """Give the target such that the larger of two labels is the positive one; as it is if it has none.
 
     A target with missing labels stays as it is too, for the valuator to refuse.
@@ -331,14 +283,11 @@ def _binary_target(inputs: Inputs) -> pa.ChunkedArray | npt.NDArray[np.bool_]:
     return inputs.target if (len(labels.classes), labels.positive) == (2, 1) else labels.is_positive
 
 
-def _writable(valuation: Valuation, out: Path) -> Valuation:
-    """Give what a file can hold: of effects, a CSV file holds the values alone."""
-    if out.suffix.lower() != ".csv" or all(scale.is_unit for scale in valuation.scales.values()):
-        return valuation
-    return Valuation.from_values({name: valuation[name] for name in valuation.variables})
+def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str, Sequence[str]]) -> None:
+    """Print, for each attribute, every group's share, positive rate and quartiles of values."""
+    from fado.cli._printing import in_shown_order, print_table
+    from fado.tabular import group_rows
 
-
-def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, list[str]]) -> None:
     positives, weights = inputs.positives, inputs.weights
     rates = ["positive"] if positives is not None else []
     quantiles = [f"{which}\n{share}" for which in ("v_y", "v_z") for share in ("25%", "50%", "75%")]
@@ -360,13 +309,150 @@ def _print_summary(inputs: Inputs, valuation: Valuation, excluded: dict[str, lis
         print(f"Columns left out of the models of {name}: {', '.join(excluded.get(name, [])) or 'none'}")
 
 
-def _print_stability(valuation: Valuation) -> None:
-    """Say how far another run would rank rows alike, if standard errors tell."""
-    told = [
-        f"{row['rank_agreement']:.2f} for {'the target' if row['column'] == 'y' else row['column']}"
-        for row in valuation.stability().to_dict("records")
-    ]
-    if told:
-        print_lines(
-            f"Rank correlation to be expected with another run, by the standard errors: {', '.join(told)}."
+def _take_values(
+    data: Path, out: Path, from_file: Path, from_id: str | None, named: Mapping[str, Any]
+) -> None:
+    """Take the rows' values from a file that was made elsewhere."""
+    from fado.cli._inputs import check_output, read_elsewhere, read_inputs, save_values
+    from fado.cli._printing import print_effects, print_lines, print_settings
+
+    check_output(out, [data, from_file])
+    inputs = read_inputs(data, **named)
+    valuation = read_elsewhere(from_file, inputs.table, list(inputs.protected), from_id)
+    save_values(valuation, out, inputs.name, inputs.target)
+    print_effects(inputs, valuation)
+    print_lines("Values as given: the higher, the more a row is worth.")
+    print_settings(
+        {"from": from_file, "from-id": from_id, "positive": inputs.positive, "weight": named["weight"]}
+    )
+    print(f"Values of {inputs.n_rows:,} rows written to {out}")
+
+
+def _value_files(
+    data: Path,
+    out: Path,
+    named: Mapping[str, Any],
+    settings: dict[str, Any],
+    seed: int,
+    dask: str | None,
+    dry_run: bool,
+) -> None:
+    """Value a table that is read part by part: print the plan, value the rows, and print a summary."""
+    from fado.cli._inputs import read_group_names
+    from fado.cli._printing import print_settings, print_table
+    from fado.tabular import TARGET, label_named, open_source
+    from fado.valuation import plan_files, summarise_files, value_files
+    from fado.valuation.bulk import check_group_names, name_roles
+
+    target, protected, positive = named["target"], named["protected"], named["positive"]
+    source, names = open_source(data), read_group_names(named["group_names"], protected)
+    roles = name_roles(source.schema, target, protected, group_names=names)
+    check_group_names(source, roles)
+    settings |= {"target": target, "protected": list(protected), "weight": named["weight"]}
+    print(plan_files(data, **settings), flush=True)
+    if dry_run:
+        return
+    valuation = value_files(data, out=out, client=dask, progress=True, random_state=seed, **settings)
+    classes = valuation.provenance.variables[TARGET].classes or ()
+    label = None if positive is None else label_named(classes, positive, "--positive")
+    excluded, written = (
+        valuation.provenance.excluded_columns or {},
+        {own.name: own for own in roles.attributes},
+    )
+    for name, lines in summarise_files(out, label).items():
+        has_rates = any(line.positive is not None for line in lines)
+        rows = []
+        for line in lines:
+            rate = [np.nan if line.positive is None else line.positive] if has_rates else []
+            rows.append(
+                [written[name].called(line.title), line.n_rows, line.share, *rate, line.mean_y, line.mean_z]
+            )
+        rates = ["positive"] if has_rates else []
+        header = ["group", "rows", "share", *rates, "v_y\nmean", "v_z\nmean"]
+        print_table(f"Protected attribute {name}", header, rows)
+        print(f"Columns left out of the models of {name}: {', '.join(excluded.get(name, ())) or 'none'}")
+    told = valuation.metadata
+    learnt = f"Models learnt from {told['train_rows']:,} of {told['n_rows']:,} rows per bag"
+    curve = told.get("learning_curve", {})
+    if curve.get("agreement"):
+        shown = ", ".join(f"{own:.3f} of {name}" for name, own in curve["agreement"].items())
+        learnt += f"; estimated rank agreement with models of {curve['compared_with']:,} rows: {shown}"
+    print(learnt + ".")
+    if curve.get("more_rows_would_help"):
+        print("More rows would still change ranks: allow more with `--memory`, or name `--train-rows`.")
+    sizes = {"bags": told["n_bags"], "train-rows": told["train_rows"]}
+    print_settings({"valuator": DEFAULT, **sizes, "weight": named["weight"], "seed": told["seed"]})
+    print(f"Values of {len(valuation):,} rows written to {out}")
+
+
+def _stand_in(directory: Path) -> bool:
+    """Tell whether models are to be read from a directory: it is there, and it is not empty."""
+    return directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
+
+
+def _value_new_rows(
+    data: Path,
+    directory: Path,
+    out: Path,
+    target: str | None,
+    protected: Sequence[str],
+    jobs: int | None,
+) -> None:
+    """Value the rows of a table by kept models; attributes that are known tell the agreement alone."""
+    from fado.cli._inputs import check_apart, check_output, save_values
+    from fado.cli._printing import print_settings, print_table
+    from fado.tabular import Expression, read_table
+    from fado.valuation import load_models
+
+    check_output(out, [data])
+    check_apart(out, directory, "`--models`")
+    models = load_models(directory)
+    table = read_table(data)
+    written = None if target is None else Expression.of(table.column_names, target, "target")
+    labels = None if written is None else written.read(table, named=False)
+    if labels is not None:
+        _check_other_rows(models, labels, directory)
+    learnt = {own.variable.name: own.variable.classes for own in models.kept}
+    attributes = {  # by the labels that models learnt: booleans, if from Python
+        own.name: own.entries(table) if True in learnt.get(own.name, ()) else own.groups(table)
+        for own in (Expression.of(table.column_names, text, "protected") for text in protected)
+    }
+    valuation = models.value(table, labels, attributes or None, n_jobs=jobs, progress=True)
+    if written is None or labels is None:
+        valuation.save(out)
+    else:
+        save_values(valuation, out, written.name, labels)
+    rows = []
+    for name, count in models.n_models.items():
+        fields = [valuation.field(field, name) for field in ("epistemic", "agreement")]
+        means = [np.nan if np.isnan(own).all() else float(np.nanmean(own)) for own in fields]
+        rows.append([name, count, *np.nanquantile(valuation[name], [0.25, 0.5, 0.75]), *means])
+    header = ["variable", "models", "v\n25%", "v\n50%", "v\n75%", "epistemic\nmean", "agreement\nmean"]
+    print_table("New rows", header, rows)
+    print(f"Values by models that learnt from {models.n_rows:,} rows: {_counted(models)}.")
+    if labels is None and any(own.variable.sees_target for own in models.kept):
+        print("Models that see the target are averaged over what is predicted for it.")
+    print_settings({"models": directory, "valuator": valuation.provenance.algorithm, "target": target})
+    print(f"Values of {table.num_rows:,} rows written to {out}")
+
+
+def _check_other_rows(models: ValuationModels, labels: Any, directory: Path) -> None:
+    """Refuse the very table that the models learnt from."""
+    from fado.tabular import column_from, variable_from
+    from fado.valuation import digest_of_target
+
+    if len(labels) != models.n_rows:
+        return
+    kind = models.kept[0].variable.kind
+    column = column_from("y", labels)
+    if (column.levels is not None and kind == "continuous") or column.data.null_count:
+        return  # which is refused as such
+    if digest_of_target(variable_from(column, kind)) == models.target_digest:
+        raise ValueError(
+            f"The models in {str(directory)!r} learnt from this very table, and what they say of its rows "
+            "means something else: delete the directory, or name another with `--models`, to value it anew."
         )
+
+
+def _counted(models: ValuationModels) -> str:
+    return ", ".join(f"{count} of {name}" for name, count in models.n_models.items())

@@ -1,0 +1,331 @@
+"""What commands print: tables, settings, what became of groups, effects of rows, and verdicts on models.
+
+This takes long to import, so that commands do so when they run.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fado.cli._inputs import Inputs
+from fado.interventions import GroupChange
+from fado.models import Facts
+from fado.tabular import SMALL_SHARE, Groups, Variable, group_rows, mean_one, small_groups
+from fado.valuation import Valuation
+
+__all__ = [
+    "in_shown_order",
+    "print_before_after",
+    "print_changes",
+    "print_effects",
+    "print_lines",
+    "print_meanings",
+    "print_seen_sources",
+    "print_settings",
+    "print_table",
+    "signed",
+    "verdict_text",
+    "with_interval",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+WIDTH = 80  # of text that goes to no terminal
+MOST_SMALL = 5  # small groups that have a line each; crossed attributes make hundreds
+MOST_LABELS = 10  # of a target without a positive label that are shown apart
+UNITS = {1: "per row", 1_000: "per 1,000 rows", 10**6: "per million rows", 10**9: "per billion rows"}
+_BOUND = "\N{NO-BREAK SPACE}"
+UNBROKEN = 10_000  # a table that goes to no terminal is as wide as its longest name
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table to stdout, as `table_text` gives it."""
+    print(table_text(title, header, rows), end="")
+
+
+def table_text(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Give a table as text; on a narrow terminal the first cell of a row is folded, numbers are not."""
+    table = Table(box=SIMPLE_HEAD, collapse_padding=True)
+    for number, name in enumerate(header):
+        if number == 0:
+            table.add_column(Text(name), min_width=5, overflow="fold", vertical="bottom")
+        else:
+            table.add_column(Text(name), justify="right", min_width=5, no_wrap=True, vertical="bottom")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = UNBROKEN
+    with console.capture() as captured:  # printed by us, since rich leaves the program when a pipe is closed
+        if title:
+            console.print(Text(title, style="bold"))
+        console.print(table)
+    return captured.get()
+
+
+def print_settings(settings: Mapping[str, Any]) -> None:
+    """Print what a command did its work with, a setting that has no value left out."""
+    told = ", ".join(f"{name}{_BOUND}{value}" for name, value in settings.items() if value is not None)
+    lines = textwrap.fill(f"Settings: {told}.", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    print(lines.replace(_BOUND, " "))
+
+
+def in_shown_order(groups: Groups, attributes: Sequence[Variable]) -> list[int]:
+    """Order groups as tables show them: the largest first, parts of a range of numbers as they follow."""
+    if any(attribute.kind == "continuous" for attribute in attributes):
+        return list(range(len(groups)))
+    return [int(group) for group in np.argsort(-groups.sizes, kind="stable")]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "-" if np.isnan(value) else f"{value:.3f}"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    return str(value)
+
+
+def print_before_after(inputs: Inputs, factors: FloatArray, min_group_size: int = 0) -> None:
+    """Print what became of groups by the factor of each row's weight, 0 for a row that was dropped."""
+    groups = group_rows(inputs.attributes, quarters=True)
+    small = small_groups(groups.sizes, min_group_size)
+    changes = [
+        _change(groups.titles[group], inputs, factors, groups.codes == group, is_small=bool(small[group]))
+        for group in in_shown_order(groups, inputs.attributes)
+    ]
+    print_changes(list(inputs.protected), changes, min_group_size)
+
+
+def print_changes(attributes: Sequence[str], changes: Sequence[GroupChange], min_group_size: int) -> None:
+    """Print what became of groups and of all rows; small groups beyond a few are told in one line."""
+    pooled = [own for own in changes if own.is_small][MOST_SMALL:]
+    shown = [own for own in changes if own not in pooled]
+    if pooled:
+        shown.append(GroupChange.joined(f"{len(pooled)} more small groups", pooled, is_small=True))
+    has_rates = all(own.positives is not None for own in changes)
+    header = ["group", "rows", "rows\nafter"]
+    if has_rates:
+        header += ["positive", "positive\nafter"]
+    header += ["effective\nsize", "effective\nsize after"]
+    lines = []
+    for own in (*shown, GroupChange.joined("all rows", changes)):
+        line: list[Any] = [own.title + (" *" if own.is_small else ""), own.rows, own.rows_after]
+        if has_rates:
+            line += [own.positive_rate, own.positive_rate_after]
+        lines.append([*line, own.effective_size, own.effective_size_after])
+    print_table(f"Before and after, by {', '.join(attributes)}", header, lines)
+    if any(own.is_small for own in changes):
+        print(
+            f"* too small to be compared: fewer than {min_group_size} rows, less than "
+            f"{100 * SMALL_SHARE:g} % of the table"
+        )
+
+
+def _change(
+    title: str, inputs: Inputs, factors: FloatArray, members: npt.NDArray[np.bool_], *, is_small: bool
+) -> GroupChange:
+    own, before = factors[members], inputs.weights[members]
+    positives = None if inputs.positives is None else inputs.positives[members]
+    after = before * own
+    return GroupChange(
+        title,
+        is_small,
+        len(own),
+        int((own > 0).sum()),
+        float(before.sum()),
+        float(after.sum()),
+        float((before**2).sum()),
+        float((after**2).sum()),
+        None if positives is None else float(before[positives].sum()),
+        None if positives is None else float(after[positives].sum()),
+    )
+
+
+def print_effects(inputs: Inputs, valuation: Valuation) -> None:
+    """Print, for each attribute, the values for the target and for it, by group and label."""
+    labels, names = _shown_labels(inputs)
+    for attribute in inputs.attributes:
+        groups = group_rows([attribute], quarters=True)
+        order = in_shown_order(groups, [attribute])
+        for which in ("y", attribute.name):
+            what = "the target" if which == "y" else attribute.name
+            _print_cells(
+                f"Protected attribute {attribute.name}: values for {what}",
+                mean_one(inputs.weights),  # effects are per unit of such
+                valuation[which],
+                [
+                    ([groups.titles[code], label], (groups.codes == code) & (labels == number))
+                    for code in order
+                    for number, label in enumerate(names)
+                ],
+            )
+    without = {
+        "the target" if name == "y" else name: int(np.isnan(valuation[name]).sum())
+        for name in valuation.variables
+    }
+    if any(without.values()):
+        told = ", ".join(f"{count:,} for {name}" for name, count in without.items() if count)
+        print(f"Rows without a value: {told}")
+
+
+def _print_cells(
+    title: str,
+    weights: FloatArray,
+    values: FloatArray,
+    cells: Sequence[tuple[list[str], npt.NDArray[np.bool_]]],
+) -> None:
+    """Print a line per cell that has rows: how many, their share, the sum and the quartiles of values."""
+    cells = [(names, members) for names, members in cells if members.any()]
+    quartiles = [_quartiles(values[members]) for _, members in cells]
+    per = _unit(np.concatenate(quartiles))
+    rows = [
+        [
+            *names,
+            int(members.sum()),
+            float(weights[members].sum() / weights.sum()),
+            signed(np.nansum((weights * values)[members])),
+            *(signed(per * quartile) for quartile in own),
+        ]
+        for (names, members), own in zip(cells, quartiles, strict=True)
+    ]
+    print_table(
+        f"{title}, quartiles {UNITS[per]}",
+        ["group", "label", "rows", "share", "sum", "25%", "50%", "75%"],
+        rows,
+    )
+
+
+def _shown_labels(inputs: Inputs) -> tuple[npt.NDArray[np.integer[Any]], list[str]]:
+    """Give each row's label as a number, and the labels' names: the positive one last, if there is one."""
+    known = inputs.labels
+    if known.positive is not None:
+        positive = str(known.classes[known.positive])
+        others = [str(label) for code, label in enumerate(known.classes) if code != known.positive]
+        return known.is_positive.astype(np.int64), [
+            others[0] if len(others) == 1 else f"not {positive}",
+            positive,
+        ]
+    if len(known.classes) <= MOST_LABELS:
+        return known.codes, [str(label) for label in known.classes]
+    return np.zeros(inputs.n_rows, dtype=np.int64), ["any"]
+
+
+def _quartiles(values: FloatArray) -> FloatArray:
+    known = values[~np.isnan(values)]
+    return np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else np.full(3, np.nan)
+
+
+def _unit(numbers: FloatArray) -> int:
+    """Choose per how many rows numbers are told, so that the largest is one that people can read."""
+    largest = np.nanmax(np.abs(numbers)) if not np.isnan(numbers).all() else 0.0
+    if largest == 0:
+        return 1
+    return next((per for per in UNITS if per * largest >= 0.1), max(UNITS))
+
+
+def signed(number: float) -> str:
+    """Give a number with its sign; one that is small beyond three decimals by its power of ten."""
+    if np.isnan(number):
+        return "-"
+    if number == 0:
+        return "0"
+    return f"{number:+.3f}" if 0.0005 <= abs(number) < 1e5 else f"{number:+.1e}"
+
+
+def print_meanings(valuation: Valuation, *, weighted: bool) -> None:
+    """Say what values mean; removing rows takes their effects away."""
+    for name, scale in valuation.scales.items():
+        print_lines(f"{'Values for the target' if name == 'y' else f'Values for {name}'}: {scale.meaning}.")
+    what = "values times their weights, scaled to a mean of 1" if weighted else "values"
+    print_lines(f"Removing rows changes a metric by about minus the sum of their {what}.")
+
+
+def print_lines(sentence: str) -> None:
+    """Print a sentence in lines that a terminal can hold."""
+    print(textwrap.fill(sentence, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def verdict_text(facts: Facts) -> str:
+    """Say what a model reaches, before and after: tables by part, then the verdict of the test rows."""
+    text = "".join(_part_text(facts, part) for part in facts.measured)
+    return text + "\n".join(_sentences(facts)) + "\n"
+
+
+def _part_text(facts: Facts, part: str) -> str:
+    """Give the tables of one part: all rows, and every group."""
+    before, after = facts.before.get(part), facts.measured[part]
+    names = [name for name in after if not name.endswith(("_low", "_high"))]
+    columns = {"before": before, "after": after} if before else {"after": after}
+    rows = [[name, *(with_interval(own, name) for own in columns.values())] for name in names]
+    text = table_text(f"On {part} rows, with intervals", ["metric", *columns], rows)
+    groups = [own for own in facts.rates if own.part == part]
+    if not groups:
+        return text
+    rates = [name for name in ("tpr", "fpr", "selection_rate") if any(name in own.after for own in groups)]
+    header = ["group", "rows", *(f"{name}\n{when}" for name in rates for when in columns)]
+    lines = [
+        [
+            own.group,
+            "few" if own.rows is None else own.rows,
+            *(getattr(own, when).get(name, math.nan) for name in rates for when in columns),
+        ]
+        for own in groups
+    ]
+    return text + table_text("", header, lines)
+
+
+def _sentences(facts: Facts) -> list[str]:
+    """Give the verdict of test rows, and what validation rows say."""
+    lines = "lines are" if len(facts.lines) > 1 else "line is"
+    if "test" in facts.measured:
+        metrics = facts.measured["test"]
+        shown = "; ".join(
+            f"{ratio} {with_interval(metrics, ratio)}, at least {line:g} asked"
+            for ratio, line in facts.lines.items()
+        )
+        if any(math.isnan(metrics.get(ratio, math.nan)) for ratio in facts.lines):
+            verdict = f"whether the {lines} reached cannot be told"
+        else:
+            reached = all(metrics[ratio] >= line for ratio, line in facts.lines.items())
+            verdict = f"the {lines} {'reached' if reached else 'missed'}"
+        sentences = [f"On test rows: {verdict}: {shown}."]
+    else:
+        sentences = ["There are no test rows, and so no verdict: validation rows chose the model."]
+    sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
+    asked = " and ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
+    outcome = "reached" if facts.reached else "missed"
+    sentences.append(f"On validation rows: the {lines} {outcome}: {asked}{sure}.")
+    sentences += [told for told in (facts.chosen, facts.why) if told]
+    for part, own in facts.measured.items():
+        if not facts.budget.kept(own):
+            sentences.append(f"On {part} rows the budget is exceeded: {facts.budget}.")
+    return sentences
+
+
+def print_seen_sources(inputs: Inputs) -> None:
+    """Say which columns that make an attribute are among the features, if any is."""
+    features = inputs.features.column_names
+    sources = [column for own in inputs.expressions.values() for column in own.sources if column in features]
+    if sources:
+        names = ", ".join(map(repr, dict.fromkeys(sources)))
+        print(
+            f"Decisions see {names}, of which a protected attribute is made. Leave it out with `--drop` if "
+            "they must not."
+        )
+
+
+def with_interval(metrics: Mapping[str, float], name: str) -> str:
+    value, low, high = (metrics.get(f"{name}{end}", math.nan) for end in ("", "_low", "_high"))
+    if math.isnan(value):
+        return "-"
+    return f"{value:.3f}" if math.isnan(low) or low == high else f"{value:.3f} ({low:.3f} to {high:.3f})"
