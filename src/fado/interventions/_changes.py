@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -78,19 +78,11 @@ class GroupChange:
     @classmethod
     def joined(cls, title: str, changes: Sequence[GroupChange], *, is_small: bool = False) -> GroupChange:
         """Add up several groups under one title."""
-        has_rates = all(own.positives is not None for own in changes)
-        return cls(
-            title,
-            is_small,
-            sum(own.rows for own in changes),
-            sum(own.rows_after for own in changes),
-            sum(own.weight for own in changes),
-            sum(own.weight_after for own in changes),
-            sum(own.squares for own in changes),
-            sum(own.squares_after for own in changes),
-            sum(own.positives or 0.0 for own in changes) if has_rates else None,
-            sum(own.positives_after or 0.0 for own in changes) if has_rates else None,
-        )
+        sums: dict[str, Any] = {}
+        for name in [own.name for own in fields(cls)][2:]:
+            parts = [getattr(own, name) for own in changes]
+            sums[name] = None if None in parts else sum(parts)
+        return cls(title, is_small, **sums)
 
 
 @dataclass(frozen=True)
@@ -150,26 +142,13 @@ def change_of(
         for total, own in zip(sums, (before, before * factors[rows]), strict=True):
             for each, amounts in zip(total, (own, own**2, own * positive), strict=True):
                 each += np.bincount(codes, amounts, len(groups))
-    has_rates = labels.positive is not None
-    changes = []
-    for group in np.argsort(-sizes, kind="stable").tolist():
-        (weight, squares, positives), (weight_after, squares_after, positives_after) = sums[
-            :, :, group
-        ].tolist()
-        changes.append(
-            GroupChange(
-                groups.titles[group],
-                bool(small[group]),
-                int(sizes[group]),
-                int(kept[group]),
-                weight,
-                weight_after,
-                squares,
-                squares_after,
-                positives if has_rates else None,
-                positives_after if has_rates else None,
-            )
-        )
+    columns = [small, sizes, kept, *sums.transpose(1, 0, 2).reshape(6, -1)]  # as `GroupChange` has them
+    if labels.positive is None:
+        columns = columns[:-2]
+    changes = [
+        GroupChange(groups.titles[group], *(own[group].item() for own in columns))
+        for group in np.argsort(-sizes, kind="stable").tolist()
+    ]
     label = None if labels.positive is None else labels.classes[labels.positive]
     return FilesChange(tuple(attributes), label, tuple(changes))
 
