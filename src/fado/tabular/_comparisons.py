@@ -96,7 +96,6 @@ def read_attributes(
     protected: Sequence[str],
     target: Expression,
     group_names: GroupNames | None = None,
-    argument: str = "protected",
 ) -> tuple[Expression, ...]:
     """Read protected attributes over the columns of a table; they must differ from each other and the target.
 
@@ -111,9 +110,9 @@ def read_attributes(
     >>> old.group_titles, sex.called(2)
     (('older', 'younger'), 'women')
     """
-    attributes = [Expression.of(columns, text, argument) for text in protected]
+    attributes = [Expression.of(columns, text, "protected") for text in protected]
     for own in attributes:
-        target.check_apart(argument, own.sources)
+        target.check_apart("protected", own.sources)
     check_attribute_names([own.name for own in attributes])
     found = {own.name: own for own in attributes}
     for text, names in (group_names or {}).items():

@@ -532,6 +532,6 @@ def tell_small(
     )
 
 
-def check_min_group_size(min_group_size: Any, name: str = "min_group_size") -> None:
+def check_min_group_size(min_group_size: Any) -> None:
     """Refuse what is no number of rows; 0 compares all groups."""
-    check_count(name, min_group_size, 0, 10**12)
+    check_count("min_group_size", min_group_size, 0, 10**12)
