@@ -1,5 +1,6 @@
 """Measure a model by its errors: at a budget, between groups, and against other models."""
 
+from fado.metrics._audit import Audit, audit
 from fado.metrics._evaluate import by_group, evaluate, measure, predictions_frame
 from fado.metrics._intervals import effective_sizes, lower_ratio_limit, ratio_limits, share_limits
 from fado.metrics._pareto import hypervolume, pareto_frontier
@@ -18,8 +19,10 @@ from fado.metrics._threshold import Budget, lowest_threshold, threshold_at_fpr, 
 __all__ = [
     "RATIO_NAMES",
     "RATIO_TITLES",
+    "Audit",
     "Budget",
     "aim_scorer",
+    "audit",
     "by_group",
     "effective_sizes",
     "equalized_odds_ratio",

@@ -102,7 +102,7 @@ def lower_ratio_limit(shares: Floats64, sizes: Floats64, error: float) -> float:
     others = np.maximum(sizes - events, 0.0)
     low, high = (betaincinv(events + 0.5, others + 0.5, at) for at in (error, 1 - error))
     low, high = np.where(events > 0, low, 0.0), np.where(others > 0, high, 1.0)
-    pairs = _lower_of_pairs(shares, low, high, np.arange(len(shares)))
+    pairs = lower_limits(shares, low, high, np.arange(len(shares)))
     return float(pairs[~np.eye(len(shares), dtype=np.bool_)].min())
 
 
@@ -165,8 +165,8 @@ def ratio_limits(
     for start in range(0, n_groups, at_once):
         lowest = np.arange(start, min(start + at_once, n_groups))
         others = np.flatnonzero(lowest[:, np.newaxis] != np.arange(n_groups))
-        low = _lower_of_pairs(shares, *ends, lowest).ravel()[others]
-        high = _upper_of_pairs(shares, *corrected_ends, lowest).ravel()[others]
+        low = lower_limits(shares, *ends, lowest).ravel()[others]
+        high = upper_limits(shares, *corrected_ends, lowest).ravel()[others]
         if moving is None:
             least, most = min(least, float(low.min())), min(most, float(high.min()))
         else:
@@ -175,7 +175,7 @@ def ratio_limits(
     return least, most
 
 
-def _lower_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
+def lower_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the lower limit of each chosen group's share over every group's."""
     product = np.outer(shares[lowest], shares)
     above, below = (low * (2 * shares - low))[lowest, np.newaxis], high * (2 * shares - high)
@@ -184,7 +184,7 @@ def _lower_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Int
         return np.where(above > 0, above / (product + root), 0.0)
 
 
-def _upper_of_pairs(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
+def upper_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
     product = np.outer(shares[lowest], shares)
     above, below = (high * (2 * shares - high))[lowest, np.newaxis], low * (2 * shares - low)

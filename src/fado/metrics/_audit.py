@@ -1,0 +1,604 @@
+"""An audit of decisions: what every group and every combination of groups got, from predictions alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fado._checks import check_count
+from fado.metrics._inputs import Bools, Floats, as_scores, check_between, encode_predictions, encode_target
+from fado.metrics._intervals import (
+    Floats64,
+    effective_sizes,
+    lower_limits,
+    ratio_limits,
+    share_limits,
+    upper_limits,
+)
+from fado.metrics._threshold import budget_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fado.tabular import Groups, Variable
+
+__all__ = ["Audit", "audit"]
+
+Integers = NDArray[np.int64]
+
+RATES = ("selection_rate", "tpr", "fpr", "fnr", "precision")
+UNKNOWN = "(unknown)"
+MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables
+_SMALL_ROWS, _SMALL_SHARE = 30, 0.01
+_BINS = 5  # of scores, for calibration
+_EVENTS = {
+    "selection_rate": ("no rows", "nobody is selected in any group"),
+    "tpr": ("no positives", "no positive is selected in any group"),
+    "fpr": ("no negatives", "no negative is selected in any group"),
+    "fnr": ("no positives", "no positive is missed in any group"),
+    "precision": ("nobody selected", "no positive is selected in any group"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What `audit` found.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per group of every attribute and of every combination of attributes: ``attribute``, ``group``,
+        ``rows``, ``positives``, ``selected``, the rates ``selection_rate``, ``tpr``, ``fpr``, ``fnr`` and
+        ``precision``, each with ``_low`` and ``_high``, ``impact_ratio`` (the selection rate over the highest
+        one) with its interval, ``compared``, and the ``reason`` why a group is not compared.
+    ratios : DataFrame
+        One row per attribute and rate: the lowest rate over the highest with its interval, which two groups
+        make it, and the ``reason`` where there is none.
+    pairs : DataFrame
+        One row per attribute, rate and pair of compared groups: their ratio and difference with intervals.
+    calibration : DataFrame or None
+        One row per attribute, compared group and bin of scores: the ``mean_score`` and the share of
+        ``positives`` with its interval. None without scores or without labels.
+    about : dict
+        What was audited: numbers of rows, how decisions were made, the threshold, the confidence.
+    """
+
+    frame: pd.DataFrame
+    ratios: pd.DataFrame
+    pairs: pd.DataFrame
+    calibration: pd.DataFrame | None
+    about: dict[str, Any]
+    _law: pd.DataFrame
+
+    def local_law_144(self) -> pd.DataFrame:
+        """Give the tables that New York's Local Law 144 (6 RCNY 5-301) asks for, without a verdict.
+
+        Returns
+        -------
+        DataFrame
+            One row per category: ``attribute``, ``category``, ``applicants``, ``selected``, the
+            ``selection_rate`` and the ``impact_ratio``. Where scores were audited, the rate is the
+            ``scoring_rate``, the share of scores above the median of all rows, and ``selected`` are those.
+            Categories that are not compared have no impact ratio; ``note`` says why.
+        """
+        columns = ["attribute", "group", "rows", "selected", "selection_rate", "impact_ratio", "reason"]
+        named = {"group": "category", "rows": "applicants", "reason": "note"}
+        if self.about["decided_by"] == "scores":
+            named["selection_rate"] = "scoring_rate"
+        return self._law[columns].rename(columns=named)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain data, None where a number is undefined."""
+        frames = {"groups": self.frame, "ratios": self.ratios, "pairs": self.pairs}
+        if self.calibration is not None:
+            frames["calibration"] = self.calibration
+        return {"about": self.about} | {name: _records(frame) for name, frame in frames.items()}
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `frame` as CSV."""
+        self._write(path, self.frame.to_csv(index=False))
+
+    def write_json(self, path: str | os.PathLike[str]) -> None:
+        """Write what `to_dict` gives as JSON."""
+        self._write(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def write_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a page that makes no request: tables, pictures, and how to read them."""
+        self._write(path, self._page())
+
+    def _page(self) -> str:
+        from fado.reporting import render_page
+
+        told = {**self.to_dict(), "local_law_144": _records(self.local_law_144())}
+        scripts = ["numbers.js", "svg.js", "audit.js"]
+        return render_page("audit", title="Audit of decisions", scripts=scripts, data=told)
+
+    def _repr_html_(self) -> str:
+        from fado.reporting import page_in_frame
+
+        return page_in_frame(self._page(), 900)
+
+    def _write(self, path: str | os.PathLike[str], text: str) -> None:
+        from fado._storage import replacing
+
+        with replacing(path, "The audit") as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def audit(
+    y_true: Any,
+    scores_or_decisions: Any,
+    *,
+    sensitive_features: Any,
+    max_fpr: float = 0.05,
+    threshold: float | None = None,
+    budget: Any = None,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    min_group_size: int = _SMALL_ROWS,
+    least_share: float | None = None,
+    confidence: float = 0.95,
+) -> Audit:
+    """Audit decisions by group, from predictions alone: no model and no training rows are needed.
+
+    Every protected attribute is audited, and every combination of several. Rows whose group is unknown are
+    counted on a line of their own, and compared with nobody.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or None
+        True labels, of exactly two classes. None audits selection rates alone.
+    scores_or_decisions : array-like of shape (n,)
+        Decisions (booleans, 0 and 1, or the labels of `y_true`), which are taken as they are; or scores in
+        [0, 1], which a threshold turns into decisions.
+    sensitive_features : Series, array, list, DataFrame or dict
+        One protected attribute or several. An attribute of numbers may have at most 20 different ones.
+    max_fpr : float, default=0.05
+        Of scores: the share of negatives that may be selected; these rows set the threshold by it.
+    threshold : float, optional
+        Of scores: select where ``scores >= threshold``; the budget then has no effect.
+    budget : Budget or pair of kind and limit, optional
+        What sets the threshold of scores instead of `max_fpr`, such as ``("top_k", 500)``.
+    pos_label : label, optional
+        The positive class; None is the larger of the two labels.
+    sample_weight : array-like of shape (n,), optional
+        How many rows each row stands for. Rates are then shares of the total weight; counts stay rows.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of the rows are not compared; 0 compares all.
+    least_share : float, optional
+        Instead of both: groups of a smaller share of the known rows are not compared, as New York's Local Law
+        144 allows for 0.02.
+    confidence : float, default=0.95
+        The confidence level of all intervals, in (0, 1).
+
+    Returns
+    -------
+    Audit
+        With `frame`, `ratios`, `pairs`, `calibration`, and ways to write them.
+
+    Notes
+    -----
+    Intervals of rates are Clopper and Pearson's; those of ratios follow from them over all pairs of groups,
+    and hold whichever two groups truly are the extreme ones. They are intervals at the threshold in use.
+
+    Examples
+    --------
+    >>> from fado.metrics import audit
+    >>> hired = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> report = audit(None, hired, sensitive_features={"sex": list("mmmmffff")})
+    >>> report.frame[["attribute", "group", "rows", "selection_rate", "impact_ratio"]].round(2)
+      attribute group  rows  selection_rate  impact_ratio
+    0       sex     m     4            0.75          1.00
+    1       sex     f     4            0.25          0.33
+    """
+    import pandas as pd
+
+    check_between("confidence", confidence)
+    check_count("min_group_size", min_group_size, 0, 10**12)
+    if least_share is not None and not (isinstance(least_share, int | float) and 0 <= least_share < 1):
+        raise ValueError(f"`least_share` must be in [0, 1), got {least_share!r}.")
+    positive, selected, scores, about = _decide(
+        y_true, scores_or_decisions, max_fpr, threshold, budget, pos_label, sample_weight
+    )
+    variables = _attributes(sensitive_features, len(selected))
+    weights = _weights(sample_weight, len(selected))
+    rows = _Rows(positive, selected, scores, weights, 1 - confidence)
+    parts = [_Part(rows, own, min_group_size, least_share) for own in _combinations(variables)]
+    frame = pd.concat([part.groups() for part in parts], ignore_index=True)
+    law, calibration = frame, None
+    if scores is not None:  # the law counts scores above the median
+        above = replace(rows, selected=scores > np.median(scores))
+        found = [_Part(above, own, min_group_size, least_share).groups() for own in _combinations(variables)]
+        law = pd.concat(found, ignore_index=True)
+        if positive is not None:
+            calibration = pd.concat([part.calibration() for part in parts], ignore_index=True)
+    about = {
+        "rows": len(selected),
+        "positives": None if positive is None else int(positive.sum()),
+        "selected": int(selected.sum()),
+        **about,
+        "attributes": [own.name for own in variables],
+        "confidence": confidence,
+        "min_group_size": min_group_size,
+        "least_share": least_share,
+        "weighted": weights is not None,
+    }
+    ratios, pairs = (
+        pd.concat(found, ignore_index=True)
+        for found in ([part.ratios() for part in parts], [part.pairs() for part in parts])
+    )
+    return Audit(frame, ratios, pairs, calibration, about, law)
+
+
+def _decide(
+    y_true: Any,
+    given: Any,
+    max_fpr: float,
+    threshold: float | None,
+    budget: Any,
+    pos_label: Any,
+    sample_weight: Any,
+) -> tuple[Bools | None, Bools, Floats | None, dict[str, Any]]:
+    """Give who is positive, who is selected, the scores if there are any, and how decisions were made."""
+    from fado.tabular import one_column
+
+    target = None if y_true is None else encode_target(y_true, pos_label)
+    column = one_column(given, "scores_or_decisions")
+    if len(column) == 0:
+        raise ValueError("`scores_or_decisions` must have at least one row, got none.")
+    codes, values = column.encode()
+    found = list(values)
+    labels = [] if target is None else [target.neg_label, target.pos_label]
+    are_decisions = all(value in (0, 1) for value in found) or all(value in labels for value in found)
+    if not are_decisions and column.levels is not None:
+        shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
+        fix = (
+            "pass 0 and 1"
+            if target is None
+            else f"pass 0 and 1, or the labels {labels[0]!r} and {labels[1]!r}"
+        )
+        raise ValueError(f"Decisions must have two values, got {len(found)} ({shown}): {fix}.")
+    if are_decisions:
+        if threshold is not None or budget is not None:
+            raise ValueError(
+                "`threshold` and `budget` are for scores, and these are decisions: leave them out."
+            )
+        if target is None:
+            selected = np.array([value == 1 for value in found], dtype=np.bool_)[codes]
+        else:
+            selected = encode_predictions(given, target)
+        return None if target is None else target.positive, selected, None, {"decided_by": "decisions"}
+    n_rows = len(column) if target is None else len(target.positive)
+    scores = as_scores(given, n_rows)
+    outside = (scores < 0) | (scores > 1)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"Scores must be in [0, 1], got {scores[row]:g} in row {row}: scale them, or pass "
+            "decisions of 0 and 1."
+        )
+    limit = budget_of(budget, max_fpr, threshold)
+    if threshold is None and target is None and limit.kind == "fpr":
+        raise ValueError(
+            "Without labels no false-positive rate is known: pass `threshold`, or a `budget` of rows."
+        )
+    positive = np.zeros(n_rows, dtype=np.bool_) if target is None else target.positive
+    at = (
+        limit.threshold(positive, scores, _weights(sample_weight, n_rows))
+        if threshold is None
+        else float(threshold)
+    )
+    about = {
+        "decided_by": "scores",
+        "threshold": at,
+        "threshold_from": "given" if threshold is not None else f"{limit.kind} {limit.limit:g}",
+    }
+    return None if target is None else target.positive, scores >= at, scores, about
+
+
+def _weights(sample_weight: Any, n_rows: int) -> Floats64 | None:
+    from fado.tabular import weights_of
+
+    return weights_of(sample_weight, n_rows)
+
+
+def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
+    """Read the protected attributes; refuse those of another length, of numbers, and all unknown ones."""
+    from fado.tabular import attribute_columns, variable_from
+
+    columns = attribute_columns(sensitive_features)
+    if not columns:
+        raise ValueError("`sensitive_features` must have at least one column, got none.")
+    if len(columns) > MOST_ATTRIBUTES:
+        raise ValueError(
+            f"`sensitive_features` has {len(columns)} attributes, too many to combine: pass "
+            f"at most {MOST_ATTRIBUTES}."
+        )
+    variables = []
+    for column in columns:
+        if len(column) != n_rows:
+            raise ValueError(
+                f"Protected attribute {column.name!r} has {len(column)} rows, and there are {n_rows} "
+                "decisions: pass the same rows."
+            )
+        variables.append(variable_from(column))
+        if not _known(variables[-1]).any():
+            raise ValueError(
+                f"Protected attribute {column.name!r} is unknown in every row: there is no group."
+            )
+    return variables
+
+
+def _known(variable: Variable) -> Bools:
+    """Tell of which rows the attribute is known."""
+    if variable.kind == "classes" and variable.has_missing:
+        return np.asarray(variable.labels != len(variable.classes) - 1)
+    return np.asarray(variable.known)
+
+
+def _combinations(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:
+    """Give every attribute, then every combination, of few before those of many."""
+    for number in range(1, len(variables) + 1):
+        yield from combinations(variables, number)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """All rows: labels if known, decisions, scores if given, weights, and how often intervals may fail."""
+
+    positive: Bools | None
+    selected: Bools
+    scores: Floats | None
+    weights: Floats64 | None
+    error: float
+
+
+class _Part:
+    """The groups of one attribute or of one combination."""
+
+    def __init__(
+        self, rows: _Rows, variables: tuple[Variable, ...], min_group_size: int, least_share: float | None
+    ) -> None:
+        from fado.tabular import group_rows
+
+        self._rows, self._side = rows, rows.error / 2
+        self.name = " and ".join(own.name for own in variables)
+        self._known = np.all([_known(own) for own in variables], axis=0)
+        found: Groups = group_rows(variables, appearance=True)
+        there = np.unique(found.codes[self._known])
+        places = np.full(len(found), len(there))
+        places[there] = np.arange(len(there))
+        self._codes = np.where(self._known, places[found.codes], len(there))
+        self._names = [found.titles[group] for group in there]
+        self._sizes = np.bincount(self._codes, minlength=len(there) + 1)[: len(there)]
+        self._reasons = [
+            _why_small(int(size), int(self._sizes.sum()), min_group_size, least_share) for size in self._sizes
+        ]
+        self._compared = np.array([not reason for reason in self._reasons], dtype=np.bool_)
+        self._shares = {name: self._share(name) for name in RATES}
+
+    def _masks(self, rate: str) -> tuple[Bools, Bools] | None:
+        """Give the events of a rate and the rows that it is a share of; None without labels."""
+        selected, positive = self._rows.selected, self._rows.positive
+        if rate == "selection_rate":
+            return selected, np.ones_like(selected)
+        if positive is None:
+            return None
+        return {
+            "tpr": (selected & positive, positive),
+            "fpr": (selected & ~positive, ~positive),
+            "fnr": (~selected & positive, positive),
+            "precision": (selected & positive, selected),
+        }[rate]
+
+    def _sums(self, rows: Bools, power: int) -> Floats64:
+        weights = self._rows.weights
+        own = None if weights is None else weights[rows] ** power
+        return np.bincount(self._codes[rows], own, minlength=len(self._names) + 1).astype(np.float64)
+
+    def _share(self, rate: str) -> tuple[Floats64, Floats64]:
+        """Give a rate of every group, the unknown last, and as how many rows of equal weight it counts."""
+        masks = self._masks(rate)
+        if masks is None:
+            nothing = np.full(len(self._names) + 1, np.nan)
+            return nothing, np.zeros_like(nothing)
+        sums = [self._sums(mask, power) for power in (1, 2) for mask in masks]
+        with np.errstate(invalid="ignore"):
+            return sums[0] / sums[1], effective_sizes(*sums)
+
+    def groups(self) -> pd.DataFrame:
+        """Give a row per group, and one of the rows whose group is unknown."""
+        import pandas as pd
+
+        n_unknown = int((~self._known).sum())
+        count = len(self._names) + bool(n_unknown)
+
+        def counted(mask: Bools) -> Integers:
+            return np.bincount(self._codes[mask], minlength=len(self._names) + 1)[:count]
+
+        positive = self._rows.positive
+        columns: dict[str, Any] = {
+            "attribute": self.name,
+            "group": [*self._names, UNKNOWN][:count],
+            "rows": counted(np.ones_like(self._known)),
+            "positives": np.full(count, np.nan) if positive is None else counted(positive),
+            "selected": counted(self._rows.selected),
+        }
+        for rate, (shares, sizes) in self._shares.items():
+            columns[rate] = shares[:count]
+            limits = share_limits(shares[:count], sizes[:count], self._side)
+            columns |= {f"{rate}{end}": own for end, own in zip(("_low", "_high"), limits, strict=True)}
+        for name, numbers in zip(
+            ("impact_ratio", "impact_ratio_low", "impact_ratio_high"), self._impact(), strict=True
+        ):
+            columns[name] = np.append(numbers, np.nan)[:count]
+        columns["compared"] = np.append(self._compared, False)[:count]
+        unknown = "the group is unknown"
+        columns["reason"] = [*self._reasons, unknown][:count]
+        return pd.DataFrame(columns)
+
+    def _impact(self) -> tuple[Floats64, Floats64, Floats64]:
+        """Give each compared group's selection rate over the highest one, with limits over all pairs."""
+        shares, sizes = (own[:-1] for own in self._shares["selection_rate"])
+        ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
+        own = np.flatnonzero(self._compared)
+        best = shares[own].max(initial=0.0)
+        if best == 0:
+            return ratio, low, high
+        ratio[own] = shares[own] / best
+        if len(own) < 2:
+            return ratio, low, high
+        every = np.arange(len(own))
+        apart = ~np.eye(len(own), dtype=np.bool_)
+        ends = share_limits(shares[own], sizes[own], self._side)
+        lower = np.where(apart, lower_limits(shares[own], *ends, every), np.inf)
+        ends = share_limits(shares[own], sizes[own], self._side / (len(own) - 1))
+        upper = np.where(apart, upper_limits(shares[own], *ends, every), np.inf)
+        low[own], high[own] = np.minimum(lower.min(axis=1), 1.0), np.minimum(upper.min(axis=1), 1.0)
+        return ratio, low, high
+
+    def _measured(self, rate: str) -> tuple[list[str], Floats64, Floats64]:
+        """Give names, rates and sizes of the compared groups that have the rate."""
+        shares, sizes = (own[:-1] for own in self._shares[rate])
+        own = np.flatnonzero(self._compared & np.isfinite(shares))
+        return [self._names[group] for group in own], shares[own], sizes[own]
+
+    def ratios(self) -> pd.DataFrame:
+        """Give the lowest rate over the highest of each rate, and which two groups make it."""
+        import pandas as pd
+
+        told = []
+        for rate in RATES:
+            names, shares, sizes = self._measured(rate)
+            reason = self._why_undefined(rate, shares)
+            line: dict[str, Any] = {"attribute": self.name, "ratio": f"{rate}_ratio"}
+            if reason:
+                told.append(
+                    {
+                        **line,
+                        "value": np.nan,
+                        "low": np.nan,
+                        "high": np.nan,
+                        "lowest": "",
+                        "highest": "",
+                        "reason": reason,
+                    }
+                )
+                continue
+            low, high = ratio_limits(shares, sizes, self._side)
+            ends = {"lowest": names[int(np.argmin(shares))], "highest": names[int(np.argmax(shares))]}
+            told.append(
+                {**line, "value": shares.min() / shares.max(), "low": low, "high": high, **ends, "reason": ""}
+            )
+        return pd.DataFrame(told)
+
+    def _why_undefined(self, rate: str, shares: Floats64) -> str:
+        empty, none = _EVENTS[rate]
+        if rate != "selection_rate" and self._rows.positive is None:
+            return "there are no labels"
+        if self._compared.sum() < 2:
+            return "fewer than two groups are compared"
+        if len(shares) < self._compared.sum():
+            lacking = [
+                name
+                for name, share, compared in zip(
+                    self._names, self._shares[rate][0], self._compared, strict=False
+                )
+                if compared and np.isnan(share)
+            ]
+            return f"{empty} in {', '.join(lacking)}"
+        return none if shares.max() == 0 else ""
+
+    def pairs(self) -> pd.DataFrame:
+        """Give every two compared groups' ratio and difference, of every rate."""
+        import pandas as pd
+
+        columns = ["attribute", "rate", "group", "other", "ratio", "ratio_low", "ratio_high"]
+        columns += ["difference", "difference_low", "difference_high"]
+        told = []
+        for rate in RATES:
+            names, shares, sizes = self._measured(rate)
+            low, high = share_limits(shares, sizes, self._side)
+            every = np.arange(len(names))
+            least, most = lower_limits(shares, low, high, every), upper_limits(shares, low, high, every)
+            for i, j in combinations(range(len(names)), 2):
+                ratio = (shares[i] / shares[j], least[i, j], most[i, j]) if shares[j] > 0 else (np.nan,) * 3
+                gap = shares[i] - shares[j]
+                # Newcombe's limits of a difference, from those of the two shares
+                down = np.hypot(shares[i] - low[i], high[j] - shares[j])
+                up = np.hypot(high[i] - shares[i], shares[j] - low[j])
+                told.append((self.name, rate, names[i], names[j], *ratio, gap, gap - down, gap + up))
+        return pd.DataFrame(told, columns=columns).replace({np.inf: np.nan})
+
+    def calibration(self) -> pd.DataFrame:
+        """Give what share of rows of about the same score is positive, by group."""
+        import pandas as pd
+
+        scores, positive = self._rows.scores, self._rows.positive
+        assert scores is not None and positive is not None  # noqa: S101, PT018 - for the type checker
+        edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BINS + 1)[1:-1], method="inverted_cdf"))
+        bins = np.searchsorted(edges, scores, side="left")
+        told = []
+        for group in np.flatnonzero(self._compared):
+            for number in range(len(edges) + 1):
+                own = (self._codes == group) & (bins == number)
+                if not own.any():
+                    continue
+                weights = np.ones(int(own.sum())) if self._rows.weights is None else self._rows.weights[own]
+                if not weights.any():
+                    continue
+                share = np.average(positive[own], weights=weights)
+                sums = (weights @ positive[own], weights.sum(), weights**2 @ positive[own], weights @ weights)
+                size = effective_sizes(*map(np.asarray, sums))
+                low, high = share_limits(np.asarray(share), size, self._side)
+                mean = np.average(scores[own], weights=weights)
+                told.append(
+                    (
+                        self.name,
+                        self._names[group],
+                        number + 1,
+                        int(own.sum()),
+                        float(mean),
+                        share,
+                        float(low),
+                        float(high),
+                    )
+                )
+        columns = [
+            "attribute",
+            "group",
+            "bin",
+            "rows",
+            "mean_score",
+            "positives",
+            "positives_low",
+            "positives_high",
+        ]
+        return pd.DataFrame(told, columns=columns)
+
+
+def _why_small(size: int, total: int, min_group_size: int, least_share: float | None) -> str:
+    """Say why a group is too small to be compared; nothing if it is not."""
+    share = size / total
+    told = f"{size:,} {'row' if size == 1 else 'rows'}, {100 * share:.2g} % of those whose group is known"
+    if least_share is not None:
+        return f"{told}: less than {100 * least_share:g} %" if share < least_share else ""
+    if size < min_group_size and share < _SMALL_SHARE:
+        return f"{told}: fewer than {min_group_size} rows and less than {100 * _SMALL_SHARE:g} %"
+    return ""
+
+
+def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Give the rows of a frame as plain data."""
+    return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
