@@ -502,3 +502,15 @@ def test_weights_and_budgets_set_the_threshold():
 def test_an_attribute_of_a_columns_name_is_refused(name):
     with pytest.raises(ValueError, match=f"attribute is called '{name}', as a column here is: rename it"):
         predictions_frame([0, 1], [0.1, 0.9], sensitive_features={name: ["a", "b"]}, threshold=0.5)
+
+
+def test_decisions_of_0_and_1_are_taken_as_they_are():
+    y, decisions, group = [0, 0, 0, 1, 1, 0, 0, 1], [0, 1, 0, 1, 0, 1, 0, 1], list("aaaabbbb")
+    found = evaluate(y, decisions, sensitive_features=group)
+    assert (found["threshold"], found["fpr"], found["tpr"]) == (1.0, 2 / 5, 2 / 3)
+    table = by_group(y, np.array(decisions, dtype=bool), sensitive_features=group)
+    assert table["fpr"].tolist() == [1 / 3, 1 / 2]
+    frame = predictions_frame(y, decisions, sensitive_features={"z": group})
+    assert frame["score"].tolist() == decisions
+    with pytest.warns(UndefinedMetricWarning, match="every row of group 'a', 'b' is predicted negative"):
+        assert evaluate(y, decisions, sensitive_features=group, budget=("top_k", 2))["selected"] == 0

@@ -68,6 +68,14 @@ class Audit:
         ``positives`` with its interval. None without scores or without labels.
     about : dict
         What was audited: numbers of rows, how decisions were made, the threshold, the confidence.
+
+    Examples
+    --------
+    >>> from fado.metrics import audit
+    >>> report = audit([0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0], sensitive_features={"sex": list("mmmfff")})
+    >>> line = report.ratios.set_index("ratio").loc["tpr_ratio"]
+    >>> float(line["value"]), line["lowest"], line["highest"]
+    (0.5, 'f', 'm')
     """
 
     frame: pd.DataFrame

@@ -23,6 +23,7 @@ from fado.metrics._inputs import (
     read_variables,
     rows_of_weight,
     small_among,
+    threshold_of_decisions,
     warn_undefined,
 )
 from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
@@ -63,7 +64,7 @@ def evaluate(
     y_true : array-like of shape (n,)
         True labels, of exactly two classes.
     scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive.
+        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
         their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
@@ -147,17 +148,18 @@ def evaluate(
     tpr_ratio            0.500
     selection_rate_ratio 1.000
     """
-    budget = budget_of(budget, max_fpr, threshold)
+    limit = budget_of(budget, max_fpr, threshold)
     check_count("n_boot", n_boot, 0, _MOST_DRAWS)
     check_between("confidence", confidence)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    threshold = threshold_of_decisions(scores, threshold, budget)
     groups = read_groups(sensitive_features, len(positive))
     result, reasons = measure(
         positive,
         scores,
         groups.codes,
         groups.names,
-        budget=budget,
+        budget=limit,
         n_boot=int(n_boot),
         random_state=random_state,
         threshold=threshold,
@@ -296,7 +298,7 @@ def by_group(
     y_true : array-like of shape (n,)
         True labels, of exactly two classes.
     scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive.
+        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute, or several whose combinations are the groups. Missing values are a group of
         their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
@@ -352,9 +354,10 @@ def by_group(
     """
     import pandas as pd
 
-    budget = budget_of(budget, max_fpr, threshold)
+    limit = budget_of(budget, max_fpr, threshold)
     check_between("confidence", confidence)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    threshold = threshold_of_decisions(scores, threshold, budget)
     groups = read_groups(sensitive_features, len(positive))
     columns: dict[str, Any] = {
         "rows": groups.sizes,
@@ -364,7 +367,7 @@ def by_group(
     compared = ~small_among(groups, min_group_size)
     weights, positive, scores, codes = rows_of_weight(weights, positive, scores, groups.codes)
     if threshold is None:
-        threshold = budget.threshold(positive, scores, weights)
+        threshold = limit.threshold(positive, scores, weights)
     rows = MeasuredRows(positive, scores, codes, len(groups), weights, threshold)
     alike = scores.min() == scores.max()
     if alike:
@@ -398,7 +401,7 @@ def predictions_frame(
     y_true : array-like of shape (n,)
         True labels, of exactly two classes.
     scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive.
+        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. None may be called ``score`` or ``label_value``.
     max_fpr : float, default=0.05
@@ -457,13 +460,14 @@ def predictions_frame(
 
     from fado.tabular import group_rows
 
-    budget = budget_of(budget, max_fpr, threshold)
+    limit = budget_of(budget, max_fpr, threshold)
     positive, scores, weights = read_scored(y_true, scores, pos_label, sample_weight)
+    threshold = threshold_of_decisions(scores, threshold, budget)
     variables = read_variables(sensitive_features, len(positive))
     attributes = {own.name: pd.Series(group_rows([own]).by_row, dtype="str") for own in variables}
     if threshold is None:
         weights, labels, counted = rows_of_weight(weights, positive, scores)
-        threshold = budget.threshold(labels, counted, weights)
+        threshold = limit.threshold(labels, counted, weights)
     decided = {  # Aequitas's names
         "score": (scores >= threshold).astype(np.int64),
         "label_value": positive.astype(np.int64),

@@ -108,6 +108,12 @@ def read_scored(
     return positive, as_scores(scores, len(positive)), weights_of(sample_weight, len(positive))
 
 
+def threshold_of_decisions(scores: Floats, threshold: float | None, budget: Any) -> float | None:
+    """Return the threshold that takes decisions of 0 and 1 as they are, where none is given; else that."""
+    is_given = threshold is not None or budget is not None
+    return threshold if is_given or np.unique(scores).tolist() != [0.0, 1.0] else 1.0
+
+
 def check_between(name: str, value: Any) -> None:
     """Refuse a setting that is no share strictly between 0 and 1."""
     if not isinstance(value, int | float | np.floating):
