@@ -1,31 +1,18 @@
-"""Aim: decisions that bring ratios between groups to a line, from what models of label and groups know."""
+"""Aim: decisions that bring ratios between groups to a line, from what models of label and groups know.
 
-from fado.aim._curve import demands_of
+Names that are imported `as` themselves are for the other packages of FADO, not for users.
+"""
+
+from fado.aim._curve import demands_of as demands_of
 from fado.aim._estimator import AimedEstimator
-from fado.aim._interventions import (
-    AimedScores,
-    AimedStudent,
-    GroupThresholds,
-    count_events,
-    lines_of,
-)
-from fado.aim._learning import check_confidence, check_line, read_lines, read_rows_apart
+from fado.aim._interventions import AimedScores, AimedStudent, GroupThresholds
+from fado.aim._interventions import count_events as count_events
+from fado.aim._interventions import lines_of as lines_of
+from fado.aim._learning import check_confidence as check_confidence
+from fado.aim._learning import check_line as check_line
+from fado.aim._learning import read_lines as read_lines
+from fado.aim._learning import read_rows_apart as read_rows_apart
 from fado.aim._trade_off import trade_off, trade_off_of
-from fado.aim._weights import cell_weights
+from fado.aim._weights import cell_weights as cell_weights
 
-__all__ = [
-    "AimedEstimator",
-    "AimedScores",
-    "AimedStudent",
-    "GroupThresholds",
-    "cell_weights",
-    "check_confidence",
-    "check_line",
-    "count_events",
-    "demands_of",
-    "lines_of",
-    "read_lines",
-    "read_rows_apart",
-    "trade_off",
-    "trade_off_of",
-]
+__all__ = ["AimedEstimator", "AimedScores", "AimedStudent", "GroupThresholds", "trade_off", "trade_off_of"]

@@ -1,6 +1,12 @@
-"""Interventions: what changes a training set or its weights before, or scores after a model is trained."""
+"""Interventions: what changes a training set or its weights before, or scores after a model is trained.
 
-from fado.interventions._base import BaseIntervention, NoIntervention, TrainingSet, row_utilities, value_rows
+Names that are imported `as` themselves are for the other packages of FADO, not for users.
+"""
+
+from fado.interventions._base import BaseIntervention, NoIntervention, TrainingSet
+
+from fado.interventions._base import row_utilities as row_utilities
+from fado.interventions._base import value_rows as value_rows
 from fado.interventions._changes import FilesChange, GroupChange
 from fado.interventions._estimator import FairlearnGrid, ReweighedEstimator
 from fado.interventions._large import reweigh_files, sample_files
@@ -11,12 +17,10 @@ from fado.interventions._registry import (
     intervention_named,
     register_intervention,
 )
-from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher, minmax
-from fado.interventions._sampling import (
-    PrevalenceSampling,
-    RandomPrevalenceSampler,
-    UtilityAwarePrevalenceSampler,
-)
+from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
+from fado.interventions._reweighing import minmax as minmax
+from fado.interventions._sampling import PrevalenceSampling as PrevalenceSampling
+from fado.interventions._sampling import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._scores import BaseScoreIntervention, EvaluatedRows, KnownRows
 
 __all__ = [
@@ -29,7 +33,6 @@ __all__ = [
     "GroupChange",
     "KnownRows",
     "NoIntervention",
-    "PrevalenceSampling",
     "RandomPrevalenceSampler",
     "ReweighedEstimator",
     "Reweigher",
@@ -39,10 +42,7 @@ __all__ = [
     "UtilityAwareReweigher",
     "intervention_entries",
     "intervention_named",
-    "minmax",
     "register_intervention",
     "reweigh_files",
-    "row_utilities",
     "sample_files",
-    "value_rows",
 ]

@@ -1,8 +1,15 @@
-"""Measure a model by its errors: at a budget, between groups, and against other models."""
+"""Measure a model by its errors: at a budget, between groups, and against other models.
+
+Names that are imported `as` themselves are for the other packages of FADO, not for users.
+"""
 
 from fado.metrics._audit import Audit, audit
 from fado.metrics._evaluate import by_group, evaluate, measure, predictions_frame
-from fado.metrics._intervals import effective_sizes, lower_ratio_limit, ratio_limits, share_limits
+
+from fado.metrics._intervals import effective_sizes as effective_sizes
+from fado.metrics._intervals import lower_ratio_limit as lower_ratio_limit
+from fado.metrics._intervals import ratio_limits as ratio_limits
+from fado.metrics._intervals import share_limits as share_limits
 from fado.metrics._pareto import hypervolume, pareto_frontier
 from fado.metrics._rates import (
     RATIO_NAMES,
@@ -14,7 +21,8 @@ from fado.metrics._rates import (
     tpr_ratio,
 )
 from fado.metrics._scorer import aim_scorer
-from fado.metrics._threshold import Budget, lowest_threshold, threshold_at_fpr, tpr_at_fpr
+from fado.metrics._threshold import Budget, threshold_at_fpr, tpr_at_fpr
+from fado.metrics._threshold import lowest_threshold as lowest_threshold
 
 __all__ = [
     "RATIO_NAMES",
@@ -24,20 +32,15 @@ __all__ = [
     "aim_scorer",
     "audit",
     "by_group",
-    "effective_sizes",
     "equalized_odds_ratio",
     "evaluate",
     "fnr_ratio",
     "fpr_ratio",
     "hypervolume",
-    "lower_ratio_limit",
-    "lowest_threshold",
     "measure",
     "pareto_frontier",
     "predictions_frame",
-    "ratio_limits",
     "selection_rate_ratio",
-    "share_limits",
     "threshold_at_fpr",
     "tpr_at_fpr",
     "tpr_ratio",
