@@ -4,7 +4,6 @@ Names that are imported `as` themselves are for the other packages of FADO, not 
 """
 
 from fado.interventions._base import BaseIntervention, NoIntervention, TrainingSet
-
 from fado.interventions._base import row_utilities as row_utilities
 from fado.interventions._base import value_rows as value_rows
 from fado.interventions._changes import FilesChange, GroupChange

@@ -5,7 +5,6 @@ Names that are imported `as` themselves are for the other packages of FADO, not 
 
 from fado.metrics._audit import Audit, audit
 from fado.metrics._evaluate import by_group, evaluate, measure, predictions_frame
-
 from fado.metrics._intervals import effective_sizes as effective_sizes
 from fado.metrics._intervals import lower_ratio_limit as lower_ratio_limit
 from fado.metrics._intervals import ratio_limits as ratio_limits
