@@ -53,9 +53,14 @@ from fado.metrics import RATIO_NAMES
 from fado.tabular import read_problem
 from fado.valuation import _retraining as retraining
 from fado.valuation import forecast_removals
-from fado.valuation._coefficients import directed_ratio, find_extremes
-from fado.valuation._removals import draw_parts
-from fado.valuation._validation_rows import decide, measure_validation_rows, read_validation_rows
+from fado.valuation._retraining import draw_parts
+from fado.valuation._validation_rows import (
+    decide,
+    directed_ratio,
+    find_extremes,
+    measure_validation_rows,
+    read_validation_rows,
+)
 from fado.valuation.influence import _slopes
 
 REAL = ["adult", "give_me_some_credit", "acs_income", "diabetes130"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem
 from fado.valuation._base import read_validation, seed_from
-from fado.valuation._removals import read_parts
+from fado.valuation._retraining import read_parts
 from fado.valuation._validation_rows import check_metrics, measure_validation_rows, read_validation_rows
 from fado.valuation.influence._effects import GrownTree, TrainingRows, initial_score, leaf_values
 from fado.valuation.influence._estimator import class_factors, readable_estimator

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from fado.engine import Forest, LeafReader, LightGBMEngine
 from fado.execution import ThreadExecutor
 from fado.tabular import Problem, Table
-from fado.valuation._alignment import target_pattern
-from fado.valuation._provenance import Provenance
+from fado.valuation._base import target_pattern
+from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
-from fado.valuation._scale import Scale
 from fado.valuation.entropy._labels import read_labels
 from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.influence._effects import LeafResponse, RowEffects

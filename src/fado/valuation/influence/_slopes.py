@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._coefficients import (
+from fado.valuation._validation_rows import (
+    ValidationRows,
+    decide,
     find_extremes,
     performance_coefficients,
     ratio_coefficients,
     warn_of_equal_rates,
 )
-from fado.valuation._validation_rows import ValidationRows, decide
 
 __all__ = [
     "bandwidth_for",

@@ -15,12 +15,10 @@ from fado._progress import tracked
 from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import Problem
-from fado.valuation._base import BaseValuator, texts_of
+from fado.valuation._base import BaseValuator, register_valuator, texts_of
 from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._scale import effect_on
-from fado.valuation._validation_rows import check_metrics, read_validation_rows
+from fado.valuation._validation_rows import check_metrics, effect_scales, read_validation_rows
 from fado.valuation.influence._estimator import class_factors, readable_estimator
 from fado.valuation.influence._forests import FORMS, Forests, deal_folds, validated_fold
 from fado.valuation.influence._new_rows import EffectModels
@@ -270,13 +268,12 @@ class TreeInfluence(BaseValuator):
         names = [variable.name for variable in problem.variables]
         nothing = np.full(problem.n_rows, np.nan)
         errors = sums.standard_error()
-        metrics = {name: self.performance if name == "y" else self.fairness for name in names}
         return Valuation(
             {name: sums.total[:, k].copy() for k, name in enumerate(names)},
             {name: errors[:, k].copy() for k, name in enumerate(names)},
             dict.fromkeys(names, sums.counts),
             None if agreement is None else {name: agreement if name == "y" else nothing for name in names},
-            scales={name: effect_on(metric) for name, metric in metrics.items()},
+            scales=effect_scales(names, self.performance, self.fairness),
             provenance=Provenance(
                 algorithm="influence",
                 settings={

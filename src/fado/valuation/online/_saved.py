@@ -6,7 +6,6 @@ import io
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -56,7 +55,7 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
                 "references": _tell_all(state.references),
                 "blank": list(state.blank),
                 "pools": _tell_all(state.pools),
-                "checks": [encode(asdict(check)) for check in state.checks],
+                "checks": [encode(check) for check in state.checks],
                 "files": {name: digest_of(content) for name, content in files.items()},
             },
         )
@@ -131,7 +130,9 @@ def _state_of(folder: Path, told: Mapping[str, Any]) -> State:
         raise ValueError("its counts must be whole numbers from 0 on.")
     window = None if told["window"] is None else _window_of(folder, told)
     models = _models_of(folder, told["files"][MODELS]) if MODELS in told["files"] else None
-    references = {name: record_from(Reference, own) for name, own in told["references"].items()}
+    references = {
+        name: record_from(Reference, own, "its references") for name, own in told["references"].items()
+    }
     names = [] if models is None else models.variables
     if list(references) != names or (window is not None and names not in ([], _names(window))):
         raise ValueError("its models are not those of its rows.")
@@ -140,8 +141,8 @@ def _state_of(folder: Path, told: Mapping[str, Any]) -> State:
         models=models,
         references=references,
         blank=_blank_of(told["blank"], window),
-        pools={name: record_from(Pool, own) for name, own in told["pools"].items()},
-        checks=tuple(record_from(Check, own) for own in told["checks"]),
+        pools={name: record_from(Pool, own, "a pool") for name, own in told["pools"].items()},
+        checks=tuple(record_from(Check, own, "a check") for own in told["checks"]),
         **counts,
     )
 
@@ -162,7 +163,7 @@ def _models_of(folder: Path, digest: Any) -> ValuationModels:
 
 
 def _tell_all(entries: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: encode(asdict(own)) for name, own in entries.items()}
+    return {name: encode(own) for name, own in entries.items()}
 
 
 def _names(window: Problem) -> list[str]:

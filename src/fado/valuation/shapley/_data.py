@@ -14,13 +14,10 @@ from fado._progress import tracked
 from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
-from fado.valuation._alignment import target_pattern
-from fado.valuation._base import BaseValuator, texts_of
+from fado.valuation._base import BaseValuator, register_valuator, target_pattern, texts_of
 from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._scale import effect_on
-from fado.valuation._validation_rows import check_metrics
+from fado.valuation._validation_rows import check_metrics, effect_scales
 from fado.valuation.entropy._labels import read_labels
 from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
@@ -421,11 +418,10 @@ def _valuation(
 ) -> Valuation:
     means, errors = run.moments.mean[rows], run.moments.standard_error[rows]
     counts = run.moments.count[rows].astype(np.int32)
-    metrics = [goals.performance, *[goals.fairness] * (len(names) - 1)]
     return Valuation(
         values={name: means[:, place].copy() for place, name in enumerate(names)},
         standard_error={name: errors[:, place].copy() for place, name in enumerate(names)},
         counts={name: counts.copy() for name in names},
-        scales={name: effect_on(metric) for name, metric in zip(names, metrics, strict=True)},
+        scales=effect_scales(names, goals.performance, goals.fairness),
         provenance=replace(provenance, settings={**provenance.settings, "n_draws": run.n_draws}),
     )

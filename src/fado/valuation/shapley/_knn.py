@@ -16,12 +16,10 @@ from fado._version import library_versions
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of
-from fado.valuation._base import BaseValuator
+from fado.valuation._base import BaseValuator, register_valuator
 from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._scale import effect_on
-from fado.valuation._validation_rows import ValidationRows, check_metrics, read_validation_rows
+from fado.valuation._validation_rows import ValidationRows, check_metrics, effect_scales, read_validation_rows
 from fado.valuation.shapley._distances import read_points
 from fado.valuation.shapley._knn_values import (
     Game,
@@ -159,7 +157,7 @@ class KNNShapley(BaseValuator):
         return Valuation(
             values,
             counts=dict.fromkeys(values, held),
-            scales={name: effect_on("accuracy" if name == "y" else self.fairness) for name in values},
+            scales=effect_scales(values, "accuracy", self.fairness),
             provenance=Provenance(
                 "knn-shapley",
                 settings=settings if validation is not None else settings | {"n_bags": int(self.n_bags)},

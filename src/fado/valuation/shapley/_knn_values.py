@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._coefficients import ratio_coefficients
-from fado.valuation._validation_rows import ValidationRows
+from fado.valuation._validation_rows import ValidationRows, ratio_coefficients
 from fado.valuation.shapley._distances import Points, squared_distances
 
 __all__ = [

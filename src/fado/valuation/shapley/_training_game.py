@@ -13,12 +13,12 @@ from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import Executor, JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of
-from fado.valuation._coefficients import ratio_coefficients
 from fado.valuation._validation_rows import (
     ValidationRows,
     binary_labels,
     decide,
     measure_validation_rows,
+    ratio_coefficients,
     read_validation_rows,
 )
 
