@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -14,7 +14,9 @@ from sklearn.base import BaseEstimator
 
 from fado._messages import list_names, warn_user
 from fado._registry import ClassRegistry
+from fado._version import library_versions
 from fado.tabular import LabelPattern, Problem, note_features, read_problem
+from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "check_alignment",
     "is_same_pattern",
     "make_valuator",
+    "provenance_of",
     "read_validation",
     "register_valuator",
     "seed_from",
@@ -170,6 +173,21 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
 def texts_of(estimators: Iterable[Any]) -> tuple[str, ...]:
     """Give estimators as they print, each in one line."""
     return tuple(" ".join(repr(estimator).split()) for estimator in estimators)
+
+
+def provenance_of(
+    algorithm: str, problem: Problem, seed: int, settings: Mapping[str, Any], estimator: Any = None
+) -> Provenance:
+    """Say how the values of a problem came about."""
+    return Provenance(
+        algorithm,
+        settings=settings,
+        seed=seed,
+        estimators=None if estimator is None else texts_of([estimator]),
+        variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
+        versions=library_versions(),
+        names_given=problem.names_given,
+    )
 
 
 def seed_from(random_state: Any) -> int:

@@ -7,7 +7,7 @@ take these coefficients from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,7 +29,8 @@ from fado.tabular import (
     warn_of_missing,
 )
 from fado.valuation._probabilities import log_losses
-from fado.valuation._provenance import Scale
+from fado.valuation._provenance import Provenance, Scale
+from fado.valuation._result import Valuation
 
 __all__ = [
     "Extremes",
@@ -40,6 +41,7 @@ __all__ = [
     "decide",
     "directed_ratio",
     "effect_scales",
+    "effect_valuation",
     "find_extremes",
     "measure_validation_rows",
     "performance_coefficients",
@@ -127,6 +129,26 @@ def effect_scales(variables: Iterable[str], performance: str, fairness: str) -> 
     """Give the scales of effects: on a performance for the target, on a ratio for the others."""
     metrics = {name: performance if name == "y" else fairness for name in variables}
     return {name: Scale(f"effect of the row's weight on {metric}") for name, metric in metrics.items()}
+
+
+def effect_valuation(
+    effects: FloatArray,
+    errors: FloatArray,
+    counts: npt.NDArray[np.int32],
+    scales: Mapping[str, Scale],
+    provenance: Provenance,
+    agreement: FloatArray | None = None,
+) -> Valuation:
+    """Make a valuation of effects and their errors, a column per variable each."""
+    nothing = np.full(len(effects), np.nan)
+    return Valuation(
+        {name: effects[:, k].copy() for k, name in enumerate(scales)},
+        {name: errors[:, k].copy() for k, name in enumerate(scales)},
+        dict.fromkeys(scales, counts),
+        None if agreement is None else {name: agreement if name == "y" else nothing for name in scales},
+        scales=scales,
+        provenance=provenance,
+    )
 
 
 def binary_labels(problem: Problem, who: str) -> Labels:
