@@ -16,8 +16,8 @@ import numpy.typing as npt
 __all__ = [
     "Game",
     "LeaveOneOut",
-    "Moments",
     "Newcomers",
+    "RunningMeans",
     "Sampler",
     "Subsets",
     "Walks",
@@ -290,7 +290,7 @@ def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
     return n_players * np.exp(log_choices + log_chances)
 
 
-class Moments:
+class RunningMeans:
     """Mean and spread of the contributions of each row to each worth, as they come.
 
     Parameters
@@ -305,7 +305,7 @@ class Moments:
         self._squares = np.zeros((n_rows, n_worths))
 
     @classmethod
-    def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> Moments:
+    def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> RunningMeans:
         """Go on from what was known before."""
         resumed = cls(*mean.shape)
         resumed.mean = np.array(mean, dtype=np.float64)
@@ -329,7 +329,7 @@ class Moments:
             return np.where(pairs > 0, np.sqrt(self._squares / pairs), np.nan)
 
 
-def precision_of(moments: Moments) -> float:
+def precision_of(moments: RunningMeans) -> float:
     """Give the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
 
     It is that of the worth where it is largest. Where the values of a worth are all equal, so far no draw has
@@ -347,7 +347,7 @@ def generator_of(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
-def estimate(game: Game, sampler: Sampler, n_players: int, n_draws: int, seed: int) -> Moments:
+def estimate(game: Game, sampler: Sampler, n_players: int, n_draws: int, seed: int) -> RunningMeans:
     """Estimate the semivalues of a game by some draws, one after the other.
 
     Examples
@@ -357,7 +357,7 @@ def estimate(game: Game, sampler: Sampler, n_players: int, n_draws: int, seed: i
     >>> estimate(shoes, Walks(3), 3, 1000, seed=1).mean.ravel().round(1)
     array([0.7, 0.2, 0.2])
     """
-    moments = Moments(n_players, len(game(np.arange(0))))
+    moments = RunningMeans(n_players, len(game(np.arange(0))))
     for first in range(0, n_draws, sampler.batch):
         numbers = range(first, min(first + sampler.batch, n_draws))
         drawn = [sampler.draw(number, generator_of(seed, number)) for number in numbers]
