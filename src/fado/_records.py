@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -89,7 +90,7 @@ def decode(value: Any) -> Any:
 def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
     """Make a dataclass from its encoded fields, each of its declared type; those left out have defaults.
 
-    Fields are texts, numbers and booleans, records, and tuples and mappings of them.
+    Fields are texts, numbers and booleans, records, and tuples, lists and mappings of them.
 
     Examples
     --------
@@ -123,12 +124,15 @@ def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
     if kind in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
-        given = [own for own in inner if type(value) is own]
-        return _value_from((given or inner)[0], value, name, what)
+        *first, last = (own for own in inner if own is not NoneType)
+        for own in first:
+            with suppress(ValueError):
+                return _value_from(own, value, name, what)
+        return _value_from(last, value, name, what)
     if is_dataclass(hint):
         return record_from(hint, value, what)  # type: ignore[arg-type]
-    if kind is tuple and isinstance(value, list):
-        return tuple(_value_from(inner[0], own, name, what) for own in value)
+    if kind in (tuple, list) and isinstance(value, list):
+        return kind(_value_from(inner[0], own, name, what) for own in value)
     if kind is Mapping and isinstance(value, Mapping):
         return {str(key): _value_from(inner[1], own, name, what) for key, own in value.items()}
     if hint is float and (is_number(value) or value in _NOT_FINITE):
