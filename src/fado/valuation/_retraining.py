@@ -134,25 +134,7 @@ def retraining_check(
     >>> bool(check.loc["z", "correlation"] > 0.6)
     True
     """
-    effects = removal_effects(
-        valuation,
-        estimator,
-        X,
-        y,
-        sensitive_features=sensitive_features,
-        validation=validation,
-        performance=performance,
-        fairness=fairness,
-        max_fpr=max_fpr,
-        n_fits=n_fits,
-        parts=parts,
-        n_repeats=n_repeats,
-        sample_weight=sample_weight,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    return compare_effects(effects)
+    return compare_effects(removal_effects(**locals()))  # it takes the same parameters
 
 
 def removal_effects(

@@ -13,10 +13,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.valuation.shapley.test_semivalues import estimate
 
 from fado import DataShapley, OutOfBagEntropy, Valuation
 from fado.tabular import Table, read_problem
-from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, Walks, estimate, generator_of
+from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, Walks, generator_of
 from fado.valuation.shapley._training_game import Goals, training_games, with_newcomers
 
 QUICK = LGBMClassifier(

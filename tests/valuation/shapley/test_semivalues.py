@@ -11,12 +11,23 @@ from fado.valuation.shapley._semivalues import (
     RunningMeans,
     Subsets,
     Walks,
-    estimate,
     generator_of,
     position_weights,
     precision_of,
     walk_ends,
 )
+
+
+def estimate(game, sampler, n_players, n_draws, seed):
+    """Estimate the semivalues of a game by some draws, one after the other."""
+    means = RunningMeans(n_players, len(game(np.arange(0))))
+    for first in range(0, n_draws, sampler.batch):
+        numbers = range(first, min(first + sampler.batch, n_draws))
+        drawn = [sampler.draw(number, generator_of(seed, number)) for number in numbers]
+        worths = [sampler.evaluate(game, own)[0] for own in drawn]
+        for players, contributions in sampler.contributions(drawn, worths):
+            means.add(players, contributions)
+    return means
 
 
 def majority(members):

@@ -406,40 +406,29 @@ def forecast_problem(
     return pd.DataFrame(table, columns=["part", "rows", "column", "metric", "predicted"])
 
 
-class _Without:
-    """The model without some rows, as far as its trees have been gone through."""
-
-    def __init__(self, rows: TrainingRows, removed: Rows, n_validated: int) -> None:
-        self._rows = rows
-        self._weights = np.ones(len(rows.positive)) if rows.weights is None else rows.weights.copy()
-        self._weights[removed] = 0.0
-        initial = initial_score(rows.positive, self._weights) if rows.from_average else rows.initial
-        self._scores = np.full(len(rows.positive), initial)
-        self.validated = np.full(n_validated, initial)
-
-    def add(self, tree: GrownTree, leaves: Rows, validated: Rows) -> None:
-        """Compute the values of a tree's leaves, and move all scores by them."""
-        values = leaf_values(self._rows, self._weights, self._scores, leaves, tree.penalties)
-        self._scores += values[leaves]
-        self.validated += values[validated]
-
-
 def _computed_anew(
     trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Rows], n_validated: int, workers: int
 ) -> list[FloatArray]:
     """Give the validation rows' probabilities without each part; leaves are read once for all of them."""
-    models = [_Without(rows, removed, n_validated) for removed in parts]
+    n_rows, models = len(rows.positive), []
+    for removed in parts:
+        weights = np.ones(n_rows) if rows.weights is None else rows.weights.copy()
+        weights[removed] = 0.0
+        initial = initial_score(rows.positive, weights) if rows.from_average else rows.initial
+        models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
+
+    def add(model: tuple[FloatArray, ...], read: tuple[GrownTree, Rows, Rows], stop: threading.Event) -> None:
+        """Compute the values of a tree's leaves, and move all scores by them."""
+        (weights, scores, validated_scores), (tree, leaves, validated) = model, read
+        values = leaf_values(rows, weights, scores, leaves, tree.penalties)
+        scores += values[leaves]
+        validated_scores += values[validated]
+
     for tree in trees:
-        if len(tree.values) == 1:
-            continue
-        leaves, validated = tree.read_training(), tree.read_validation_rows()
-
-        def add(model: _Without, read: tuple[GrownTree, Rows, Rows], stop: threading.Event) -> None:
-            model.add(*read)
-
-        for _ in ThreadExecutor(workers).run(add, models, (tree, leaves, validated)):
-            pass
-    return [1.0 / (1.0 + np.exp(-model.validated)) for model in models]
+        if len(tree.values) > 1:
+            read = tree, tree.read_training(), tree.read_validation_rows()
+            _ = list(ThreadExecutor(workers).run(add, models, read))
+    return [1.0 / (1.0 + np.exp(-scores)) for *_, scores in models]
 
 
 class LabelEffects(NamedTuple):

@@ -297,33 +297,22 @@ class Draws:
             and self.n_fits + self.least_fits - len(self.games) <= most_fits
         ):
             first = False
-            tasks = self._tasks(seed)
+            tasks = []  # per draw its game and what was drawn
+            for number in range(self.n_draws, self.n_draws + self._batch):
+                turn, which = divmod(number, len(self.games))
+                if not self._exact or turn < self.games[which].n_players:  # games may differ by a few rows
+                    tasks.append((which, self.samplers[which].draw(turn, generator_of(seed, number))))
             results = []
             for result in executor.run(_play, tasks, (self.games, self.samplers)):
                 results.append(result)
                 yield
-            self._add(tasks, results)
+            for which, (game, sampler) in enumerate(zip(self.games, self.samplers, strict=True)):
+                own = [place for place, (played, _) in enumerate(tasks) if played == which]
+                drawn, worths = [tasks[place][1] for place in own], [results[place][0] for place in own]
+                for players, contributions in sampler.contributions(drawn, worths) if own else ():
+                    self.means.add(game.rows[players].astype(np.int64), contributions)
+            self.n_fits += sum(n_fits for _, n_fits in results)
             self.n_draws += self._batch
-
-    def _tasks(self, seed: int) -> list[tuple[int, Players]]:
-        """Draw a batch: per draw its game and what was drawn."""
-        tasks = []
-        for number in range(self.n_draws, self.n_draws + self._batch):
-            turn, which = divmod(number, len(self.games))
-            if self._exact and turn >= self.games[which].n_players:
-                continue  # games may differ in size by a few rows
-            tasks.append((which, self.samplers[which].draw(turn, generator_of(seed, number))))
-        return tasks
-
-    def _add(self, tasks: Sequence[tuple[int, Players]], results: Sequence[Any]) -> None:
-        for which, (game, sampler) in enumerate(zip(self.games, self.samplers, strict=True)):
-            own = [place for place, (played, _) in enumerate(tasks) if played == which]
-            if not own:
-                continue
-            drawn, worths = [tasks[place][1] for place in own], [results[place][0] for place in own]
-            for players, contributions in sampler.contributions(drawn, worths):
-                self.means.add(game.rows[players].astype(np.int64), contributions)
-        self.n_fits += sum(n_fits for _, n_fits in results)
 
 
 def _play(
