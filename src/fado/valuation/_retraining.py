@@ -183,7 +183,13 @@ def removal_effects(
     seed = seed_from(random_state)
     removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)
     nothing = np.zeros(0, dtype=np.int32)
-    beside = [nothing] if n_repeats == 1 else _twentieths(problem.n_rows, n_repeats, seed)
+    beside = [nothing]
+    if n_repeats > 1:  # each repeat does without another twentieth of the rows, whatever part is removed
+        draws, size = (
+            [np.random.default_rng([seed, 1, own]) for own in range(n_repeats)],
+            problem.n_rows // 20,
+        )
+        beside = [own.choice(problem.n_rows, size, replace=False).astype(np.int32) for own in draws]
     wanted = [np.union1d(own, rows) for own in beside for rows in (nothing, *(rows for _, rows in removed))]
     check_classifier("estimator", estimator)
     every, weights = np.arange(problem.n_rows, dtype=np.int32), problem.sample_weight
@@ -354,12 +360,6 @@ def _matching_columns(valuation: Valuation, problem: Problem, validated: Validat
     return {"y": "y", **{name: name for name in names}}
 
 
-def _twentieths(n_rows: int, n_repeats: int, seed: int) -> list[Rows]:
-    """Draw the rows that each repeat does without, whatever part is removed."""
-    generators = [np.random.default_rng([seed, 1, repeat]) for repeat in range(n_repeats)]
-    return [own.choice(n_rows, n_rows // 20, replace=False).astype(np.int32) for own in generators]
-
-
 def draw_parts(
     problem: Problem, n_parts: int, seed: int, kinds: Sequence[str] = _KINDS
 ) -> list[tuple[str, Rows]]:
@@ -378,7 +378,10 @@ def draw_parts(
             pool = np.flatnonzero(cells == generator.choice(np.unique(cells)))
             size = generator.uniform(0.1, 0.6) * len(pool)
         elif kind == "leaves":
-            pool = _few_leaves(leaves, generator)
+            order = generator.permutation(int(leaves.max()) + 1)
+            reached = np.cumsum(np.bincount(leaves)[order])
+            n_chosen = 1 + int(np.searchsorted(reached, 0.1 * len(leaves)))  # a tenth of all rows, or more
+            pool = np.flatnonzero(np.isin(leaves, order[:n_chosen]))
             size = 0.5 * len(pool)
         else:
             pool = np.arange(problem.n_rows)
@@ -414,11 +417,3 @@ def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.int32]:
     model: Any = engine.fit(Task(LGBMClassifier(n_estimators=1, num_leaves=31), problem.target, rows, 0))
     forest = model.forest
     return engine.read_leaves([forest]).read(forest.trees[0])
-
-
-def _few_leaves(leaves: npt.NDArray[np.int32], generator: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Give the rows of leaves drawn at random, a tenth of all rows or a little more."""
-    order = generator.permutation(int(leaves.max()) + 1)
-    sizes = np.bincount(leaves)[order]
-    n_chosen = 1 + int(np.searchsorted(np.cumsum(sizes), 0.1 * len(leaves)))
-    return np.flatnonzero(np.isin(leaves, order[:n_chosen]))

@@ -14,10 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from fado._messages import warn_user
 from fado._records import is_shallow, shorten
@@ -33,9 +36,6 @@ from fado.valuation._provenance import (
     check_probabilities,
 )
 from fado.valuation._result import Valuation
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "DONE",
@@ -102,9 +102,6 @@ class About:
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     """Write what is known, one column per field and variable; a row's probabilities are a list."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     ending, probabilities = _ending(path), valuation.probabilities or {}
     if ending == ".csv" and probabilities:
         warn_user("A CSV file keeps no probabilities: save the valuation as .parquet to keep them.")
@@ -217,8 +214,6 @@ def _check_arrays(arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]], about: A
 
 def _lists(name: str, column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     """Read a column that has as many numbers in every row as a shape has entries."""
-    import pyarrow as pa
-
     kind, wanted = column.type, f"column {shorten(name)} must hold {prod(shape)} numbers in every row"
     if not pa.types.is_fixed_size_list(kind) or (kind.list_size, kind.value_type) != (
         prod(shape),
@@ -232,8 +227,6 @@ def _lists(name: str, column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.ND
 
 
 def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         shown = column[0].as_py() if len(column) else None
@@ -267,10 +260,6 @@ def _ending(path: str | os.PathLike[str]) -> str:
 
 def _read_table(path: Path, ending: str) -> tuple[pa.Table, About]:
     """Read a file's columns, if they are those that it tells of."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
     try:
         if ending == ".csv":
             block = min(path.stat().st_size + 1, _LARGEST_BLOCK)
@@ -497,9 +486,6 @@ def _batches(
     part: StoredPart, field: str, names: Mapping[str, str], scales: Mapping[str, Scale], most_rows: int
 ) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
     """Give some columns of a part as numbers, some rows at a time, refusing what no valuator can give."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     first = 0
     try:
         with pyarrow.parquet.ParquetFile(  # with its own buffer, it would hold all row groups before
@@ -526,9 +512,6 @@ def _batches(
 
 
 def _footer(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet
-
     try:
         return pyarrow.parquet.read_metadata(path)
     except (pa.ArrowException, OSError) as error:

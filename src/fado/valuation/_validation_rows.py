@@ -33,10 +33,7 @@ from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
 
 __all__ = [
-    "Extremes",
-    "ValidationGroups",
     "ValidationRows",
-    "binary_labels",
     "check_metrics",
     "decide",
     "directed_ratio",
@@ -151,27 +148,17 @@ def effect_valuation(
     )
 
 
-def binary_labels(problem: Problem, who: str) -> Labels:
-    """Give a target of two classes, or say that effects on rates need one."""
-    remedy = f"{COMPARE_TARGET}."
-    if problem.target.kind == "continuous":
-        raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {remedy}")
-    labels = problem.labels
-    if len(labels.classes) == 1:
-        raise ValueError(
-            f"{who} needs a target of two classes, and `y` has only one class ({labels.classes[0]!r})."
-        )
-    if len(labels.classes) > 2:
-        raise ValueError(
-            f"{who} needs a target of two classes, and `y` has {len(labels.classes)}: {remedy} "
-            "Only binary classification is supported."
-        )
-    return labels
-
-
 def read_validation_rows(problem: Problem, validation: Problem | None, who: str) -> ValidationRows:
     """Read the validation rows: those that the user set apart, or, without any, all that are valued."""
-    labels = binary_labels(problem, who)
+    if problem.target.kind == "continuous":
+        raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {COMPARE_TARGET}.")
+    labels = problem.labels
+    if len(labels.classes) != 2:
+        found = f"only one class ({labels.classes[0]!r})."
+        if len(labels.classes) > 2:
+            remedy = "Only binary classification is supported."
+            found = f"{len(labels.classes)}: {COMPARE_TARGET}. {remedy}"
+        raise ValueError(f"{who} needs a target of two classes, and `y` has {found}")
     rows = problem if validation is None else validation
     positive = labels.is_positive if validation is None else _positives(validation, labels)
     attributes = problem.protected if validation is None else _same_attributes(problem, validation)

@@ -33,7 +33,6 @@ from fado.valuation._validation_rows import (
 __all__ = [
     "GrownTree",
     "LeafResponse",
-    "RowEffects",
     "TrainingRows",
     "backward_effects",
     "direct_effects",

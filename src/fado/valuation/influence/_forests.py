@@ -116,15 +116,6 @@ def _faults(parameters: dict[str, Any]) -> list[str]:
     return found
 
 
-def _class_factors(given: Any, problem: Problem) -> FloatArray | None:
-    """Give by how much an estimator's class weights raise each row's weight; None if it has none."""
-    class_weight = None if given is None else given.class_weight
-    if class_weight is None:
-        return None
-    names = np.array(problem.labels.classes)[problem.labels.codes]
-    return np.asarray(compute_sample_weight(class_weight, names), dtype=np.float64)
-
-
 class KeptForest(NamedTuple):
     """One model without the rows that it learnt from, and how metrics respond to a row in each leaf."""
 
@@ -169,7 +160,10 @@ class Forests:
         workers: int,
     ) -> None:
         self.estimator = readable_estimator(estimator, problem.table)
-        self.factors = _class_factors(estimator, problem)
+        self.factors: FloatArray | None = None
+        if estimator is not None and estimator.class_weight is not None:
+            labels = np.array(problem.labels.classes)[problem.labels.codes]
+            self.factors = np.asarray(compute_sample_weight(estimator.class_weight, labels), dtype=np.float64)
         self._weights = problem.sample_weight
         if self.factors is not None:
             self._weights = self.factors if self._weights is None else self._weights * self.factors

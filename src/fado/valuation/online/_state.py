@@ -17,10 +17,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
 
 from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import warn_user
@@ -30,9 +32,6 @@ from fado._version import __version__, library_versions
 from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
 from fado.valuation._base import texts_of
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "FALSE_ALARMS",
@@ -219,10 +218,6 @@ class State:
         """Give new rows as the models can take them, whatever has come to columns that were blank."""
         return table if self.window is None else _without_text(table, self.blank, self.window.table)
 
-    def drifting(self) -> set[str]:
-        """Name the variables whose last check found drift."""
-        return {name for name, drift in {own.variable: own.drift for own in self.checks}.items() if drift}
-
 
 def after_batch(
     state: State, batch: Problem, window: Problem, labels: tuple[Any, Any], n_jobs: int | None
@@ -269,8 +264,9 @@ def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
 
 def tell_changes(before: State, after: State) -> None:
     """Warn of drift that was not there before, and of variables that are no longer what they were."""
+    drifting = {check.variable: check.drift for check in before.checks}  # by the last check of each
     for check in after.checks:
-        if check.drift and check.batch > before.batches and check.variable not in before.drifting():
+        if check.drift and check.batch > before.batches and not drifting.get(check.variable):
             warn_user(
                 f"Drift in batch {check.batch}: models doubt the labels of {check.variable!r} by "
                 f"{check.loss:.3f} on average, and did by {check.expected:.3f} before "
@@ -310,8 +306,6 @@ def _without_text(table: Table, blank: Collection[int], window: Table) -> Table:
     texts = {j for j in places if j < table.n_columns and table.column(j).levels is not None}
     if not texts:
         return table
-    import pyarrow as pa
-
     nothing = pa.chunked_array([pa.nulls(table.n_rows, pa.float64())])
     columns = [Column(own.name, nothing) if j in texts else own for j, own in enumerate(table.columns)]
     return Table.of_columns(columns, named=table.is_named)
@@ -493,9 +487,6 @@ def _state_of(folder: Path, told: _Told) -> State:
 
 def _rows_as_file(window: Problem) -> bytes:
     """Give the rows as Parquet: features and variables by number, since names may repeat, and the weights."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     arrays = {f"x{j}": column.data for j, column in enumerate(window.table.columns)}
     arrays |= {f"v{j}": column.data for j, column in enumerate(window.sources)}
     if window.sample_weight is not None:
@@ -506,9 +497,6 @@ def _rows_as_file(window: Problem) -> bytes:
 
 
 def _window_of(path: Path, told: _WindowNote, digest: str | None) -> Problem:
-    import pyarrow as pa
-    import pyarrow.parquet
-
     try:
         rows = pyarrow.parquet.read_table(io.BytesIO(SAVED.read_file(path, digest)))
     except (pa.ArrowException, OSError) as error:

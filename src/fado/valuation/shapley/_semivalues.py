@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "Game",
     "LeaveOneOut",
     "Newcomers",
+    "Players",
     "RunningMeans",
     "Sampler",
     "Subsets",

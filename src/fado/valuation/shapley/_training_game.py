@@ -36,7 +36,6 @@ from fado.valuation.shapley._semivalues import (
 __all__ = [
     "Draws",
     "Goals",
-    "TrainingGame",
     "read_semivalue",
     "sampler_for",
     "training_games",
