@@ -13,7 +13,7 @@ from fado._compat import OLD_NEWS
 collect_ignore = ["docs/conf.py", "docs/_ext", "docs/_build", "docs/auto_examples", "docs/api"]
 
 REGISTRIES = {
-    "fado.valuation._registry": "_CLASSES",
+    "fado.valuation._base": "_CLASSES",
     "fado.utility._utilities": "_CLASSES",
     "fado.interventions._registry": "_ENTRIES",
 }

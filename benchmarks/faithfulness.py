@@ -53,10 +53,15 @@ from fado.metrics import RATIO_NAMES
 from fado.tabular import read_problem
 from fado.valuation import _retraining as retraining
 from fado.valuation import forecast_removals
-from fado.valuation._coefficients import directed_ratio, find_extremes
-from fado.valuation._removals import draw_parts
-from fado.valuation._validation_rows import decide, measure_validation_rows, read_validation_rows
-from fado.valuation.influence import _slopes
+from fado.valuation._retraining import draw_parts
+from fado.valuation._validation_rows import (
+    decide,
+    directed_ratio,
+    find_extremes,
+    measure_validation_rows,
+    read_validation_rows,
+)
+from fado.valuation.influence import _effects
 
 REAL = ["adult", "give_me_some_credit", "acs_income", "diabetes130"]
 CHOSEN_ON = REAL[:3]
@@ -241,10 +246,10 @@ def print_table(trial, found, kind, metrics):
 def print_choice(trials):
     """Print the mean rank correlation on cells by form and bandwidth."""
     print(f"\n{'form':<12}{'bandwidth':>10}{'four ratios':>13}{'their slopes':>14}{'tpr':>7}{'log-loss':>10}")
-    chosen = _slopes.BANDWIDTH
+    chosen = _effects.BANDWIDTH
     for form in ("direct", "backward"):
         for bandwidth in BANDWIDTHS:
-            _slopes.BANDWIDTH = bandwidth
+            _effects.BANDWIDTH = bandwidth
             told = {metric: [] for metric in METRICS}
             for trial in trials:
                 values = influence(trial, form)
@@ -257,7 +262,7 @@ def print_choice(trials):
                 f"{others[0]:>7.2f}{others[1]:>10.2f}",
                 flush=True,
             )
-    _slopes.BANDWIDTH = chosen
+    _effects.BANDWIDTH = chosen
 
 
 def main():

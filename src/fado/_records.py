@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_type_hints
+from contextlib import suppress
+from dataclasses import MISSING, Field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 __all__ = [
-    "Entries",
     "decode",
     "encode",
     "is_number",
@@ -26,6 +28,7 @@ _Record = TypeVar("_Record")
 _LONGEST = 100  # characters of a value that a message quotes
 _DEEPEST = 20
 _FLOAT = "float"  # the key of a number that JSON has no word for
+_NOT_FINITE = [{_FLOAT: text} for text in ("nan", "inf", "-inf")]
 _LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
@@ -54,11 +57,16 @@ def simplify(value: Any) -> Any:
 def encode(value: Any) -> Any:
     """Give plain data as strict JSON holds them: a float that is not finite by its name.
 
+    Of a record, what is left at its default is left out.
+
     Examples
     --------
     >>> encode({"tpr": 0.5, "low": float("nan")})
     {'tpr': 0.5, 'low': {'float': 'nan'}}
     """
+    if is_dataclass(value):
+        told = [(own, getattr(value, own.name)) for own in fields(value)]
+        return {own.name: encode(given) for own, given in told if given != _default_of(own)}
     if isinstance(value, Mapping):
         return {key: encode(own) for key, own in value.items()}
     if isinstance(value, list | tuple):
@@ -79,31 +87,63 @@ def decode(value: Any) -> Any:
     return value
 
 
-def record_from(kind: type[_Record], told: Any) -> _Record:
-    """Make a dataclass of texts, numbers and booleans from its encoded fields, each of its declared type.
+def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
+    """Make a dataclass from its encoded fields, each of its declared type; those left out have defaults.
+
+    Fields are texts, numbers and booleans, records, and tuples, lists and mappings of them.
 
     Examples
     --------
     >>> from dataclasses import make_dataclass
-    >>> Look = make_dataclass("Look", [("rows", int), ("mean", float)])
-    >>> record_from(Look, {"rows": 3, "mean": {"float": "nan"}})
-    Look(rows=3, mean=nan)
-    >>> record_from(Look, {"rows": "3", "mean": 0.5})
+    >>> Look = make_dataclass("Look", [("rows", int), ("mean", float), ("names", tuple[str, ...], ())])
+    >>> record_from(Look, {"rows": 3, "mean": {"float": "nan"}}, "a look")
+    Look(rows=3, mean=nan, names=())
+    >>> record_from(Look, {"rows": "3", "mean": 0.5}, "a look")
     Traceback (most recent call last):
         ...
-    ValueError: `rows` of a Look must be of type int, got '3'.
+    ValueError: `rows` of a look is broken, got '3'.
     """
-    hints, values = get_type_hints(kind), decode(told)
-    if not isinstance(values, dict) or set(values) != set(hints):
-        raise ValueError(f"a {kind.__name__} must have {', '.join(hints)}.")
-    for name, own in hints.items():
-        if own is float and type(values[name]) is int:
-            values[name] = float(values[name])
-        if type(values[name]) is not own:
-            raise ValueError(
-                f"`{name}` of a {kind.__name__} must be of type {own.__name__}, got {values[name]!r}."
-            )
+    if not isinstance(told, Mapping):
+        raise ValueError(f"{what} must be a mapping, got {shorten(told)}.")
+    own_fields, hints = {own.name: own for own in fields(kind)}, get_type_hints(kind)  # type: ignore[arg-type]
+    values = {}
+    for name in told:
+        if name not in own_fields:
+            raise ValueError(f"{shorten(name)} is nothing that {what} tells.")
+    for name, own in own_fields.items():
+        if told.get(name) is not None or (name in told and _default_of(own) is MISSING):
+            values[name] = _value_from(hints[name], told[name], name, what)
+        elif _default_of(own) is MISSING:
+            raise ValueError(f"`{name}` of {what} is missing.")
     return kind(**values)
+
+
+def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
+    """Read a value of a declared type."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):
+        if value is None and NoneType in inner:
+            return None
+        *first, last = (own for own in inner if own is not NoneType)
+        for own in first:
+            with suppress(ValueError):
+                return _value_from(own, value, name, what)
+        return _value_from(last, value, name, what)
+    if is_dataclass(hint):
+        return record_from(hint, value, what)  # type: ignore[arg-type]
+    if kind in (tuple, list) and isinstance(value, list):
+        return kind(_value_from(inner[0], own, name, what) for own in value)
+    if kind is Mapping and isinstance(value, Mapping):
+        return {str(key): _value_from(inner[1], own, name, what) for key, own in value.items()}
+    if hint is float and (is_number(value) or value in _NOT_FINITE):
+        return float(decode(value))
+    if hint is not float and type(value) is hint:
+        return value
+    raise ValueError(f"`{name}` of {what} is broken, got {shorten(value)}.")
+
+
+def _default_of(own: Field[Any]) -> Any:
+    return own.default if own.default_factory is MISSING else own.default_factory()
 
 
 def label_to(label: Any) -> dict[str, Any]:
@@ -159,99 +199,3 @@ def is_shallow(content: Any, levels: int = _DEEPEST) -> bool:
         return True
     inner = content.values() if isinstance(content, Mapping) else content
     return levels > 0 and all(is_shallow(own, levels - 1) for own in inner)
-
-
-class Entries:
-    """Plain data by name, read entry by entry; what nobody asked for is the rest.
-
-    Parameters
-    ----------
-    content : object
-        Refused unless it is a mapping.
-
-    Examples
-    --------
-    >>> entries = Entries({"seed": 3, "n_bags": 5})
-    >>> entries.whole("seed"), entries.text("algorithm"), entries.rest()
-    (3, None, {'n_bags': 5})
-    >>> entries.text("n_bags")
-    Traceback (most recent call last):
-        ...
-    ValueError: `n_bags` of the values' description is broken, got 5.
-    """
-
-    def __init__(self, content: Any) -> None:
-        if not isinstance(content, Mapping):
-            raise ValueError(f"What is told of the values must be a mapping, got {shorten(content)}.")
-        self._content = {str(name): value for name, value in content.items()}
-        self._read: set[str] = set()
-
-    def text(self, name: str) -> str | None:
-        """Give an entry that must be text, if it is there."""
-        return self._plain(name, str)
-
-    def whole(self, name: str) -> int | None:
-        """Give an entry that must be a whole number from 0 on, if it is there."""
-        found = self._plain(name, int)
-        return found if found is None or found >= 0 else self._refuse(name, found)
-
-    def flag(self, name: str) -> bool | None:
-        """Give an entry that must be true or false, if it is there."""
-        self._read.add(name)
-        value = self._content.get(name)
-        return value if value is None or isinstance(value, bool) else self._refuse(name, value)
-
-    def mapping(self, name: str) -> dict[str, Any] | None:
-        """Give an entry that must be a mapping, if it is there."""
-        found = self._plain(name, Mapping)
-        return None if found is None else {str(key): own for key, own in found.items()}
-
-    def labels(self, name: str) -> tuple[Any, ...] | None:
-        """Give an entry that must be a list of texts, numbers and booleans, if it is there."""
-        return self._list(name, lambda own: isinstance(own, str | bool) or is_number(own))
-
-    def texts(self, name: str) -> tuple[str, ...] | None:
-        """Give an entry that must be a list of texts, if it is there."""
-        return self._list(name, lambda own: isinstance(own, str))
-
-    def numbers(self, name: str) -> tuple[float, ...] | None:
-        """Give an entry that must be a list of numbers, if it is there."""
-        return self._list(name, is_number)
-
-    def amounts_by_name(self, name: str) -> dict[str, Any] | None:
-        """Give an entry that must hold a number from 0 on per name, if it is there."""
-        return self._mapping_of(name, lambda own: is_number(own) and own >= 0)
-
-    def texts_by_name(self, name: str) -> dict[str, str] | None:
-        """Give an entry that must hold a text per name, if it is there."""
-        return self._mapping_of(name, lambda own: isinstance(own, str))
-
-    def rest(self) -> dict[str, Any]:
-        """Give the entries that were not asked for."""
-        return {name: value for name, value in self._content.items() if name not in self._read}
-
-    def _plain(self, name: str, kind: type) -> Any:
-        self._read.add(name)
-        value = self._content.get(name)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            self._refuse(name, value)
-        return value
-
-    def _list(self, name: str, good: Any) -> tuple[Any, ...] | None:
-        found = self._plain(name, list)
-        if found is None:
-            return None
-        for own in found:
-            if not good(own):
-                self._refuse(name, own)
-        return tuple(found)
-
-    def _mapping_of(self, name: str, good: Any) -> dict[str, Any] | None:
-        found = self.mapping(name)
-        for own in (found or {}).values():
-            if not good(own):
-                self._refuse(name, own)
-        return found
-
-    def _refuse(self, name: str, value: Any) -> Any:
-        raise ValueError(f"`{name}` of the values' description is broken, got {shorten(value)}.")

@@ -29,7 +29,7 @@ KEY, OTHER = "0" * 31 + "1", "0" * 31 + "2"
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
     ("fado.utility._utilities", "_CLASSES"),
-    ("fado.valuation._registry", "_CLASSES"),
+    ("fado.valuation._base", "_CLASSES"),
 )
 
 # What goes wrong is read from the environment, by a module that the child imports with the class.

@@ -10,8 +10,7 @@ import pytest
 
 from fado import OutOfBagEntropy, Valuation
 from fado.valuation import Provenance, SplitGains, TargetNote, VariableNote
-from fado.valuation._saved import _first_scale
-from fado.valuation._scale import CLOSENESS, ENTROPY
+from fado.valuation._provenance import ENTROPY
 
 
 @pytest.fixture(scope="module")
@@ -299,11 +298,6 @@ def test_what_a_csv_file_cannot_tell_is_not_written_to_one(tmp_path):
         valuation.save(tmp_path / "v.parquet")
         loaded = Valuation.load(tmp_path / "v.parquet")
         assert (loaded.variables, loaded.scales) == (valuation.variables, valuation.scales)
-
-
-def test_files_of_the_first_format_are_entropies_or_closeness():
-    scales = {name: _first_scale(kind) for name, kind in (("y", "classes"), ("age", "continuous"))}
-    assert scales == {"y": ENTROPY, "age": CLOSENESS}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fado import Valuation
 from fado.metrics import evaluate
 from fado.tabular import read_problem
 from fado.valuation import compare_effects, removal_effects, retraining_check
-from fado.valuation._removals import draw_parts
+from fado.valuation._retraining import draw_parts
 
 
 def made(n_rows, seed):

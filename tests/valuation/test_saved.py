@@ -124,7 +124,7 @@ def test_what_a_description_lacks_is_missed(name, good, tmp_path):
         (b"[" * 100_000, "no JSON that can be read"),
         (b'{"format": ' + b"9" * 5000 + b"}", "no JSON that can be read"),
         (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "no JSON that can be read"),
-        (b'{"format": 99}', "it is in format 99, and this release reads 1 and 2"),
+        (b'{"format": 99}', "it is in format 99, and this release reads 2"),
         (b'{"format": true}', "it is in format True"),
         (b'{"format": 2, "variables": ["y", "y"]}', "its `variables` must be distinct names, 'y' first"),
         (b'{"format": 2, "variables": ["age", "y"]}', "its `variables` must be distinct names, 'y' first"),

@@ -14,7 +14,8 @@ from fado import DataShapley, InBagEntropy, KNNShapley, OutOfBagEntropy, TreeInf
 from fado.engine import default_estimators
 from fado.valuation import BaseValuator, read_stability
 from fado.valuation._probabilities import normalised_entropy
-from fado.valuation._stability import _overlap_of_wholes, agreement, expected_agreement
+from fado.valuation._retraining import agreement
+from fado.valuation._stability import _overlap_of_wholes, expected_agreement
 
 COLUMNS = ["column", "variation", "group", "rows", "rank_agreement", "top_overlap"]
 

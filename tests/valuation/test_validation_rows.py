@@ -4,8 +4,14 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from fado.metrics import RATIO_NAMES, evaluate
 from fado.tabular import read_problem
-from fado.valuation._coefficients import find_extremes, performance_coefficients, ratio_coefficients
-from fado.valuation._validation_rows import decide, measure_validation_rows, read_validation_rows
+from fado.valuation._validation_rows import (
+    decide,
+    find_extremes,
+    measure_validation_rows,
+    performance_coefficients,
+    ratio_coefficients,
+    read_validation_rows,
+)
 
 RNG = np.random.default_rng(0)
 N = 500
@@ -98,5 +104,5 @@ def test_a_group_that_weighs_nothing_lacks_what_the_ratio_is_about(ratio, lackin
 def test_a_ratio_without_events_is_undefined(ratio, allowed):
     validated = rows()
     never = np.full(N, ratio == "fnr_ratio")
-    with pytest.raises(ValueError, match=f"validation by more rows or allow {allowed} false positives"):
+    with pytest.raises(ValueError, match=f"use more validation rows or allow {allowed} false positives"):
         find_extremes(validated, validated.attributes[0], ratio, never)

@@ -1,13 +1,19 @@
 """Values for rows: what each is worth for the target and for protected attributes."""
 
-from fado.valuation._alignment import check_alignment
-from fado.valuation._base import BaseValuator, read_validation, seed_from
-from fado.valuation._provenance import Provenance, SplitGains, TargetNote, VariableNote
-from fado.valuation._registry import make_valuator, register_valuator, valuator_class, valuator_names
+from fado.valuation._base import (
+    BaseValuator,
+    check_alignment,
+    make_valuator,
+    read_validation,
+    register_valuator,
+    seed_from,
+    valuator_class,
+    valuator_names,
+)
+from fado.valuation._provenance import Provenance, Scale, SplitGains, TargetNote, VariableNote
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._saved import read_lazily
-from fado.valuation._scale import Scale
 from fado.valuation._stability import read_stability
 from fado.valuation.bulk import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.entropy import (

@@ -1,20 +1,42 @@
-"""The contract of valuators: read the problem, seed, value, say where the values came from."""
+"""The contract of valuators, the one list of them, and whether values belong to the rows at hand."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado.tabular import Problem, note_features, read_problem
-from fado.valuation._alignment import target_pattern
+from fado._messages import list_names, warn_user
+from fado._registry import ClassRegistry
+from fado._version import library_versions
+from fado.tabular import LabelPattern, Problem, note_features, read_problem
+from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
 
-__all__ = ["BaseValuator", "read_validation", "seed_from", "texts_of"]
+__all__ = [
+    "BaseValuator",
+    "check_alignment",
+    "is_same_pattern",
+    "make_valuator",
+    "provenance_of",
+    "read_validation",
+    "register_valuator",
+    "seed_from",
+    "target_pattern",
+    "texts_of",
+    "valuator_class",
+    "valuator_names",
+]
+
+Class = TypeVar("Class", bound=type)
+
+_CLASSES = ClassRegistry("valuator")
 
 
 class BaseValuator(BaseEstimator, metaclass=ABCMeta):
@@ -153,6 +175,21 @@ def texts_of(estimators: Iterable[Any]) -> tuple[str, ...]:
     return tuple(" ".join(repr(estimator).split()) for estimator in estimators)
 
 
+def provenance_of(
+    algorithm: str, problem: Problem, seed: int, settings: Mapping[str, Any], estimator: Any = None
+) -> Provenance:
+    """Say how the values of a problem came about."""
+    return Provenance(
+        algorithm,
+        settings=settings,
+        seed=seed,
+        estimators=None if estimator is None else texts_of([estimator]),
+        variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
+        versions=library_versions(),
+        names_given=problem.names_given,
+    )
+
+
 def seed_from(random_state: Any) -> int:
     """Turn a `random_state` into one whole number that can be stored.
 
@@ -201,3 +238,122 @@ def read_validation(validation: Any) -> Problem:
         raise ValueError("`validation` must be a tuple of three, (X, y, sensitive_features).")
     X, y, sensitive_features = validation
     return read_problem(X, y, sensitive_features)
+
+
+def register_valuator(name: str) -> Callable[[Class], Class]:
+    """Register a valuator class, as a decorator, under the name that configurations and commands use.
+
+    Parameters
+    ----------
+    name : str
+        A name that no other valuator has; otherwise the decorator raises a ValueError.
+    """
+    return _CLASSES.register(name)
+
+
+def valuator_names() -> tuple[str, ...]:
+    """List the names of the valuators, in the order in which they were registered."""
+    return _CLASSES.names()
+
+
+def valuator_class(name: str) -> Any:
+    """Give the class of a valuator by its name; a ValueError lists the names if there is none."""
+    return _CLASSES.find(name, "The algorithm")
+
+
+def make_valuator(name: str, **settings: Any) -> Any:
+    """Make a valuator by its name, with those of the settings that it takes; others are ignored.
+
+    Parameters
+    ----------
+    name : str
+        One of `valuator_names`; anything else raises a ValueError.
+    **settings
+        Parameters of the valuator.
+
+    Examples
+    --------
+    >>> from fado.valuation import make_valuator
+    >>> make_valuator("oob", n_bags=5, random_state=0)
+    OutOfBagEntropy(n_bags=5, random_state=0)
+    >>> make_valuator("inbag", n_bags=5, random_state=0)
+    InBagEntropy(random_state=0)
+    """
+    kind = valuator_class(name)
+    taken = inspect.signature(kind).parameters
+    return kind(**{own: value for own, value in settings.items() if own in taken})
+
+
+def target_pattern(codes: npt.NDArray[np.int32]) -> str:
+    """Digest which rows share a label, in the rows' order; what the labels are called does not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target_pattern(np.array([0, 0, 1])) == target_pattern(np.array([1, 1, 0]))
+    True
+    >>> target_pattern(np.array([0, 0, 1])) == target_pattern(np.array([0, 1, 0]))
+    False
+    """
+    first = np.full(int(codes.max()) + 1, len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    by_appearance = np.argsort(np.argsort(first, kind="stable"), kind="stable").astype(np.int32)
+    pattern = LabelPattern()
+    pattern.add(by_appearance[codes])
+    return pattern.hexdigest()
+
+
+def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool:
+    """Tell whether values were made with these labels in this order, as far as they tell."""
+    if provenance is None or provenance.target_pattern is None or pattern is None:
+        return True
+    note = provenance.variables.get("y")
+    if note is None or note.classes is None or n_labels != len(note.classes):
+        return True  # labels of another number are another target, which tells nothing about the rows
+    return bool(pattern == provenance.target_pattern)
+
+
+def check_alignment(valuation: Any, problem: Problem) -> None:
+    """Refuse a valuation that does not fit a problem; warn if it was made with other labels.
+
+    Parameters
+    ----------
+    valuation : Valuation
+        The values, or any other object with the property `protected`.
+    problem : Problem
+        The rows that the values are used for, as `fado.tabular.read_problem` gives them.
+
+    Raises
+    ------
+    ValueError
+        If the valuation has another number of rows, or no values for a protected attribute of the problem.
+        Attributes are compared by name, and only if both sides were given names: an array without names has
+        none, though its attribute is called "z". If either side has no attributes, nothing is compared.
+
+    Warns
+    -----
+    UserWarning
+        If the labels of the target, or the order of the rows, were others.
+    """
+    told = getattr(valuation, "provenance", None)
+    valued = list(valuation.protected)
+    if valued and problem.names_given and (told is None or told.names_given):
+        for variable in problem.protected:
+            if variable.name not in valued:
+                raise ValueError(
+                    f"`valuation` has values of {list_names(list(map(repr, valued)))}, and none of the "
+                    f"protected attribute {variable.name!r} that `sensitive_features` asks for: pass the "
+                    "valuation of that attribute."
+                )
+    n_rows = len(valuation) if hasattr(valuation, "__len__") else problem.n_rows
+    if n_rows != problem.n_rows:
+        raise ValueError(
+            f"`valuation` has {n_rows} rows and X has {problem.n_rows}: pass the valuation of the same rows."
+        )
+    if told is not None and told.target_pattern is not None:
+        codes, labels = problem.sources[0].encode()
+        if not is_same_pattern(told, target_pattern(codes), len(labels)):
+            warn_user(
+                "`valuation` was made with other labels `y`, or with the rows in another order: pass the "
+                "valuation of these very rows."
+            )

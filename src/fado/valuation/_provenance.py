@@ -1,14 +1,95 @@
-"""How values came about: a typed record that a file can hold."""
+"""What values are: what each field means and may hold, and how they came about."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from fado._records import Entries, shorten
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Provenance", "SplitGains", "TargetNote", "VariableNote"]
+from fado._records import encode, is_number, record_from, shorten
+
+__all__ = [
+    "CLOSENESS",
+    "EFFECT",
+    "ENTROPY",
+    "FIELDS",
+    "Provenance",
+    "Scale",
+    "SplitGains",
+    "TargetNote",
+    "VariableNote",
+    "check_field",
+    "check_probabilities",
+]
+
+FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
+
+_WHAT = "the values' description"
+_SLACK = 1e-9  # means of numbers in [0, 1] may be off by a rounding error
+_OFF = 1e-6  # by which the sum of probabilities of another's model may be off
+_MOST_FITS = 2**31 - 1
+_AMOUNTS = ("largest_error", "trees", "learning_rates")
+_RULES = {
+    "standard_error": ("standard errors", 0.0, None),
+    "agreement": ("agreements", 0.0, 1.0),
+    "epistemic": ("epistemic parts of entropies", 0.0, 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a column of values; a higher value always means that the row is worth more.
+
+    Parameters
+    ----------
+    meaning : str
+        What a value says, in a few words.
+    low, high : float or None
+        The lowest and the highest value that is possible; None, the default, if there is no bound.
+    neutral : float or None
+        The value of a row that neither helps nor harms, by default 0; None if there is no such value.
+    """
+
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+    neutral: float | None = 0.0
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether the bounds are 0 and 1, so that values can be combined without rescaling."""
+        return (self.low, self.high) == (0.0, 1.0)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values may be negative."""
+        return self.low is None or self.low < 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the scale as plain data that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Scale:
+        """Read what `to_dict` gave; anything else raises a ValueError."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("meaning"), str):
+            raise ValueError(f"A scale must be a mapping with a `meaning`, got {shorten(content)}.")
+        ends = {name: content.get(name) for name in ("low", "high", "neutral")}
+        for name, end in ends.items():
+            if end is not None and not is_number(end):
+                raise ValueError(f"A scale's `{name}` must be a number or null, got {shorten(end)}.")
+        low, high = ends["low"], ends["high"]
+        if low is not None and high is not None and low >= high:
+            raise ValueError(f"A scale's `low` must be below its `high`, got {low} and {high}.")
+        return cls(content["meaning"], **ends)
+
+
+ENTROPY = Scale("entropy of the predicted classes: how unsure models are", 0.0, 1.0, None)
+CLOSENESS = Scale("closeness of the prediction to the mean: how little models know", 0.0, 1.0, None)
+EFFECT = Scale("effect of the row's weight on a metric, in the metric's own unit")
 
 
 @dataclass(frozen=True)
@@ -24,7 +105,7 @@ class VariableNote:
     """
 
     kind: str
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[str | bool | int | float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,31 +199,7 @@ class Provenance:
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain data that JSON can hold; what is not known is left out."""
-        told: dict[str, Any] = {"algorithm": self.algorithm, **self.settings, "seed": self.seed}
-        if self.estimators is not None:
-            told["estimators"] = list(self.estimators)
-        told["variables"] = {
-            name: {"kind": note.kind} | ({} if note.classes is None else {"classes": list(note.classes)})
-            for name, note in self.variables.items()
-        }
-        if self.excluded_columns is not None:
-            told["excluded_columns"] = {name: list(own) for name, own in self.excluded_columns.items()}
-        told["versions"] = dict(self.versions)
-        for name in ("largest_error", "trees", "learning_rates"):
-            own = getattr(self, name)
-            told[name] = None if own is None else dict(own)
-        if self.split_gains is not None:
-            shares = {name: list(own) for name, own in self.split_gains.shares.items()}
-            told["split_gains"] = {"columns": list(self.split_gains.columns), "shares": shares}
-        told["target_pattern"] = self.target_pattern
-        if self.made_for is not None:
-            told["made_for"] = {"target": self.made_for.target, "digest": self.made_for.digest}
-        if not self.names_given:
-            told["names_given"] = False
-        empty = {"variables", "versions"}
-        return {
-            name: value for name, value in told.items() if value is not None and (value or name not in empty)
-        }
+        return {"algorithm": self.algorithm, **self.settings, **encode(replace(self, settings={}))}
 
     @classmethod
     def from_dict(cls, content: Any) -> Provenance:
@@ -153,42 +210,84 @@ class Provenance:
         ValueError
             If an entry has the wrong form; the message names it.
         """
-        entries = Entries(content)
-        variables, excluded = entries.mapping("variables"), entries.mapping("excluded_columns")
-        gains, note = entries.mapping("split_gains"), entries.mapping("made_for")
-        return cls(
-            algorithm=entries.text("algorithm") or "given",
-            seed=entries.whole("seed"),
-            estimators=entries.texts("estimators"),
-            variables={name: _read_variable(Entries(own)) for name, own in (variables or {}).items()},
-            excluded_columns=None
-            if excluded is None
-            else {name: Entries(excluded).texts(name) or () for name in excluded},
-            versions=entries.texts_by_name("versions") or {},
-            largest_error=entries.amounts_by_name("largest_error"),
-            split_gains=None if gains is None else _read_gains(Entries(gains)),
-            trees=entries.amounts_by_name("trees"),
-            learning_rates=entries.amounts_by_name("learning_rates"),
-            target_pattern=entries.text("target_pattern"),
-            made_for=None
-            if note is None
-            else TargetNote(Entries(note).text("target") or "", Entries(note).text("digest") or ""),
-            names_given=entries.flag("names_given") is not False,
-            settings=entries.rest(),
-        )
+        if not isinstance(content, Mapping):
+            raise ValueError(f"{_WHAT} must be a mapping, got {shorten(content)}.")
+        names = {own.name for own in fields(cls)} - {"settings"}
+        told = {name: own for name, own in content.items() if name in names}
+        settings = {str(name): own for name, own in content.items() if name not in names}
+        found = replace(record_from(cls, told, _WHAT), settings=settings)
+        amounts = {name: list((getattr(found, name) or {}).values()) for name in _AMOUNTS}
+        for name, numbers in {"seed": [found.seed or 0], **amounts}.items():
+            if min(numbers, default=0) < 0:
+                raise ValueError(f"`{name}` of {_WHAT} is broken, got {min(numbers)}.")
+        gains = found.split_gains or SplitGains((), {})
+        for name, shares in gains.shares.items():
+            if len(shares) != len(gains.columns) + 1:
+                raise ValueError(
+                    f"`split_gains` of {_WHAT} must have a share per column and one of the target, got "
+                    f"{len(shares)} shares of {shorten(name)} and {len(gains.columns)} columns."
+                )
+        return found
 
 
-def _read_variable(entries: Entries) -> VariableNote:
-    return VariableNote(entries.text("kind") or "", entries.labels("classes"))
+def check_field(
+    field: str, numbers: npt.NDArray[Any], scale: Scale, name: str, first: int = 0, counts: Any = None
+) -> None:
+    """Refuse numbers that no valuator can have given, naming column, row and number.
+
+    Examples
+    --------
+    >>> check_field("values", np.array([0.5, 5.0]), ENTROPY, "y")
+    Traceback (most recent call last):
+        ...
+    ValueError: column 'y' holds 5.0 in row 1 (the first is 0), but these values lie in [0, 1].
+    """
+    if field == "counts":
+        wrong = ~((numbers >= 0) & (numbers <= _MOST_FITS) & (numbers == np.floor(numbers)))
+        rule = "counts are whole numbers from 0 on"
+    else:
+        what, low, high = _RULES.get(field, ("these values", scale.low, scale.high))
+        wrong = np.isinf(numbers)
+        if low is not None:
+            wrong |= numbers < low - _SLACK
+        if high is not None:
+            wrong |= numbers > high + _SLACK
+        left = "(-inf" if low is None else f"[{low:g}"
+        right = "inf)" if high is None else f"{high:g}]"
+        rule = f"{what} lie in {left}, {right}"
+    if counts is not None and not wrong.any():
+        wrong, rule = np.isnan(numbers) & (counts > 0), "a row that fits have scored has a value"
+    _refuse(wrong, name, numbers, rule, first)
 
 
-def _read_gains(entries: Entries) -> SplitGains:
-    columns, shares = entries.texts("columns") or (), Entries(entries.mapping("shares") or {})
-    read = {name: shares.numbers(name) or () for name in shares.rest()}
-    wrong = [name for name, own in read.items() if len(own) != len(columns) + 1]
-    if wrong:
+def check_probabilities(name: str, probabilities: npt.NDArray[Any]) -> None:
+    """Refuse numbers that do not sum to 1 over the last axis; all of a row may be NaN.
+
+    Examples
+    --------
+    >>> check_probabilities("p", np.array([[0.5, 0.5], [0.5, 0.75]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: column 'p' holds [0.5, 0.75] in row 1 (the first is 0), but probabilities sum to 1.
+    """
+    by_row = probabilities.reshape(len(probabilities), -1)
+    unknown = np.isnan(by_row)
+    sums = probabilities.sum(axis=-1).reshape(len(probabilities), -1)
+    rules = {
+        "probabilities lie in [0, 1]": ((by_row < -_SLACK) | (by_row > 1 + _SLACK)).any(axis=1),
+        "all or none of a row's probabilities are NaN": unknown.any(axis=1) & ~unknown.all(axis=1),
+        "probabilities sum to 1": (np.abs(sums - 1) > _OFF).any(axis=1),
+    }
+    for rule, wrong in rules.items():
+        _refuse(wrong, name, probabilities, rule)
+
+
+def _refuse(
+    wrong: npt.NDArray[np.bool_], name: str, numbers: npt.NDArray[Any], rule: str, first: int = 0
+) -> None:
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        held = numbers[row] if numbers.ndim == 1 else shorten(numbers[row].tolist())
         raise ValueError(
-            f"`split_gains` of the values' description must have a share per column and one of the target, "
-            f"got {len(read[wrong[0]])} shares of {shorten(wrong[0])} and {len(columns)} columns."
+            f"column {shorten(name)} holds {held} in row {first + row} (the first is 0), but {rule}."
         )
-    return SplitGains(columns, read)

@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._version import library_versions
-from fado.valuation._fields import FIELDS, places_of, read_values
+from fado.tabular import Column, attribute_columns, one_column, read_rows
 from fado.valuation._probabilities import entropies_of
-from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._scale import ENTROPY, Scale
-from fado.valuation._stored import StoredColumns
+from fado.valuation._provenance import EFFECT, ENTROPY, FIELDS, Provenance, Scale, VariableNote
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Valuation"]
+__all__ = ["Valuation", "rounded"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_LONGEST = 60  # characters of a name that are shown
 
 
 class Valuation:
@@ -87,8 +87,8 @@ class Valuation:
         probabilities: Mapping[str, FloatArray] | None = None,
     ) -> None:
         fields = zip(FIELDS, (values, standard_error, counts, agreement, epistemic), strict=True)
-        self._arrays: dict[str, Mapping[str, npt.NDArray[Any]]] = {
-            field: arrays if isinstance(arrays, StoredColumns) else dict(arrays)
+        self._arrays: dict[str, Any] = {  # columns of a directory are read when they are asked for
+            field: arrays if hasattr(arrays, "n_rows") else dict(arrays)
             for field, arrays in fields
             if arrays is not None
         }
@@ -206,11 +206,19 @@ class Valuation:
         rows : array of int or bool, or slice
             The rows' positions, in the order that is wanted, or a mask over all rows.
         """
-        rows = places_of(rows, len(self))
+        if isinstance(rows, slice):
+            rows = np.arange(len(self))[rows]
+        rows = np.atleast_1d(np.asarray(rows))
+        if rows.dtype.kind == "i":
+            rows = np.where(rows < 0, rows + len(self), rows)
+        try:
+            rows = read_rows(rows, len(self), "`rows`")
+        except (TypeError, ValueError) as error:
+            raise IndexError(str(error)) from None  # as Python's own sequences do
         fields: dict[str, Any] = {
-            field: arrays.take(rows)
-            if isinstance(arrays, StoredColumns)
-            else {name: array[rows] for name, array in arrays.items()}
+            field: {name: array[rows] for name, array in arrays.items()}
+            if isinstance(arrays, dict)
+            else arrays.take(rows)
             for field, arrays in self._arrays.items()
         }
         return Valuation(
@@ -246,20 +254,22 @@ class Valuation:
 
     def __len__(self) -> int:
         values = self._arrays["values"]
-        return values.n_rows if isinstance(values, StoredColumns) else len(values["y"])
+        return len(values["y"]) if isinstance(values, dict) else values.n_rows
 
     def __repr__(self) -> str:
-        from fado.valuation._card import shown
-
-        how, summary = shown(self)
+        how, summary = self._shown()
         return f"Valuation of {len(self):,} rows ({how})\n{summary.to_string()}"
 
     def _repr_html_(self) -> str:
-        from fado.valuation._card import shown
-
-        how, summary = shown(self)
+        how, summary = self._shown()
         table = summary.to_html(border=0, escape=True, index_names=False)
         return f"<div><p><b>Valuation</b> of {len(self):,} rows ({html.escape(how)})</p>{table}</div>"
+
+    def _shown(self) -> tuple[str, pd.DataFrame]:
+        """Give the algorithm and the summary with texts that are short and printable, whoever wrote them."""
+        summary = self.summary()
+        summary["kind"] = [_plain(kind) for kind in summary["kind"]]
+        return _plain(self.provenance.algorithm), summary.set_axis([_plain(name) for name in summary.index])
 
     def summary(self) -> pd.DataFrame:
         """Summarise every variable's values: kind, quantiles, mean standard error, mean agreement.
@@ -273,9 +283,22 @@ class Valuation:
         DataFrame
             One row per variable.
         """
-        from fado.valuation._card import summarise
+        import pandas as pd
 
-        return summarise(self)
+        rows = {}
+        for name, scale in self.scales.items():
+            value = self[name]
+            quantiles = np.nanquantile(value, [0.05, 0.25, 0.5, 0.75, 0.95]) if len(value) else [np.nan] * 5
+            numbers = {
+                "mean": _mean(value),
+                **dict(zip(["5 %", "25 %", "50 %", "75 %", "95 %"], quantiles, strict=True)),
+                "std. error": _mean(self.field("standard_error", name)),
+            }
+            numbers = {what: rounded(float(number), scale) for what, number in numbers.items()}
+            rows[name] = {"kind": self.provenance.kind_of(name), **numbers}
+            for field in ("agreement", "epistemic") if "epistemic" in self.fields else ("agreement",):
+                rows[name][field] = round(_mean(self.field(field, name)), 3)
+        return pd.DataFrame.from_dict(rows, orient="index")
 
     def stability(
         self,
@@ -374,7 +397,7 @@ class Valuation:
         >>> print(Valuation.from_probabilities([0.5, 0.9, 0.8]).card().splitlines()[0])
         # Values of 3 rows
         """
-        from fado.valuation._card import card
+        from fado.valuation._stability import card
 
         return card(self, stability, sensitive_features)
 
@@ -446,8 +469,25 @@ class Valuation:
         >>> valuation.scales["age"].is_signed
         True
         """
-        arrays, own, index = read_values(values, scales or {})
-        return cls(arrays, scales=own, index=index)
+        index = getattr(values, "index", None) if hasattr(values, "iloc") else None
+        if not isinstance(values, Mapping):
+            values = {column.name: column for column in attribute_columns(values)}
+        if "y" not in values:
+            raise ValueError(f"`values` must hold the values for 'y', the target, got {list(values)}.")
+        if index is None and hasattr(values["y"], "iloc"):
+            index = values["y"].index
+        arrays = {str(name): _as_values(str(name), values[name]) for name in values}
+        told = {str(name): scale for name, scale in (scales or {}).items()}
+        for name in told:
+            if name not in arrays:
+                raise ValueError(f"`scales` names {name!r}, which `values` does not hold.")
+        ordered = {"y": arrays.pop("y"), **arrays}
+        for name, array in ordered.items():
+            if len(array) != len(ordered["y"]):
+                raise ValueError(
+                    f"`values` of 'y' have {len(ordered['y'])} rows and those of {name!r} have {len(array)}."
+                )
+        return cls(ordered, scales={name: told.get(name, EFFECT) for name in ordered}, index=index)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the valuation to a file that appears whole or not at all.
@@ -496,3 +536,31 @@ class Valuation:
         from fado.valuation._saved import read
 
         return read(path)
+
+
+def rounded(number: float, scale: Scale) -> float:
+    """Round a value in [0, 1] to three decimals, another, such as an effect, to three significant digits."""
+    return round(number, 3) if scale.is_unit else float(f"{number:.3g}")
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _plain(text: str) -> str:
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:_LONGEST])
+    return line if len(text) <= _LONGEST else line + "..."
+
+
+def _as_values(name: str, given: Any) -> FloatArray:
+    column = given if isinstance(given, Column) else one_column(given, f"values[{name!r}]")
+    if column.levels is not None:
+        raise TypeError(
+            f"`values` of {name!r} must be numbers, got text or categories: convert them, for example with "
+            "`astype(float)`."
+        )
+    array = column.numbers()
+    if np.isinf(array).any():
+        raise ValueError(f"`values` of {name!r} must be finite, or NaN where a row has none.")
+    return array

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +13,17 @@ import numpy.typing as npt
 from fado._checks import check_classifier, check_count
 from fado._messages import warn_user
 from fado._progress import tracked
-from fado.engine import Engine, Task, engine_class
+from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
-from fado.tabular import Problem, read_problem
+from fado.tabular import Problem, read_problem, read_rows
 from fado.valuation._base import read_validation, seed_from
-from fado.valuation._coefficients import Extremes, directed_ratio, find_extremes
-from fado.valuation._removals import draw_parts, read_parts
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import (
     ValidationRows,
     check_metrics,
     decide,
+    directed_ratio,
+    find_extremes,
     measure_validation_rows,
     read_validation_rows,
 )
@@ -31,10 +31,19 @@ from fado.valuation._validation_rows import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["compare_effects", "removal_effects", "retraining_check"]
+__all__ = [
+    "agreement",
+    "compare_effects",
+    "draw_parts",
+    "read_parts",
+    "removal_effects",
+    "retraining_check",
+]
 
+FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
+_KINDS = ("cell", "leaves", "random")
 _MOST_FITS = 100_000
 _FEWEST = 5  # parts that a correlation is told of
 
@@ -119,30 +128,13 @@ def retraining_check(
     >>> values = TreeInfluence(model).fit(X, y, sensitive_features=z, validation=validation).valuation_
     >>> cells = [(y == label) & (z == group) & (rng.random(3000) < share)
     ...          for label in (0, 1) for group in "ab" for share in (0.2, 0.4, 0.6)]
-    >>> check = retraining_check(values, model, X, y, sensitive_features=z, validation=validation,
-    parts=cells)
+    >>> check = retraining_check(
+    ...     values, model, X, y, sensitive_features=z, validation=validation, parts=cells
+    ... )
     >>> bool(check.loc["z", "correlation"] > 0.6)
     True
     """
-    effects = removal_effects(
-        valuation,
-        estimator,
-        X,
-        y,
-        sensitive_features=sensitive_features,
-        validation=validation,
-        performance=performance,
-        fairness=fairness,
-        max_fpr=max_fpr,
-        n_fits=n_fits,
-        parts=parts,
-        n_repeats=n_repeats,
-        sample_weight=sample_weight,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    return compare_effects(effects)
+    return compare_effects(removal_effects(**locals()))  # it takes the same parameters
 
 
 def removal_effects(
@@ -190,16 +182,36 @@ def removal_effects(
     columns = _matching_columns(valuation, problem, validated)
     seed = seed_from(random_state)
     removed = draw_parts(problem, n_fits, seed) if parts is None else read_parts(parts, problem.n_rows)
-    retrained = _Retrained(problem, validated, estimator, performance, fairness, float(max_fpr), seed)
     nothing = np.zeros(0, dtype=np.int32)
-    beside = [nothing] if n_repeats == 1 else _twentieths(problem.n_rows, n_repeats, seed)
+    beside = [nothing]
+    if n_repeats > 1:  # each repeat does without another twentieth of the rows, whatever part is removed
+        draws, size = (
+            [np.random.default_rng([seed, 1, own]) for own in range(n_repeats)],
+            problem.n_rows // 20,
+        )
+        beside = [own.choice(problem.n_rows, size, replace=False).astype(np.int32) for own in draws]
     wanted = [np.union1d(own, rows) for own in beside for rows in (nothing, *(rows for _, rows in removed))]
-    measured = retrained.measure(wanted, n_jobs, show=progress)
-    weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
+    check_classifier("estimator", estimator)
+    every, weights = np.arange(problem.n_rows, dtype=np.int32), problem.sample_weight
+    whole = Task(estimator, problem.target, every, seed, validated.table, weights)
+    scores = _scores_without(wanted, whole, engine_class(estimator, problem.table)(problem.table), n_jobs)
+    measured: dict[str, list[float]] = {}
+    for own in tracked(scores, len(wanted), what="retrained models", show=progress):
+        figures = measure_validation_rows(validated, own, performance, fairness, float(max_fpr))
+        decisions = decide(validated, own, float(max_fpr))
+        if not measured:
+            extremes = [find_extremes(validated, each, fairness, decisions) for each in validated.attributes]
+        directed = {"y": figures["y"]}
+        for attribute, both in zip(validated.attributes, extremes, strict=True):
+            directed[attribute.name] = directed_ratio(validated, attribute, fairness, decisions, both)
+        for name in figures:
+            measured.setdefault(name, []).append(figures[name])
+            measured.setdefault(f"directed {name}", []).append(directed[name])
     table = []
     for metric, column in columns.items():
-        figures, changes = _changes([own[metric] for own in measured], n_repeats)
-        _, directed = _changes([own[f"directed {metric}"] for own in measured], n_repeats)
+        figures_by_part, changes = _changes(measured[metric], n_repeats)
+        _, directed_changes = _changes(measured[f"directed {metric}"], n_repeats)
+        effects = valuation[column] if weights is None else valuation[column] * weights
         for number, (kind, rows) in enumerate(removed):
             table.append(
                 {
@@ -207,17 +219,38 @@ def removal_effects(
                     "kind": kind,
                     "rows": len(rows),
                     "column": column,
-                    "predicted": -float(np.nansum(valuation[column][rows] * weights[rows])),
-                    "metric": float(figures[1 + number]),
+                    "predicted": -float(np.nansum(effects[rows])),
+                    "metric": float(figures_by_part[1 + number]),
                     "actual": float(changes[number]),
-                    "directed": float(directed[number]),
+                    "directed": float(directed_changes[number]),
                 }
             )
     names = ["part", "kind", "rows", "column", "predicted", "metric", "actual", "directed"]
     return pd.DataFrame(table, columns=names)
 
 
-def _changes(figures: list[float], n_repeats: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _scores_without(
+    parts: Sequence[Rows], whole: Task, engine: Engine, n_jobs: int | None
+) -> Iterable[FloatArray]:
+    """Score the validation rows by the model of all rows without each part, one after the other."""
+    workers = n_workers(n_jobs)
+    engine.prepare([_without(whole, parts[0])])
+    executor = ThreadExecutor(workers) if engine.in_threads else JoblibExecutor(workers)
+    return executor.run(_score, parts, (engine, whole))
+
+
+def _without(whole: Task, removed: Rows) -> Task:
+    rows = np.delete(whole.rows, removed)
+    return replace(whole, rows=rows, weights=None if whole.weights is None else whole.weights[rows])
+
+
+def _score(removed: Rows, shared: tuple[Engine, Task], stop: threading.Event | None) -> FloatArray:
+    engine, whole = shared
+    scores = engine.fit(_without(whole, removed), stop).scores
+    return scores if scores.ndim == 1 else scores[:, 1]
+
+
+def _changes(figures: list[float], n_repeats: int) -> tuple[FloatArray, FloatArray]:
     """Give a metric's mean over the repeats, of all rows first, and by how much each part changes it."""
     by_repeat = np.array(figures).reshape(n_repeats, -1)
     return by_repeat.mean(axis=0), (by_repeat[:, 1:] - by_repeat[:, :1]).mean(axis=0)
@@ -245,13 +278,13 @@ def compare_effects(effects: pd.DataFrame) -> pd.DataFrame:
         told = _agreement(foretold, known["actual"].to_numpy())
         directed = known["directed"].to_numpy()
         same = np.array_equal(directed, known["actual"].to_numpy())
-        told["directed"] = told["correlation"] if same else rank_correlation(foretold, directed)
+        told["directed"] = told["correlation"] if same else _rank_correlation(foretold, directed)
         compared[column] = told | {"n_parts": len(known)}
     names = ["correlation", "slope", "low", "high", "directed", "n_parts"]
     return pd.DataFrame.from_dict(compared, orient="index", columns=names)
 
 
-def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float64]) -> dict[str, float]:
+def _agreement(predicted: FloatArray, actual: FloatArray) -> dict[str, float]:
     n_parts, nothing = len(predicted), float("nan")
     if n_parts < _FEWEST or np.ptp(predicted) == 0 or np.ptp(actual) == 0:
         warn_user(
@@ -260,7 +293,7 @@ def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float6
         )
         told = dict.fromkeys(("correlation", "slope", "low", "high"), nothing)
     else:
-        correlation = rank_correlation(predicted, actual)
+        correlation = _rank_correlation(predicted, actual)
         centred = predicted - predicted.mean()
         # Fisher's transform, with the spread that ranks have (Bonett and Wright)
         middle = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
@@ -274,13 +307,38 @@ def _agreement(predicted: npt.NDArray[np.float64], actual: npt.NDArray[np.float6
     return told
 
 
-def rank_correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+def _rank_correlation(first: FloatArray, second: FloatArray) -> float:
     """Give Spearman's rank correlation; NaN if either is constant."""
-    from scipy.stats import rankdata
+    from scipy.stats import spearmanr
 
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan")
-    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+    return float(spearmanr(first, second)[0])
+
+
+def agreement(values: FloatArray, others: FloatArray) -> tuple[float, float]:
+    """Give the rank correlation of two values of the same rows, and the overlap of their highest tenths.
+
+    Rows that tie for the last places of a tenth belong to it in part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.arange(20.0)
+    >>> correlation, overlap = agreement(values, np.where(values == 19, -1.0, values))
+    >>> round(correlation, 3), overlap
+    (0.714, 0.5)
+    """
+    tenths = [_in_highest_tenth(own) for own in (values, others)]
+    return _rank_correlation(values, others), float(np.minimum(*tenths).sum() / tenths[0].sum())
+
+
+def _in_highest_tenth(values: FloatArray) -> FloatArray:
+    """Tell to which part each row belongs to the tenth with the highest values, of one row at least."""
+    n_highest = max(1, round(len(values) / 10))
+    last = np.partition(values, -n_highest)[-n_highest]
+    above, tied = values > last, values == last
+    return above + tied * ((n_highest - above.sum()) / tied.sum())
 
 
 def _matching_columns(valuation: Valuation, problem: Problem, validated: ValidationRows) -> dict[str, str]:
@@ -302,80 +360,60 @@ def _matching_columns(valuation: Valuation, problem: Problem, validated: Validat
     return {"y": "y", **{name: name for name in names}}
 
 
-def _twentieths(n_rows: int, n_repeats: int, seed: int) -> list[Rows]:
-    """Draw the rows that each repeat does without, whatever part is removed."""
-    generators = [np.random.default_rng([seed, 1, repeat]) for repeat in range(n_repeats)]
-    return [own.choice(n_rows, n_rows // 20, replace=False).astype(np.int32) for own in generators]
+def draw_parts(
+    problem: Problem, n_parts: int, seed: int, kinds: Sequence[str] = _KINDS
+) -> list[tuple[str, Rows]]:
+    """Draw parts of the kinds in turn: sorted positions of rows, which the seed and the number decide.
+
+    A cell is a tenth to six tenths of the rows of one label and group. Leaves are half of the rows of a few
+    leaves of a small tree of the target. The random part is 2 to 20 % of all rows.
+    """
+    cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
+    leaves = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, dtype=np.int32)
+    found = []
+    for number in range(n_parts):
+        generator = np.random.default_rng([seed, number])
+        kind = kinds[number % len(kinds)]
+        if kind == "cell":
+            pool = np.flatnonzero(cells == generator.choice(np.unique(cells)))
+            size = generator.uniform(0.1, 0.6) * len(pool)
+        elif kind == "leaves":
+            order = generator.permutation(int(leaves.max()) + 1)
+            reached = np.cumsum(np.bincount(leaves)[order])
+            n_chosen = 1 + int(np.searchsorted(reached, 0.1 * len(leaves)))  # a tenth of all rows, or more
+            pool = np.flatnonzero(np.isin(leaves, order[:n_chosen]))
+            size = 0.5 * len(pool)
+        else:
+            pool = np.arange(problem.n_rows)
+            size = generator.uniform(0.02, 0.2) * len(pool)
+        chosen = generator.choice(pool, max(1, round(size)), replace=False)
+        found.append((kind, np.sort(chosen).astype(np.int32)))
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Place:
-    """What every fit needs."""
-
-    engine: Engine
-    problem: Problem
-    estimator: Any
-    validated: ValidationRows
-    seed: int
-
-    def task(self, removed: Rows) -> Task:
-        """Say what to learn from, as engines take it."""
-        inside = np.ones(self.problem.n_rows, dtype=np.bool_)
-        inside[removed] = False
-        rows = np.flatnonzero(inside).astype(np.int32)
-        weights = None if self.problem.sample_weight is None else self.problem.sample_weight[rows]
-        return Task(self.estimator, self.problem.target, rows, self.seed, self.validated.table, weights)
+def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
+    """Read the parts that a user asks for: masks over the rows, or positions."""
+    is_one = hasattr(parts, "dtype") and np.ndim(parts) == 1 and np.asarray(parts).dtype.kind in "biu"
+    if is_one or isinstance(parts, str) or not isinstance(parts, Iterable):
+        told = "one of them alone: write `[part]`" if is_one else f"{parts!r}"
+        raise TypeError(f"`parts` must be a list of masks or of positions of rows, got {told}.")
+    found = []
+    for number, part in enumerate(parts):
+        rows = np.unique(read_rows(part, n_rows, f"`parts[{number}]`"))
+        if not 0 < len(rows) < n_rows:
+            raise ValueError(
+                f"`parts[{number}]` removes {len(rows)} of {n_rows} rows: name some, and not all."
+            )
+        found.append(("given", rows.astype(np.int32)))
+    return found
 
 
-class _Retrained:
-    """Models that are trained without some rows, and measured."""
+def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.int32]:
+    """Give each row's leaf in one tree that predicts the target."""
+    from lightgbm import LGBMClassifier
 
-    def __init__(
-        self,
-        problem: Problem,
-        validated: ValidationRows,
-        estimator: Any,
-        performance: str,
-        fairness: str,
-        max_fpr: float,
-        seed: int,
-    ) -> None:
-        check_classifier("estimator", estimator)
-        self._metrics = performance, fairness, max_fpr
-        self._engine_class = engine_class(estimator, problem.table)
-        self._place = _Place(self._engine_class(problem.table), problem, estimator, validated, seed)
-
-    def measure(self, parts: Sequence[Rows], n_jobs: int | None, *, show: bool) -> list[dict[str, float]]:
-        """Measure the model of all rows without each part; the first part is none."""
-        workers = n_workers(n_jobs)
-        self._place.engine.prepare([self._place.task(parts[0])])
-        threads = self._engine_class.in_threads
-        executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
-        scores = executor.run(_score, parts, self._place)
-        measured: list[dict[str, float]] = []
-        for own in tracked(scores, len(parts), what="retrained models", show=show):
-            if not measured:
-                extremes = self._extremes(own)
-            measured.append(self._measure(own, extremes))
-        return measured
-
-    def _extremes(self, scores: npt.NDArray[np.float64]) -> list[Extremes]:
-        _, fairness, max_fpr = self._metrics
-        validated = self._place.validated
-        decisions = decide(validated, scores, max_fpr)
-        return [find_extremes(validated, own, fairness, decisions) for own in validated.attributes]
-
-    def _measure(self, scores: npt.NDArray[np.float64], extremes: Sequence[Extremes]) -> dict[str, float]:
-        performance, fairness, max_fpr = self._metrics
-        validated = self._place.validated
-        measured = measure_validation_rows(validated, scores, performance, fairness, max_fpr)
-        decisions = decide(validated, scores, max_fpr)
-        measured["directed y"] = measured["y"]
-        for own, both in zip(validated.attributes, extremes, strict=True):
-            measured[f"directed {own.name}"] = directed_ratio(validated, own, fairness, decisions, both)
-        return measured
-
-
-def _score(removed: Rows, place: _Place, stop: threading.Event | None) -> npt.NDArray[np.float64]:
-    scores = place.engine.fit(place.task(removed), stop).scores
-    return scores if scores.ndim == 1 else scores[:, 1]
+    engine = LightGBMEngine(problem.table)
+    rows = np.arange(problem.n_rows, dtype=np.int32)
+    model: Any = engine.fit(Task(LGBMClassifier(n_estimators=1, num_leaves=31), problem.target, rows, 0))
+    forest = model.forest
+    return engine.read_leaves([forest]).read(forest.trees[0])

@@ -1,43 +1,66 @@
-"""Valuations as files: Parquet with its description, or plain CSV.
+"""Valuations as files: Parquet with its description, plain CSV, or a directory of Parquet parts.
 
 A file may come from anybody: whatever it holds is checked, and what is wrong is said in a sentence that names
-the file.
+the file. The columns of a directory are read when they are first asked for.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from fado._messages import warn_user
 from fado._records import is_shallow, shorten
-from fado._storage import replacing
+from fado._storage import Manifest, replacing
 from fado.tabular import TARGET, write_csv
-from fado.valuation._fields import FIELDS, check_fields, check_probabilities
-from fado.valuation._provenance import Provenance
+from fado.valuation._provenance import (
+    EFFECT,
+    ENTROPY,
+    FIELDS,
+    Provenance,
+    Scale,
+    check_field,
+    check_probabilities,
+)
 from fado.valuation._result import Valuation
-from fado.valuation._scale import CLOSENESS, EFFECT, ENTROPY, Scale
-from fado.valuation._stored import Part, StoredColumns, open_one, open_parts
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = [
+    "DONE",
+    "METADATA_KEY",
+    "PLAN",
+    "About",
+    "footer_digest",
+    "open_parts",
+    "open_values",
+    "read",
+    "read_lazily",
+    "value_blocks",
+    "write",
+]
 
-__all__ = ["METADATA_KEY", "About", "open_values", "read", "read_lazily", "write"]
-
-ENDINGS = (".parquet", ".csv")
-FORMAT = 2
-PROBABILITIES = "probabilities"
-READABLE = (1, FORMAT)  # format 1 holds entropies, and always the first four fields
 METADATA_KEY = b"fado.valuation"
+PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
+DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
+_ENDINGS = (".parquet", ".csv")
+_FORMAT = 2
+_PROBABILITIES = "probabilities"
 _LARGEST_BLOCK = 1 << 30  # types are inferred from the first block: let it be the whole file up to here
+_ROWS_AT_A_TIME = 1 << 17
+_PAGES = 1 << 16  # bytes of a column that are read at once
+_TAIL = 8  # bytes that end a Parquet file: the length of its footer, and "PAR1"
 
 
 @dataclass(frozen=True)
@@ -55,7 +78,7 @@ class About:
         names: dict[tuple[str, str], str] = {}
         taken: set[str] = set()
         wanted = [(own, variable) for own in self.fields for variable in self.variables]
-        for own, variable in wanted + [(PROBABILITIES, variable) for variable in self.shapes]:
+        for own, variable in wanted + [(_PROBABILITIES, variable) for variable in self.shapes]:
             name = variable if own == "values" else f"{variable}.{own}"
             while name in taken:
                 name += "_"
@@ -66,22 +89,19 @@ class About:
     def describe(self) -> bytes:
         """Give all of it as a file holds it."""
         content = {
-            "format": FORMAT,
+            "format": _FORMAT,
             "variables": self.variables,
             "fields": self.fields,
             "scales": {name: scale.to_dict() for name, scale in self.scales.items()},
             "metadata": self.provenance.to_dict(),
         }
         if self.shapes:
-            content[PROBABILITIES] = {name: list(shape) for name, shape in self.shapes.items()}
+            content[_PROBABILITIES] = {name: list(shape) for name, shape in self.shapes.items()}
         return json.dumps(content).encode()
 
 
 def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     """Write what is known, one column per field and variable; a row's probabilities are a list."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
     ending, probabilities = _ending(path), valuation.probabilities or {}
     if ending == ".csv" and probabilities:
         warn_user("A CSV file keeps no probabilities: save the valuation as .parquet to keep them.")
@@ -91,23 +111,19 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
     names = about.column_names()
     if ending == ".csv":
         _check_csv(about)
-    arrays = {
-        field: {name: valuation.field(field, name) for name in about.variables} for field in about.fields
-    }
+    arrays = {field: {own: valuation.field(field, own) for own in about.variables} for field in about.fields}
     try:
-        check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
+        _check_arrays(arrays, about)
         told = {name: list(own.shape[1:]) for name, own in probabilities.items()}
         for name in _shapes(told, about.variables, about.provenance):
-            check_probabilities(names[PROBABILITIES, name], probabilities[name])
+            check_probabilities(names[_PROBABILITIES, name], probabilities[name])
     except ValueError as error:
         raise ValueError(f"The valuation cannot be saved: {error}") from error
     columns = [pa.array(arrays[field][variable]) for field in arrays for variable in arrays[field]]
     for name, shape in shapes.items():
-        numbers = pa.array(probabilities[name].ravel())
-        columns.append(pa.FixedSizeListArray.from_arrays(numbers, prod(shape)))
-    table = pa.Table.from_arrays(columns, names=list(names.values())).replace_schema_metadata(
-        {METADATA_KEY: about.describe()}
-    )
+        columns.append(pa.FixedSizeListArray.from_arrays(pa.array(probabilities[name].ravel()), prod(shape)))
+    table = pa.Table.from_arrays(columns, names=list(names.values()))
+    table = table.replace_schema_metadata({METADATA_KEY: about.describe()})
     with replacing(path, "The values") as temporary:
         if ending == ".csv":
             write_csv(table, temporary)
@@ -117,19 +133,28 @@ def write(path: str | os.PathLike[str], valuation: Valuation) -> None:
 
 def read(path: str | os.PathLike[str]) -> Valuation:
     """Read what `write` wrote, or the values of a directory in parts."""
-    if Path(path).is_dir() and Path(path).suffix.lower() not in ENDINGS:
+    if Path(path).is_dir() and Path(path).suffix.lower() not in _ENDINGS:
         return read_lazily(path)
     ending = _ending(path)
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    foreign = f"{str(path)!r} is not a valuation that FADO saved"
-    if not Path(path).is_file():
-        raise ValueError(f"{foreign}: it is not a file.")
-    try:
-        table, about = (_read_csv if ending == ".csv" else _read_parquet)(path)
-        arrays = _arrays_of(table, about)
-    except ValueError as error:
-        raise ValueError(f"{foreign}: {error}") from error
+    with _told_of(path):
+        if not Path(path).is_file():
+            raise ValueError("it is not a file.")
+        table, about = _read_table(Path(path), ending)
+        names = about.column_names()
+        arrays: dict[str, dict[str, npt.NDArray[Any]]] = {field: {} for field in about.fields}
+        for (field, variable), column in zip(names, table.columns, strict=True):
+            name = names[field, variable]
+            if field == _PROBABILITIES:
+                numbers = _lists(name, column, about.shapes[variable])
+                check_probabilities(name, numbers)
+            else:
+                numbers = _numbers(name, column)
+            arrays.setdefault(field, {})[variable] = numbers
+        _check_arrays(arrays, about)
+    if "counts" in arrays:
+        arrays["counts"] = {name: own.astype(np.int32) for name, own in arrays["counts"].items()}
     return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
 
 
@@ -153,44 +178,42 @@ def read_lazily(path: str | os.PathLike[str]) -> Valuation:
     arrays: dict[str, Any] = {}
     for field in about.fields:
         columns = {variable: names[field, variable] for variable in about.variables}
-        arrays[field] = StoredColumns(parts, field, columns, about.scales)
+        arrays[field] = _StoredColumns(parts, field, columns, about.scales)
     return Valuation(**arrays, scales=about.scales, provenance=about.provenance)
 
 
-def open_values(path: str | os.PathLike[str]) -> tuple[list[Part], About]:
+def open_values(path: str | os.PathLike[str]) -> tuple[list[StoredPart], About]:
     """Open a Parquet file or a directory of parts: where its rows lie, and what it says of itself."""
     if Path(path).is_dir():
         parts, description = open_parts(path)
     else:
-        parts, description = open_one(path, METADATA_KEY)
+        footer = _footer(Path(path))
+        parts = [StoredPart(Path(path), footer.num_rows, footer_digest(Path(path)))]
+        description = (footer.metadata or {}).get(METADATA_KEY)
+    with _told_of(path):
+        return parts, _described(description)
+
+
+@contextmanager
+def _told_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in what is said of its content."""
     try:
-        about = _described(description)
+        yield
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is not a valuation that FADO saved: {error}") from error
-    return parts, about
 
 
-def _arrays_of(table: pa.Table, about: About) -> dict[str, Any]:
+def _check_arrays(arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]], about: About) -> None:
+    """Refuse numbers that no valuator can have given."""
     names = about.column_names()
-    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {field: {} for field in about.fields}
-    probabilities: dict[str, npt.NDArray[np.float64]] = {}
-    for (field, variable), column in zip(names, table.columns, strict=True):
-        name = names[field, variable]
-        if field == PROBABILITIES:
-            probabilities[variable] = _lists(name, column, about.shapes[variable])
-            check_probabilities(name, probabilities[variable])
-        else:
-            arrays[field][variable] = _numbers(name, column)
-    check_fields(arrays, about.scales, lambda field, variable: names[field, variable])
-    if "counts" in arrays:
-        arrays["counts"] = {name: own.astype(np.int32) for name, own in arrays["counts"].items()}
-    return arrays | ({PROBABILITIES: probabilities} if probabilities else {})
+    for field in about.fields:
+        for variable, numbers in arrays[field].items():
+            counts = arrays["counts"][variable] if field == "values" and "counts" in arrays else None
+            check_field(field, numbers, about.scales[variable], names[field, variable], counts=counts)
 
 
 def _lists(name: str, column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     """Read a column that has as many numbers in every row as a shape has entries."""
-    import pyarrow as pa
-
     kind, wanted = column.type, f"column {shorten(name)} must hold {prod(shape)} numbers in every row"
     if not pa.types.is_fixed_size_list(kind) or (kind.list_size, kind.value_type) != (
         prod(shape),
@@ -204,8 +227,6 @@ def _lists(name: str, column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.ND
 
 
 def _numbers(name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         shown = column[0].as_py() if len(column) else None
@@ -232,51 +253,32 @@ def _check_csv(about: About) -> None:
 
 def _ending(path: str | os.PathLike[str]) -> str:
     ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
+    if ending not in _ENDINGS:
         raise ValueError(f"A valuation's file must end in .parquet or .csv, got {str(path)!r}.")
     return ending
 
 
-def _read_parquet(path: str | os.PathLike[str]) -> tuple[pa.Table, About]:
-    """Read the description and, if the columns are those that it tells of, these."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
+def _read_table(path: Path, ending: str) -> tuple[pa.Table, About]:
+    """Read a file's columns, if they are those that it tells of."""
     try:
+        if ending == ".csv":
+            block = min(path.stat().st_size + 1, _LARGEST_BLOCK)
+            table = pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(block_size=block))
+            about = _guessed(table.column_names)
+            if about is None:
+                raise ValueError("its columns do not match those of a valuation.")
+            return table, about
         with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            schema = file.schema_arrow
-            about = _described((schema.metadata or {}).get(METADATA_KEY))
-            _check_names(schema.names, about)
+            names = file.schema_arrow.names
+            about = _described((file.schema_arrow.metadata or {}).get(METADATA_KEY))
+            n_columns = len(about.fields) * len(about.variables) + len(about.shapes)
+            if len(names) != n_columns or names != list(about.column_names().values()):
+                raise ValueError("its columns do not match its description.")
             return file.read(), about
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is no Parquet file, or it is damaged: {_first_line(error)}") from error
-
-
-def _read_csv(path: str | os.PathLike[str]) -> tuple[pa.Table, About]:
-    import pyarrow as pa
-    import pyarrow.csv
-
-    block = min(Path(path).stat().st_size + 1, _LARGEST_BLOCK)
-    try:
-        table = pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(block_size=block))
-        names = table.column_names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is no CSV file, or it is damaged: {_first_line(error)}") from error
-    about = _guessed(names)
-    if about is None:
-        raise ValueError("its columns do not match those of a valuation.")
-    return table, about
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-
-
-def _check_names(names: Sequence[str], about: About) -> None:
-    if len(names) != len(about.fields) * len(about.variables) + len(about.shapes) or (
-        list(names) != list(about.column_names().values())
-    ):
-        raise ValueError("its columns do not match its description.")
+        what = "CSV" if ending == ".csv" else "Parquet"
+        first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise ValueError(f"it is no {what} file, or it is damaged: {first}") from error
 
 
 def _described(told: bytes | None) -> About:
@@ -291,12 +293,9 @@ def _described(told: bytes | None) -> About:
     if not isinstance(content, Mapping) or not is_shallow(content):
         raise ValueError("its description of its values must be a mapping, and not deeply nested.")
     layout = content.get("format")
-    if isinstance(layout, bool) or not isinstance(layout, int) or layout not in READABLE:
-        raise ValueError(
-            f"it is in format {shorten(layout)}, and this release reads {' and '.join(map(str, READABLE))}."
-        )
-    variables = content.get("variables")
-    fields = content.get("fields", list(FIELDS[:4]) if layout == 1 else None)
+    if layout != _FORMAT:
+        raise ValueError(f"it is in format {shorten(layout)}, and this release reads {_FORMAT}.")
+    variables, fields, scales = (content.get(name) for name in ("variables", "fields", "scales"))
     if not _are_names(variables) or variables[0] != "y":
         raise ValueError("its `variables` must be distinct names, 'y' first.")
     if not _are_names(fields) or fields != [field for field in FIELDS if field in fields]:
@@ -304,15 +303,12 @@ def _described(told: bytes | None) -> About:
     if fields[0] != "values":
         raise ValueError("its `fields` must hold 'values'.")
     provenance = Provenance.from_dict(content.get("metadata"))
-    if layout == 1:
-        scales = {name: _first_scale(provenance.kind_of(name)) for name in variables}
-    else:
-        given = content.get("scales")
-        if not isinstance(given, Mapping) or set(given) != set(variables):
-            raise ValueError("its `scales` must hold one scale for every variable.")
-        scales = {name: Scale.from_dict(given[name]) for name in variables}
-    shapes = _shapes(content.get(PROBABILITIES), variables, provenance)
-    return About(variables, fields, scales, provenance, shapes)
+    if not isinstance(scales, Mapping) or set(scales) != set(variables):
+        raise ValueError("its `scales` must hold one scale for every variable.")
+    read = {name: Scale.from_dict(scales[name]) for name in variables}
+    return About(
+        variables, fields, read, provenance, _shapes(content.get(_PROBABILITIES), variables, provenance)
+    )
 
 
 def _shapes(given: Any, variables: Sequence[str], provenance: Provenance) -> dict[str, tuple[int, ...]]:
@@ -340,25 +336,13 @@ def _shapes(given: Any, variables: Sequence[str], provenance: Provenance) -> dic
 
 
 def _are_counts(given: Any, how_many: int) -> bool:
-    return (
-        isinstance(given, list)
-        and len(given) == how_many
-        and all(type(own) is int and own > 1 for own in given)
-    )
+    counts = isinstance(given, list) and all(type(own) is int and own > 1 for own in given)
+    return counts and len(given) == how_many
 
 
 def _are_names(given: Any) -> TypeGuard[list[str]]:
-    return (
-        isinstance(given, list)
-        and bool(given)
-        and all(isinstance(name, str) for name in given)
-        and len(set(given)) == len(given)
-    )
-
-
-def _first_scale(kind: str) -> Scale:
-    """Give the scale that a variable of this kind had before files told it."""
-    return CLOSENESS if kind == "continuous" else ENTROPY
+    names = isinstance(given, list) and all(isinstance(name, str) for name in given)
+    return names and 0 < len(set(given)) == len(given)
 
 
 def _guessed(names: Sequence[str]) -> About | None:
@@ -372,3 +356,173 @@ def _guessed(names: Sequence[str]) -> About | None:
     about = About(variables, fields, scales, Provenance(), {})
     matches = variables[:1] == ["y"] and len(set(variables)) == len(variables)
     return about if matches and list(about.column_names().values()) == list(names) else None
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """One file of values: where it stands, how many rows it has, and the digest of its footer."""
+
+    path: Path
+    n_rows: int
+    digest: str
+
+
+class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
+    """One field of all variables, by their names; an array is read when it is first asked for, and kept."""
+
+    def __init__(
+        self,
+        parts: Sequence[StoredPart],
+        field: str,
+        columns: Mapping[str, str],
+        scales: Mapping[str, Scale],
+        rows: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        self._parts = tuple(parts)
+        self._field = field
+        self._columns = dict(columns)
+        self._scales = scales
+        self._rows = rows  # the places of those that are wanted, in the order that is wanted
+        self._read: dict[str, npt.NDArray[Any]] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(part.n_rows for part in self._parts) if self._rows is None else len(self._rows)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> _StoredColumns:
+        """Give the same of some rows; of the others little is ever held in memory at once."""
+        places = rows if self._rows is None else self._rows[rows]
+        taken = _StoredColumns(self._parts, self._field, self._columns, self._scales, places)
+        taken._read = {name: own[rows] for name, own in self._read.items()}
+        return taken
+
+    def __getitem__(self, variable: str) -> npt.NDArray[Any]:
+        if variable not in self._read:
+            self._read[variable] = self._column(variable)
+        return self._read[variable]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def _column(self, variable: str) -> npt.NDArray[Any]:
+        """Read one column of all parts."""
+        found = np.empty(self.n_rows, dtype=np.int32 if self._field == "counts" else np.float64)
+        order = None if self._rows is None else np.argsort(self._rows, kind="stable")
+        wanted = None if self._rows is None else self._rows[order]
+        first, names = 0, {variable: self._columns[variable]}
+        for part in self._parts:
+            for batch in _batches(part, self._field, names, self._scales, _ROWS_AT_A_TIME):
+                numbers = batch[variable]
+                if wanted is None or order is None:
+                    found[first : first + len(numbers)] = numbers
+                else:
+                    start, stop = np.searchsorted(wanted, [first, first + len(numbers)])
+                    found[order[start:stop]] = numbers[wanted[start:stop] - first]
+                first += len(numbers)
+        return found
+
+
+def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], bytes | None]:
+    """Find the parts of a finished valuation, each of which must be whole, and its description of itself."""
+    folder = Path(directory)
+    if (folder / PLAN.name).is_file() and not (folder / DONE.name).is_file():
+        raise ValueError(
+            f"The values in {str(folder)!r} are not finished: run the same command again to finish them."
+        )
+    told = DONE.open(folder)
+    try:
+        parts = [
+            StoredPart(folder / Path(str(entry["file"])).name, int(entry["rows"]), str(entry["digest"]))
+            for entry in told["parts"]
+        ]
+        description = str(told["description"]).encode()
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{str(folder / DONE.name)!r} does not tell of values: {error}") from error
+    for part in parts:
+        name = repr(str(part.path))
+        if not part.path.is_file():
+            raise ValueError(f"{name} is missing: the valuation is not whole.")
+        n_rows = _footer(part.path).num_rows
+        if n_rows != part.n_rows:
+            raise ValueError(
+                f"{name} has {n_rows:,} rows and should have {part.n_rows:,}: it is of another valuation."
+            )
+        if footer_digest(part.path) != part.digest:
+            raise ValueError(
+                f"{name} is another part, of another valuation, or damaged: put back the file that stood "
+                "there, or delete it and run `value_files` again."
+            )
+    return parts, description
+
+
+def value_blocks(
+    parts: Sequence[StoredPart], names: Mapping[str, str], scales: Mapping[str, Scale], block_rows: int
+) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
+    """Give the values of all rows by variable, in blocks of one size that no boundary of a part shows in."""
+    held: list[dict[str, npt.NDArray[np.float64]]] = []
+    n_held = 0
+    for part in parts:
+        for batch in _batches(part, "values", names, scales, block_rows):
+            held.append(batch)
+            n_held += len(batch[TARGET])
+            if n_held >= block_rows:
+                joined = _joined(held)
+                yield {name: own[:block_rows] for name, own in joined.items()}
+                held = [{name: own[block_rows:] for name, own in joined.items()}]
+                n_held -= block_rows
+    if n_held:
+        yield _joined(held)
+
+
+def _joined(blocks: Sequence[Mapping[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[np.float64]]:
+    return {name: np.concatenate([own[name] for own in blocks]) for name in blocks[0]}
+
+
+def _batches(
+    part: StoredPart, field: str, names: Mapping[str, str], scales: Mapping[str, Scale], most_rows: int
+) -> Iterator[dict[str, npt.NDArray[np.float64]]]:
+    """Give some columns of a part as numbers, some rows at a time, refusing what no valuator can give."""
+    first = 0
+    try:
+        with pyarrow.parquet.ParquetFile(  # with its own buffer, it would hold all row groups before
+            part.path, page_checksum_verification=True, pre_buffer=False, buffer_size=_PAGES
+        ) as file:
+            if footer_digest(part.path) != part.digest:
+                raise pa.ArrowException("it was replaced after it was opened")
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(most_rows, [group], list(names.values()), use_threads=False):
+                    arrays = {
+                        own: batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                        for own, name in names.items()
+                    }
+                    for variable, numbers in arrays.items():
+                        check_field(field, numbers, scales[variable], names[variable], first)
+                    first += batch.num_rows
+                    yield arrays
+    except (pa.ArrowException, OSError, IndexError, KeyError) as error:
+        raise ValueError(
+            f"{str(part.path)!r} cannot be read: it is damaged, or of another valuation."
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{str(part.path)!r} is not a part of a valuation: {error}") from error
+
+
+def _footer(path: Path) -> Any:
+    try:
+        return pyarrow.parquet.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{str(path)!r} is no Parquet file, or it is damaged.") from error
+
+
+def footer_digest(path: Path) -> str:
+    """Give the digest of a Parquet file's footer, which tells of its place and of every column."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        length = int.from_bytes(file.read(_TAIL)[:4], "little")
+        file.seek(max(0, size - _TAIL - length))
+        return hashlib.sha256(file.read()).hexdigest()

@@ -11,37 +11,68 @@ values such as entropies.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import clone
 
-from fado._checks import check_count
+from fado._checks import check_count, check_instance
 from fado._progress import tracked
-from fado.tabular import Variable, attribute_columns, group_rows, read_problem, variable_from
-from fado.valuation._alignment import check_alignment
-from fado.valuation._base import read_validation
-from fado.valuation._made_again import VARIATIONS, WITHOUT, read_valuator, value_again
-from fado.valuation._result import Valuation
-from fado.valuation._retraining import rank_correlation
+from fado._records import is_number, shorten
+from fado._version import __version__
+from fado.tabular import (
+    Column,
+    Problem,
+    Table,
+    Variable,
+    attribute_columns,
+    group_rows,
+    read_problem,
+    variable_from,
+)
+from fado.valuation._bags import MOST_BAGS
+from fado.valuation._base import (
+    BaseValuator,
+    check_alignment,
+    make_valuator,
+    read_validation,
+    texts_of,
+    valuator_names,
+)
+from fado.valuation._provenance import Scale
+from fado.valuation._result import Valuation, rounded
+from fado.valuation._retraining import agreement
+from fado.valuation.entropy._base import EntropyValuator
+from fado.valuation.entropy._exclusions import variables_to_learn
+from fado.valuation.entropy._models import NEW_ROWS
+from fado.valuation.entropy._out_of_bag import OutOfBagEntropy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FEWEST", "attributes_of", "measure_stability", "named_groups", "read_stability"]
+__all__ = ["card", "expected_agreement", "measure_stability", "read_stability"]
 
 FloatArray = npt.NDArray[np.float64]
-Part = tuple[str, npt.NDArray[np.intp]]
+Group = tuple[str, npt.NDArray[np.intp]]  # its name, and the positions of its rows
+Way = tuple[str, Any, Problem, Problem | None]  # what is changed, then what values are made with
 
-ALL_ROWS = "all rows"
-FEWEST = 10  # rows of a group that is named
-
-_COLUMNS = ["column", "variation", "group", "rows", "rank_agreement", "top_overlap"]
+_ALL_ROWS = "all rows"
+_FEWEST = 10  # rows of a group that is named
+_FIGURES = {"rank_agreement": float, "top_overlap": float}
+_COLUMNS = {"column": str, "variation": str, "group": str, "rows": int} | _FIGURES
 _MOST_SEEDS = 1_000
 _SPLITS, _SPLIT_ROWS = 20, 20_000  # of few rows, many random halves are averaged
+_BINS = 10
+# What is halved and doubled: the first of these that an estimator has.
+_SIZES = ("num_leaves", "max_leaf_nodes", "n_neighbors", "C", "alpha", "n_estimators")
+_ALGORITHMS = {"out-of-bag": "oob", "in-bag": "inbag"}  # others are noted as they are registered
 
 
 def measure_stability(
@@ -58,7 +89,11 @@ def measure_stability(
     show: bool,
 ) -> pd.DataFrame:
     """Tell how far values agree with values made again; `given` is what else `fit` was given."""
-    wanted = _read_over(over)
+    names = [over] if isinstance(over, str) else list(over) if isinstance(over, Iterable) else []
+    if not names or any(name not in list(_VARIATIONS) for name in names):
+        known = ", ".join(map(repr, _VARIATIONS))
+        raise ValueError(f"`over` must hold one or more of {known}, got {over!r}.")
+    wanted = [name for name in _VARIATIONS if name in names]
     check_count("n_seeds", n_seeds, 1, _MOST_SEEDS)
     if (X is None) is not (y is None):
         there, lacking = ("y", "X") if X is None else ("X", "y")
@@ -70,7 +105,7 @@ def measure_stability(
         if "bags" not in wanted or valuator is not None:
             what = f"`over={over!r}`" if valuator is None else "`valuator`"
             raise ValueError(f"{what} needs `X` and `y`: without them, only other bags can be estimated.")
-        return _estimate(valuation, attributes_of(valuation, sensitive_features))
+        return _estimate(valuation, _attributes_of(valuation, sensitive_features))
     problem = read_problem(
         X, y, sensitive_features, sample_weight=given["sample_weight"], groups=given["groups"], least_rows=2
     ).with_mean_weight_one()
@@ -82,35 +117,28 @@ def measure_stability(
     made: dict[str, list[dict[str, FloatArray]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they were given when the values were made
-        valuator = read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
-        ways = {name: list(VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
+        valuator = _read_valuator(valuator, valuation, problem, validation, given, n_jobs, notes)
+        ways = {name: list(_VARIATIONS[name](valuator, problem, validation, n_seeds)) for name in wanted}
         every = [(name, way) for name, own in ways.items() for way in own]
         for name, way in tracked(every, len(every), what="values made again", show=show):
-            made.setdefault(name, []).append(value_again(way, y, sensitive_features))
-    notes += [WITHOUT[name].format(type(valuator).__name__) for name, own in ways.items() if not own]
+            made.setdefault(name, []).append(_value_again(way, y, sensitive_features))
+    who = type(valuator).__name__
+    notes += [f"{name}: {_LACKS[name].format(who)}" for name, own in ways.items() if not own]
     first = next((many[0] for many in made.values()), dict.fromkeys(valuation.variables))
-    lacking = ", ".join(repr(name) for name in valuation.variables if name not in first)
-    if lacking:
-        notes.append(f"Values of {lacking} were not made again: pass `sensitive_features`.")
-    rows = [
-        _compared(valuation[column], [own[column] for own in many], column, variation, *part, notes)
-        for column in valuation.variables
-        if column in first
-        for variation, many in made.items()
-        for part in named_groups(problem.protected, problem.n_rows)
-    ]
+    lost = ", ".join(repr(name) for name in valuation.variables if name not in first)
+    if lost:
+        notes.append(f"Values of {lost} were not made again: pass `sensitive_features`.")
+    rows = []
+    for column, variation in ((name, own) for name in valuation.variables if name in first for own in made):
+        values, others = valuation[column], [own[column] for own in made[variation]]
+        finite = np.logical_and.reduce([np.isfinite(own) for own in (values, *others)])
+        for group, own in _groups(problem.protected, finite):
+            figures = np.mean([agreement(values[own], other[own]) for other in others], axis=0)
+            rows.append((column, variation, (group, own), figures))
     return _frame(rows, {name: "; ".join(text for text, *_ in own) for name, own in ways.items()}, notes)
 
 
-def _read_over(over: Any) -> list[str]:
-    names = [over] if isinstance(over, str) else list(over) if isinstance(over, Iterable) else []
-    if not names or any(name not in list(VARIATIONS) for name in names):
-        known = ", ".join(map(repr, VARIATIONS))
-        raise ValueError(f"`over` must hold one or more of {known}, got {over!r}.")
-    return [name for name in VARIATIONS if name in names]
-
-
-def attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variable]:
+def _attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variable]:
     """Read attributes whose groups are told apart, where there is no table."""
     if sensitive_features is None:
         return []
@@ -126,25 +154,22 @@ def attributes_of(valuation: Valuation, sensitive_features: Any) -> list[Variabl
     return [variable_from(column) for column in columns]
 
 
-def named_groups(attributes: Sequence[Variable], n_rows: int) -> list[Part]:
-    """Give all rows, and those of every group; groups of fewer than ten only together, if they are ten.
-
-    Of several attributes, a group's name begins with that of its attribute.
-    """
-    parts: list[Part] = [(ALL_ROWS, np.arange(n_rows))]
+def _groups(attributes: Sequence[Variable], known: npt.NDArray[np.bool_]) -> list[Group]:
+    """Give all known rows, and those of every group of ten; smaller groups only together, if they are ten."""
+    parts: list[Group] = [(_ALL_ROWS, np.arange(len(known)))]
     for variable in attributes:
         groups = group_rows([variable], quarters=True)
-        plain = len(attributes) == 1 and ALL_ROWS not in groups.titles
-        few = groups.sizes < FEWEST
+        plain = len(attributes) == 1 and _ALL_ROWS not in groups.titles
+        few = groups.sizes < _FEWEST
         by_group = np.split(np.argsort(groups.codes, kind="stable"), np.cumsum(groups.sizes)[:-1])
         for code in np.flatnonzero(~few):
             title = groups.titles[code]
             parts.append((title if plain else f"{variable.name} = {title}", by_group[code]))
+        of = "" if plain else f" of {variable.name}"
         pooled = np.flatnonzero(few[groups.codes])
-        if len(pooled) >= FEWEST:
-            of = "" if plain else f" of {variable.name}"
-            parts.append((f"({few.sum()} groups{of} of fewer than {FEWEST} rows)", pooled))
-    return parts
+        parts.append((f"({few.sum()} groups{of} of fewer than {_FEWEST} rows)", pooled))
+    found = [(name, members[known[members]]) for name, members in parts]
+    return [(name, own) for name, own in found if len(own) >= (2 if name == _ALL_ROWS else _FEWEST)]
 
 
 def read_stability(frame: Any) -> dict[str, Any]:
@@ -177,31 +202,27 @@ def read_stability(frame: Any) -> dict[str, Any]:
     if not set(_COLUMNS) <= set(getattr(frame, "columns", ())):
         raise TypeError(f"`stability` must be what `Valuation.stability` gives, got {type(frame).__name__}.")
     rows = [
-        {
-            "column": str(row.column),
-            "variation": str(row.variation),
-            "group": str(row.group),
-            "rows": int(row.rows),
-            "rank_agreement": float(row.rank_agreement),
-            "top_overlap": float(row.top_overlap),
-        }
-        for row in frame[_COLUMNS].itertuples(index=False)
-        if (row.group == ALL_ROWS or row.rows >= FEWEST) and np.isfinite(row.rank_agreement)
+        {name: kind(own) for (name, kind), own in zip(_COLUMNS.items(), row, strict=True)}
+        for row in frame[list(_COLUMNS)].itertuples(index=False)
+        if (row.group == _ALL_ROWS or row.rows >= _FEWEST) and np.isfinite(row.rank_agreement)
     ]
-    changes, notes = frame.attrs.get("changes", {}), frame.attrs.get("notes", ())
-    return {
-        "rows": rows,
-        "changes": {str(name): str(own) for name, own in changes.items()},
-        "notes": list(notes),
-    }
+    changes = {str(name): str(own) for name, own in frame.attrs.get("changes", {}).items()}
+    return {"rows": rows, "changes": changes, "notes": list(frame.attrs.get("notes", ()))}
 
 
 def _frame(
-    rows: Iterable[dict[str, Any] | None], changes: Mapping[str, str], notes: Iterable[str]
+    compared: Iterable[tuple[str, str, Group, Any]], changes: Mapping[str, str], notes: list[str]
 ) -> pd.DataFrame:
+    """Make the table of what was compared in which group, without what there is nothing to rank in."""
     import pandas as pd
 
-    frame = pd.DataFrame([row for row in rows if row is not None], columns=_COLUMNS)
+    rows = []
+    for column, variation, (group, members), figures in compared:
+        if np.isnan(figures[0]):
+            notes.append(f"Values of {column!r} do not differ ({group}): there is nothing to rank.")
+        else:
+            rows.append((column, variation, group, len(members), *map(float, figures)))
+    frame = pd.DataFrame(rows, columns=list(_COLUMNS))
     told = {name: change for name, change in changes.items() if name in set(frame["variation"])}
     frame.attrs = {"changes": told, "notes": list(dict.fromkeys(notes))}
     return frame
@@ -219,88 +240,26 @@ def _estimate(valuation: Valuation, attributes: Sequence[Variable]) -> pd.DataFr
                 "Influences are sums over models that are measured on different rows: their spread does not "
                 "tell of another run. Pass `X` and `y`."
             )
-        elif not known.any():
+            continue
+        if not known.any():
             notes.append(
                 f"Values of {column!r} have no standard errors, which need two fits. Pass `X` and `y`."
             )
-        else:
-            if known.sum() < n_valued:
-                notes.append(
-                    f"{known.sum():,} of {n_valued:,} values of {column!r} have standard errors: the figures "
-                    "are about these."
-                )
-            for group, members in named_groups(attributes, len(valuation)):
-                own = members[known[members]]
-                if _are_enough(own, group):
-                    figures = expected_agreement(values[own], error[own], counts[own])
-                    rows.append(_row(column, "bags", group, own, figures, notes))
+        elif known.sum() < n_valued:
+            notes.append(
+                f"{known.sum():,} of {n_valued:,} values of {column!r} have standard errors: the figures "
+                "are about these."
+            )
+        for group, own in _groups(attributes, known):
+            figures = expected_agreement(values[own], error[own], counts[own])
+            rows.append((column, "bags", (group, own), figures))
     return _frame(rows, {"bags": "another run of as many fits, estimated from the standard errors"}, notes)
-
-
-def _compared(
-    values: FloatArray,
-    others: Sequence[FloatArray],
-    column: str,
-    variation: str,
-    group: str,
-    members: npt.NDArray[np.intp],
-    notes: list[str],
-) -> dict[str, Any] | None:
-    """Compare values with others in a group; of several others, give the mean of the figures."""
-    known = np.isfinite(values) & np.logical_and.reduce([np.isfinite(other) for other in others])
-    own = members[known[members]]
-    if not _are_enough(own, group):
-        return None
-    figures = np.mean([agreement(values[own], other[own]) for other in others], axis=0)
-    return _row(column, variation, group, own, figures, notes)
-
-
-def _are_enough(rows: npt.NDArray[np.intp], group: str) -> bool:
-    return len(rows) >= (2 if group == ALL_ROWS else FEWEST)
-
-
-def _row(
-    column: str, variation: str, group: str, rows: npt.NDArray[np.intp], figures: Any, notes: list[str]
-) -> dict[str, Any] | None:
-    """Give a row of the frame; None, and a note, where values are all equal."""
-    if np.isnan(figures[0]):
-        notes.append(f"Values of {column!r} do not differ ({group}): there is nothing to rank.")
-        return None
-    return dict(zip(_COLUMNS, (column, variation, group, len(rows), *map(float, figures)), strict=True))
-
-
-def agreement(values: FloatArray, others: FloatArray) -> tuple[float, float]:
-    """Give the rank correlation of two values of the same rows, and the overlap of their highest tenths.
-
-    Rows that tie for the last places of a tenth belong to it in part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> values = np.arange(20.0)
-    >>> correlation, overlap = agreement(values, np.where(values == 19, -1.0, values))
-    >>> round(correlation, 3), overlap
-    (0.714, 0.5)
-    """
-    tenths = [_in_highest_tenth(own) for own in (values, others)]
-    return rank_correlation(values, others), float(np.minimum(*tenths).sum() / tenths[0].sum())
-
-
-def _in_highest_tenth(values: FloatArray) -> FloatArray:
-    """Tell to which part each row belongs to the tenth with the highest values, of one row at least."""
-    n_highest = max(1, round(len(values) / 10))
-    last = np.partition(values, -n_highest)[-n_highest]
-    above, tied = values > last, values == last
-    return above + tied * ((n_highest - above.sum()) / tied.sum())
 
 
 def expected_agreement(
     values: FloatArray, error: FloatArray, counts: npt.NDArray[np.integer]
 ) -> tuple[float, float]:
-    """Estimate the agreement with values of another run; NaN if all values are equal.
-
-    Unknown counts, below two, are taken for many.
-    """
+    """Estimate the agreement with values of another run; NaN if all are equal. Unknown counts are many."""
     order = np.lexsort((counts, error, values))  # so that the order of the rows changes nothing
     values, error, counts = values[order], error[order], counts[order]
     found = []
@@ -315,14 +274,321 @@ def expected_agreement(
 
 
 def _overlap_of_wholes(overlap: float) -> float:
-    """Turn the overlap of two halves' highest tenths into that of wholes, as normal variables have it.
-
-    Two of correlation r both lie above the edge h of the highest tenth with a probability of
-    0.1 - 2 T(h, a), where T is Owen's function and a**2 = (1 - r) / (1 + r). If r becomes 2 r / (1 + r), then
-    a**2 becomes a**2 / (2 - a**2).
-    """
+    """Turn the overlap of two halves' highest tenths into that of wholes, as normal variables have it."""
     from scipy.special import ndtri, owens_t
 
+    # Two of correlation r both lie above the edge h of the highest tenth with a probability of
+    # 0.1 - 2 T(h, a), where T is Owen's function and a**2 = (1 - r) / (1 + r). If r becomes
+    # 2 r / (1 + r), then a**2 becomes a**2 / (2 - a**2).
     edge, steps = ndtri(0.9), np.linspace(0.0, 1.0, 1001)  # 1: no more than by chance
     a = np.interp(1 - overlap, 20 * owens_t(edge, steps), steps)
     return float(1 - 20 * owens_t(edge, a / np.sqrt(2 - a**2)))
+
+
+def _read_valuator(
+    given: Any,
+    valuation: Valuation,
+    problem: Problem,
+    validation: Problem | None,
+    beside: Mapping[str, Any],
+    n_jobs: int | None,
+    notes: list[str],
+) -> Any:
+    """Give a copy of the valuator that made the values, with their seed, that keeps and shows nothing."""
+    valuator = _noted_valuator(valuation, problem, validation, notes) if given is None else given
+    check_instance("valuator", valuator)
+    if not hasattr(valuator, "fit"):
+        raise TypeError(f"`valuator` must be a valuator like OutOfBagEntropy(), got {valuator!r}.")
+    useless = [name for name, own in beside.items() if own is not None]
+    if useless and not isinstance(valuator, BaseValuator):
+        raise ValueError(
+            f"`{useless[0]}` is for valuators that derive from BaseValuator, got {type(valuator).__name__}: "
+            "leave it out."
+        )
+    own, seed = _settings_of(valuator).get("random_state"), valuation.provenance.seed
+    if seed is None:
+        seed = int(own) if isinstance(own, Integral) else 0
+    quiet = {"random_state": seed, "keep_models": False, "keep_probabilities": False, "progress": False}
+    return _changed(valuator, **quiet, **({} if n_jobs is None else {"n_jobs": n_jobs}))
+
+
+def _noted_valuator(
+    valuation: Valuation, problem: Problem, validation: Problem | None, notes: list[str]
+) -> Any:
+    """Make the valuator that provenance tells of; for entropies of unknown origin, the usual one."""
+    told = valuation.provenance
+    name = _ALGORITHMS.get(told.algorithm, told.algorithm)
+    if told.algorithm.endswith(NEW_ROWS):
+        what = "These values are of rows that their models have not learnt from"
+        raise ValueError(f"{what}, and cannot be made again from them: leave out `X` and `y`.")
+    if name not in valuator_names():
+        if not all(scale.is_unit and scale.neutral is None for scale in valuation.scales.values()):
+            raise ValueError(
+                f"It is not known what makes these values ({shorten(told.algorithm)}): pass the `valuator` "
+                "that does."
+            )
+        notes.append("It is not known what made these values: they are compared with OutOfBagEntropy's.")
+        return OutOfBagEntropy()
+    kinds = {own.name: told.kind_of(own.name) for own in problem.variables if told.kind_of(own.name)}
+    hidden = {own.name: (told.excluded_columns or {}).get(own.name, ()) for own in problem.protected}
+    valuator = make_valuator(name, **{**told.settings, "kinds": kinds, "z_exclude": hidden})
+    if validation is None and "n_bags" in _settings_of(valuator) and "n_bags" not in told.settings:
+        raise ValueError("These values are effects on validation rows: pass these rows as `validation`.")
+    if told.estimators is not None and isinstance(valuator, BaseValuator):
+        models = texts_of(valuator._default_models(problem.table.n_columns))
+        if told.estimators != models:
+            raise ValueError(
+                f"These values were made by {shorten(', '.join(told.estimators))}, kept as a text "
+                "alone: pass the `valuator` that made them."
+            )
+    return valuator
+
+
+def _settings_of(valuator: Any) -> dict[str, Any]:
+    return valuator.get_params(deep=False) if hasattr(valuator, "get_params") else {}
+
+
+def _changed(valuator: Any, **settings: Any) -> Any:
+    """Give a copy of a valuator with those of the settings that it takes."""
+    taken = {name: value for name, value in settings.items() if name in _settings_of(valuator)}
+    copied = clone(valuator, safe=False)
+    return copied.set_params(**taken) if taken else copied
+
+
+def _value_again(way: Way, y: Any, sensitive_features: Any) -> dict[str, FloatArray]:
+    """Value the rows in another way, and give the values by variable."""
+    _, valuator, problem, validation = way
+    if isinstance(valuator, BaseValuator):
+        made = valuator.fit_problem(problem, validation).valuation_
+    else:
+        table = problem.table
+        features = table.to_pandas() if table.source is None else table.source
+        made = valuator.fit(features, y, sensitive_features=sensitive_features).valuation_
+    return {own.name: made[name] for own, name in zip(problem.variables, made.variables, strict=False)}
+
+
+def _other_seeds(valuator: Any, problem: Problem, validation: Problem | None, n_seeds: int) -> Iterator[Way]:
+    if "random_state" in _settings_of(valuator):
+        for seed in range(valuator.random_state + 1, valuator.random_state + 1 + n_seeds):
+            yield f"random_state={seed}", _changed(valuator, random_state=seed), problem, validation
+
+
+def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
+    """Half and twice as many bags, as far as they work; effects on validation rows have none."""
+    settings = _settings_of(valuator)
+    share = settings.get("unseen_fraction")
+    if "n_bags" not in settings or (share is None and validation is not None):
+        return
+    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    least, most = (2, n_units) if share is None else (math.ceil(1 / share - 1e-9), MOST_BAGS)
+    for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]):
+        if least <= n_bags <= most:
+            yield f"n_bags={n_bags}", _changed(valuator, n_bags=n_bags), problem, validation
+
+
+def _other_sizes(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
+    """Half and twice what makes models small or large; the default models are paced as ever."""
+    settings = _settings_of(valuator)
+    place = next((name for name in ("estimators", "estimator") if name in settings), None)
+    given = valuator if place is None else settings[place]
+    if given is None and isinstance(valuator, BaseValuator):
+        models = valuator._default_models(problem.table.n_columns)
+    else:
+        models = list(given) if isinstance(given, list | tuple) else [given]
+    for factor in (0.5, 2.0):
+        sizes = [_sizes(model, factor) for model in models]
+        if not any(sizes):
+            continue
+        text = ", ".join(dict.fromkeys(f"{name}={size:g}" for own in sizes for name, size in own.items()))
+        resized = [clone(model).set_params(**own) for model, own in zip(models, sizes, strict=True)]
+        other = resized[0]
+        if place is not None:
+            other = _changed(valuator, **{place: resized if place == "estimators" else resized[0]})
+        if given is None and isinstance(other, EntropyValuator):
+            other._paced = True
+        yield text, other, problem, validation
+
+
+def _sizes(model: Any, factor: float) -> dict[str, Any]:
+    """Give the first of `_SIZES` that an estimator, or a part of it, has, times a factor."""
+    settings = model.get_params(deep=True) if hasattr(model, "get_params") else {}
+    for size in _SIZES:
+        own = {name: value for name, value in settings.items() if name.rpartition("__")[2] == size}
+        found = {
+            name: max(2, round(value * factor)) if isinstance(value, int) else value * factor
+            for name, value in own.items()
+            if is_number(value) and value > 0
+        }
+        if any(own[name] != value for name, value in found.items()):
+            return found
+    return {}
+
+
+def _other_encodings(valuator: Any, problem: Problem, validation: Problem | None, _: int) -> Iterator[Way]:
+    """Text as codes, and numbers in bins; what models of an attribute must not see stays hidden."""
+    settings, table = _settings_of(valuator), problem.table
+    if "z_exclude" in settings:
+        sees, known = bool(settings.get("z_sees_target", True)), problem.with_kinds(settings.get("kinds"))
+        learnt = variables_to_learn(known, settings["z_exclude"], sees_target=sees)
+        hidden = {own.name: [table.names[j] for j in sorted(own.excluded)] for own in learnt[1:]}
+        valuator = _changed(valuator, z_exclude=hidden)
+    for text, encode in (
+        ("text as codes in the order of the alphabet", _as_codes),
+        (f"numbers in {_BINS} bins of equal counts", _in_bins),
+    ):
+        encoded = [encode(own, own) for own in table.columns]
+        if any(new is not own for new, own in zip(encoded, table.columns, strict=True)):
+            other = validation
+            if validation is not None:
+                by_name = {own.name: own for own in table.columns}
+                theirs = [encode(own, by_name.get(own.name, own)) for own in validation.table.columns]
+                named = validation.table.is_named
+                other = replace(validation, table=Table.of_columns(theirs, named=named))
+            changed = replace(problem, table=Table.of_columns(encoded, named=table.is_named))
+            yield text, _changed(valuator), changed, other
+
+
+def _as_codes(column: Column, like: Column) -> Column:
+    """Give text as numbers: the places of its levels among those of a column."""
+    if column.levels is None or like.levels is None:
+        return column
+    return replace(column.with_levels(like.levels), levels=None)
+
+
+def _in_bins(column: Column, like: Column) -> Column:
+    """Give numbers as those of bins that hold equally many of a column's; as they are if these are few."""
+    if column.levels is not None or like.levels is not None:
+        return column
+    known = like.numbers()[~np.isnan(like.numbers())]
+    if len(np.unique(known)) <= _BINS:
+        return column
+    edges = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS, method="inverted_cdf"))
+    own = column.numbers()
+    bins = np.where(np.isnan(own), np.nan, np.searchsorted(edges, own).astype(np.float64))
+    return replace(column, data=pa.chunked_array([bins]))
+
+
+_VARIATIONS: dict[str, Callable[[Any, Problem, Problem | None, int], Iterator[Way]]] = {
+    "seeds": _other_seeds,
+    "bags": _other_bags,
+    "settings": _other_sizes,
+    "encodings": _other_encodings,
+}
+_LACKS = {  # what a valuator, or a table, does not have
+    "seeds": "{} has no `random_state`.",
+    "bags": "{} has none here.",
+    "settings": f"{{}} and its models have none of {', '.join(_SIZES)} to halve and double.",
+    "encodings": f"X has neither text nor numbers of more than {_BINS} values, or is sparse.",
+}
+
+
+def card(valuation: Valuation, stability: Any, sensitive_features: Any) -> str:
+    """Write the card as Markdown; see `Valuation.card`."""
+    from fado.reporting import card_text
+
+    attributes = _attributes_of(valuation, sensitive_features)
+    if stability is None:
+        stability = valuation.stability(sensitive_features=sensitive_features)
+    algorithm = valuation.provenance.algorithm
+    made = f"They are values by {algorithm}."
+    if algorithm == "given":
+        made = "It is not known how they were made."
+    names = ", ".join(f"{name!r}{' (the target)' if name == 'y' else ''}" for name in valuation.variables)
+    sections = {
+        "What a value means": _meaning(valuation),
+        "How values are distributed": _distribution(valuation, attributes),
+        "How stable they are": _stability(read_stability(stability)),
+        "What they do not tell": _limits(valuation),
+        "How they were made": _making(valuation),
+    }
+    empty: dict[str, Any] = {"texts": [], "points": [], "header": [], "rows": []}
+    return card_text(
+        {
+            "title": f"Values of {len(valuation):,} rows",
+            "lead": [f"One number per row for {names}. {made}"],
+            "sections": [{"title": title} | empty | own for title, own in sections.items()],
+            "footer": f"FADO {__version__}",
+        }
+    )
+
+
+def _meaning(valuation: Valuation) -> dict[str, Any]:
+    points = []
+    for name, scale in valuation.scales.items():
+        kind = valuation.provenance.kind_of(name)
+        ends = [f"{end:g}" for end in (scale.low, scale.high) if end is not None]
+        lies = f" It lies between {' and '.join(ends)}." if len(ends) == 2 else ""
+        neutral = "" if scale.neutral is None else f" {scale.neutral:g} is neutral."
+        points.append(f"{name!r}{f' ({kind})' if kind else ''}: {scale.meaning}.{lies}{neutral}")
+    return {"texts": ["A higher value means that the row is worth more."], "points": points}
+
+
+def _distribution(valuation: Valuation, attributes: Sequence[Variable]) -> dict[str, Any]:
+    points, rows = [], []
+    groups = _groups(attributes, np.ones(len(valuation), dtype=np.bool_))[1:]
+    for name, scale in valuation.scales.items():
+        values = valuation[name]
+        lost = int(np.isnan(values).sum())
+        mean, *quartiles = _figures(values, scale)
+        missing = f"; {lost:,} rows have no value" if lost else ""
+        points.append(f"{name!r}: mean {mean}, quartiles {', '.join(quartiles)}{missing}.")
+        for group, members in groups:
+            rows.append([name, group, f"{len(members):,}", *_figures(values[members], scale)])
+    header = ["column", "group", "rows", "mean", "25 %", "50 %", "75 %"]
+    texts = [f"Groups of fewer than {_FEWEST} rows are not named."] if groups else []
+    return {"texts": texts, "points": points, "header": header, "rows": rows}
+
+
+def _figures(values: FloatArray, scale: Scale) -> list[str]:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return ["none"] * 4
+    numbers = [known.mean(), *np.quantile(known, [0.25, 0.5, 0.75])]
+    return [f"{rounded(float(number), scale):g}" for number in numbers]
+
+
+def _stability(told: dict[str, Any]) -> dict[str, Any]:
+    texts = [
+        "Would the values rank rows alike if they were made again? Rank agreement is Spearman's correlation. "
+        "Top overlap is the share of the highest tenth that stays there. Rows of a group are ranked among "
+        "themselves."
+    ]
+    points = [f"{name}: {change}." for name, change in told["changes"].items()] + told["notes"]
+    header = ["column", "made again with other", "group", "rows", "rank agreement", "top overlap"]
+    rows = [
+        [own["column"], own["variation"], own["group"], f"{own['rows']:,}"]
+        + [f"{own[name]:.3f}" for name in _FIGURES]
+        for own in told["rows"]
+    ]
+    if not rows:
+        texts = ["It is not known whether another run would rank rows alike."]
+    return {"texts": texts, "points": points, "header": header, "rows": rows}
+
+
+def _limits(valuation: Valuation) -> dict[str, Any]:
+    points = [
+        "Values are about these rows, columns and models. With others, or with the same columns prepared in "
+        "another way, rows may rank otherwise.",
+        "Agreement says whether another run would say the same, not whether it is right.",
+        "Values of small groups rest on few rows: look at a group's own agreement before acting on its rows.",
+    ]
+    if all(scale.is_unit for scale in valuation.scales.values()):
+        points.append("A value does not look at the row's own label: it does not find wrong labels.")
+    if any(scale.is_signed for scale in valuation.scales.values()):
+        points.append(
+            "What removing many rows does is more than the sum of their values: train again and look."
+        )
+    return {"points": points}
+
+
+def _making(valuation: Valuation) -> dict[str, Any]:
+    told = valuation.provenance
+    about: dict[str, Any] = {"algorithm": told.algorithm, **told.settings, "seed": told.seed}
+    about |= {"estimators": None if told.estimators is None else "; ".join(told.estimators)}
+    for what, own in (("trees", told.trees), ("learning rate", told.learning_rates)):
+        about |= {f"{what} of the models of {name!r}": number for name, number in (own or {}).items()}
+    for name, columns in (told.excluded_columns or {}).items():
+        about[f"columns hidden from the models of {name!r}"] = ", ".join(map(repr, columns)) or "none"
+    about |= {f"version of {name}": version for name, version in told.versions.items()}
+    rows = [[str(name), str(value)] for name, value in about.items() if value is not None]
+    return {"header": ["setting", "value"], "rows": rows}

@@ -1,9 +1,15 @@
-"""The rows that effects are measured on, and the metrics that are measured there."""
+"""The rows that effects are measured on, the metrics measured there, and what these owe to each row.
+
+Rates are means of decisions over rows, so a metric is, to first order, a sum over the validation rows of a
+coefficient times whether the row is predicted positive. Influence, KNN-Shapley and Data Shapley values all
+take these coefficients from here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,22 +29,34 @@ from fado.tabular import (
     warn_of_missing,
 )
 from fado.valuation._probabilities import log_losses
+from fado.valuation._provenance import Provenance, Scale
+from fado.valuation._result import Valuation
 
 __all__ = [
-    "PERFORMANCES",
-    "ValidationGroups",
     "ValidationRows",
-    "binary_labels",
     "check_metrics",
     "decide",
+    "directed_ratio",
+    "effect_scales",
+    "effect_valuation",
+    "find_extremes",
     "measure_validation_rows",
+    "performance_coefficients",
+    "ratio_coefficients",
     "read_validation_rows",
+    "warn_of_equal_rates",
 ]
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
-PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
+_PERFORMANCES = ("tpr_at_fpr", "log_loss", "accuracy")
+_EVENTS = {
+    "fpr_ratio": "false positives",
+    "fnr_ratio": "false negatives",
+    "tpr_ratio": "true positives",
+    "selection_rate_ratio": "predicted positives",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +114,7 @@ class ValidationRows:
 
 def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
     """Refuse names that no metric has, and a budget that is none."""
-    check_choice("performance", performance, PERFORMANCES)
+    check_choice("performance", performance, _PERFORMANCES)
     check_choice("fairness", fairness, RATIO_NAMES)
     if isinstance(max_fpr, bool) or not isinstance(max_fpr, int | float | np.number):
         raise TypeError(f"`max_fpr` must be a number in (0, 1), got {max_fpr!r}.")
@@ -104,45 +122,43 @@ def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
         raise ValueError(f"`max_fpr` must be in (0, 1), got {max_fpr}.")
 
 
-def binary_labels(problem: Problem, who: str) -> Labels:
-    """Give a target of two classes, or say that effects on rates need one.
+def effect_scales(variables: Iterable[str], performance: str, fairness: str) -> dict[str, Scale]:
+    """Give the scales of effects: on a performance for the target, on a ratio for the others."""
+    metrics = {name: performance if name == "y" else fairness for name in variables}
+    return {name: Scale(f"effect of the row's weight on {metric}") for name, metric in metrics.items()}
 
-    Parameters
-    ----------
-    problem : Problem
-        The rows to value.
-    who : str
-        The valuator, for the message.
-    """
-    remedy = f"{COMPARE_TARGET}."
-    if problem.target.kind == "continuous":
-        raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {remedy}")
-    labels = problem.labels
-    if len(labels.classes) == 1:
-        raise ValueError(
-            f"{who} needs a target of two classes, and `y` has only one class ({labels.classes[0]!r})."
-        )
-    if len(labels.classes) > 2:
-        raise ValueError(
-            f"{who} needs a target of two classes, and `y` has {len(labels.classes)}: {remedy} "
-            "Only binary classification is supported."
-        )
-    return labels
+
+def effect_valuation(
+    effects: FloatArray,
+    errors: FloatArray,
+    counts: npt.NDArray[np.int32],
+    scales: Mapping[str, Scale],
+    provenance: Provenance,
+    agreement: FloatArray | None = None,
+) -> Valuation:
+    """Make a valuation of effects and their errors, a column per variable each."""
+    nothing = np.full(len(effects), np.nan)
+    return Valuation(
+        {name: effects[:, k].copy() for k, name in enumerate(scales)},
+        {name: errors[:, k].copy() for k, name in enumerate(scales)},
+        dict.fromkeys(scales, counts),
+        None if agreement is None else {name: agreement if name == "y" else nothing for name in scales},
+        scales=scales,
+        provenance=provenance,
+    )
 
 
 def read_validation_rows(problem: Problem, validation: Problem | None, who: str) -> ValidationRows:
-    """Read the validation rows: those that the user set apart, or, without any, all that are valued.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows to value; their target has two classes.
-    validation : Problem or None
-        The validation rows.
-    who : str
-        The valuator, for messages.
-    """
-    labels = binary_labels(problem, who)
+    """Read the validation rows: those that the user set apart, or, without any, all that are valued."""
+    if problem.target.kind == "continuous":
+        raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {COMPARE_TARGET}.")
+    labels = problem.labels
+    if len(labels.classes) != 2:
+        found = f"only one class ({labels.classes[0]!r})."
+        if len(labels.classes) > 2:
+            remedy = "Only binary classification is supported."
+            found = f"{len(labels.classes)}: {COMPARE_TARGET}. {remedy}"
+        raise ValueError(f"{who} needs a target of two classes, and `y` has {found}")
     rows = problem if validation is None else validation
     positive = labels.is_positive if validation is None else _positives(validation, labels)
     attributes = problem.protected if validation is None else _same_attributes(problem, validation)
@@ -217,26 +233,10 @@ def decide(rows: ValidationRows, scores: FloatArray, max_fpr: float) -> Bools:
 def measure_validation_rows(
     rows: ValidationRows, scores: FloatArray, performance: str, fairness: str, max_fpr: float
 ) -> dict[str, float]:
-    """Measure a model: its performance as ``"y"``, and the ratio of every attribute by its name.
+    """Measure a model by its probabilities: its performance as ``"y"``, and the ratio of every attribute.
 
-    Parameters
-    ----------
-    rows : ValidationRows
-        The rows that were scored.
-    scores : ndarray
-        Probabilities of the positive label.
-    performance : {"tpr_at_fpr", "log_loss", "accuracy"}
-        Log-loss counts negatively, so that more is better; accuracy is that of probabilities of a half and
-        more.
-    fairness : str
-        A ratio, at the lowest threshold that keeps the budget.
-    max_fpr : float
-        The budget.
-
-    Returns
-    -------
-    dict of str to float
-        NaN where a metric is undefined.
+    More is better, of a log-loss too; accuracy is that of probabilities of a half and more; a ratio is taken
+    at the lowest threshold that keeps the budget. NaN where a metric is undefined.
     """
     measured = {}
     weights = _unequal(rows.weights)
@@ -264,3 +264,121 @@ def measure_validation_rows(
 
 def _unequal(weights: FloatArray) -> FloatArray | None:
     return None if (weights == 1.0).all() else weights
+
+
+def performance_coefficients(rows: ValidationRows, performance: str) -> FloatArray:
+    """Give what each validation row adds to a rate, which a log-loss is not, if it is predicted positive."""
+    if performance == "tpr_at_fpr":
+        weights = np.where(rows.positive, rows.weights, 0.0)
+        return weights / weights.sum()
+    return np.where(rows.positive, rows.weights, -rows.weights) / rows.weights.sum()
+
+
+def ratio_coefficients(
+    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
+) -> FloatArray:
+    """Give what each validation row adds to a ratio if it is predicted positive, to first order.
+
+    `predicted` says how far each row is predicted positive by the model around which the ratio changes, in
+    [0, 1]. Only the groups with the lowest and the highest rate have a part in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.tabular import Table
+    >>> groups = ValidationGroups("sex", np.array([0, 0, 1, 1, 1]), ("'f'", "'m'"), np.array([True, True]))
+    >>> positive = np.array([False, False, False, False, True])
+    >>> rows = ValidationRows(Table.from_input(np.zeros((5, 1))), positive, np.ones(5), (groups,))
+    >>> ratio_coefficients(rows, groups, "fpr_ratio", np.array([0.2, 0.2, 0.5, 0.3, 1.0])).round(3)
+    array([ 1.25 ,  1.25 , -0.625, -0.625,  0.   ])
+    """
+    members, sign = _members(rows, fairness)
+    found = find_extremes(rows, attribute, fairness, predicted)
+    by_group = np.zeros(len(attribute.names))
+    by_group[found.lowest] = 1.0 / found.high / found.low_size
+    by_group[found.highest] = -found.low / found.high**2 / found.high_size
+    return np.where(members, sign * by_group[attribute.codes] * rows.weights, 0.0)
+
+
+class Extremes(NamedTuple):
+    """The groups that decide a ratio: those with the lowest and the highest rate, and what these are."""
+
+    lowest: int
+    highest: int
+    low: float
+    high: float
+    low_size: float
+    high_size: float
+
+
+def find_extremes(
+    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
+) -> Extremes:
+    """Find the groups that decide a ratio, or say that it is undefined."""
+    rates, sizes = _rates(rows, attribute, fairness, predicted)
+    candidates = np.flatnonzero(attribute.compared)
+    empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
+    if empty:
+        what = {"fpr_ratio": "negatives", "selection_rate_ratio": "rows"}.get(fairness, "positives")
+        raise ValueError(
+            f"`{fairness}` of {attribute.name!r} is undefined: group {list_names(empty)} has no {what} of "
+            "any weight among the validation rows; leave the group out or use more validation rows."
+        )
+    lowest = candidates[np.argmin(rates[candidates])]
+    others = candidates[candidates != lowest]
+    highest = others[np.argmax(rates[others])]
+    if rates[highest] == 0:
+        how_many = "fewer" if fairness == "fnr_ratio" else "more"
+        raise ValueError(
+            f"`{fairness}` of {attribute.name!r} is undefined: no group has {_EVENTS[fairness]} among the "
+            f"validation rows; use more validation rows or allow {how_many} false positives."
+        )
+    of_both = [float(own[group]) for own in (rates, sizes) for group in (lowest, highest)]
+    return Extremes(int(lowest), int(highest), *of_both)
+
+
+def warn_of_equal_rates(attribute: ValidationGroups, fairness: str, extremes: Extremes) -> None:
+    """Warn if it is not certain which group has the lower rate: the signs of effects hang on it."""
+    low, high = extremes.low, extremes.high
+    spread = np.sqrt(low * (1 - low) / extremes.low_size + high * (1 - high) / extremes.high_size)
+    if high - low < 2 * spread:
+        names = [attribute.names[group] for group in (extremes.lowest, extremes.highest)]
+        warn_user(
+            f"`{fairness}` of {attribute.name!r} is {low / high:.2f}: group {names[0]} has a rate of "
+            f"{low:.3f} and group {names[1]} of {high:.3f}, too close to tell which is the lower one. The "
+            "signs of the effects hang on it."
+        )
+
+
+def directed_ratio(
+    rows: ValidationRows,
+    attribute: ValidationGroups,
+    fairness: str,
+    predicted: npt.NDArray[Any],
+    extremes: Extremes,
+) -> float:
+    """Give the rate of one group over that of another, in that order: above 1 once they changed places."""
+    rates, _ = _rates(rows, attribute, fairness, predicted)
+    low, high = rates[extremes.lowest], rates[extremes.highest]
+    return float(low / high) if high > 0 else float("nan")
+
+
+def _rates(
+    rows: ValidationRows, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Give every group's rate, 0 without members, and how much its members weigh."""
+    members, sign = _members(rows, fairness)
+    events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
+    n_groups = len(attribute.names)
+    sizes = np.bincount(attribute.codes, rows.weights * members, n_groups)
+    sums = np.bincount(attribute.codes, rows.weights * members * events, n_groups)
+    return np.divide(sums, sizes, out=np.zeros(n_groups), where=sizes > 0), np.asarray(sizes, np.float64)
+
+
+def _members(rows: ValidationRows, fairness: str) -> tuple[Bools, float]:
+    """Give the rows that a ratio's rates are about, and whether predicted positives raise or lower them."""
+    if fairness == "selection_rate_ratio":
+        return np.ones(rows.n_rows, dtype=np.bool_), 1.0
+    return (~rows.positive if fairness == "fpr_ratio" else rows.positive), (
+        -1.0 if fairness == "fnr_ratio" else 1.0
+    )

@@ -18,7 +18,7 @@ import pytest
 import fado
 from fado import Valuation
 from fado.valuation import plan_files, summarise_files
-from fado.valuation._stored import DONE, footer_digest
+from fado.valuation._saved import DONE, footer_digest
 from fado.valuation.bulk import StoredValues, _ledger, _reading, _score_parts, _value_files
 from fado.valuation.bulk._ledger import held
 

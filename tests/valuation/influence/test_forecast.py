@@ -58,7 +58,7 @@ def test_without_rows_leaves_are_computed_anew():
     weights = np.ones(len(model.y))
     weights[[3, 7, 99]] = 0.0
     values, _ = model.grow(weights)
-    from fado.valuation.influence._forecast import _computed_anew
+    from fado.valuation.influence._forests import _computed_anew
 
     (mine,) = _computed_anew(model.trees, model.rows, [np.array([3, 7, 99], dtype=np.int32)], 200, 1)
     expected = 1 / (1 + np.exp(-model.validated_scores(values, model.start)))

@@ -139,11 +139,11 @@ def test_columns_in_any_order_and_strange_levels(validated):
 
 
 def test_workers_and_blocks_change_nothing(monkeypatch):
-    from fado.valuation.influence import _new_rows
+    from fado.valuation.influence import _forests
 
     rows, _, _ = made(500, seed=2)
     one = fitted(n_jobs=1).value(rows)
-    monkeypatch.setattr(_new_rows, "_BLOCK", 64)
+    monkeypatch.setattr(_forests, "_BLOCK", 64)
     pd.testing.assert_frame_equal(fitted(n_jobs=2).value(rows).values, one.values, check_exact=True)
 
 

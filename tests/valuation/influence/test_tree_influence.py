@@ -138,20 +138,20 @@ def test_several_attributes_of_several_groups():
 
 
 def test_rows_of_a_block_are_validated_by_others(monkeypatch):
-    from fado.valuation.influence import _tree_influence
+    from fado.valuation.influence import _forests
 
     seen = []
-    deal = _tree_influence.deal_folds
+    deal = _forests._deal_folds
 
     def watched(*given):
         seen.extend(deal(*given))
         return seen
 
-    monkeypatch.setattr(_tree_influence, "deal_folds", watched)
+    monkeypatch.setattr(_forests, "_deal_folds", watched)
     blocks = np.arange(len(X)) // 10
     values(groups=blocks)
-    for fold in seen:
-        assert not set(blocks[fold.rows]) & set(blocks[fold.validated])
+    for rows, validated in seen:
+        assert not set(blocks[rows]) & set(blocks[validated])
 
 
 def test_effects_serve_a_sampler():

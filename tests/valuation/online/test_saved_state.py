@@ -187,7 +187,7 @@ def test_damage_is_told_with_the_file(saved, name, how):
 
 def tell(saved, change):
     """Change what the manifest tells, and have it vouch for that."""
-    from fado.valuation.online._saved import SAVED
+    from fado.valuation.online._state import SAVED
 
     told = json.loads((saved / "online.json").read_bytes())
     del told["digest"]
@@ -198,17 +198,17 @@ def tell(saved, change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda told: told.pop("counts"),
-        lambda told: told["counts"].update(rows=-1),
+        lambda told: told.pop("state"),
+        lambda told: told["state"].update(rows=-1),
         lambda told: told["window"]["features"].pop(),
         lambda told: told["window"]["features"][3].update(levels=["red"]),
         lambda told: told["window"]["variables"][0].update(name="x"),
         lambda told: told["window"]["positions"].append(None),
-        lambda told: told["references"].pop("y"),
-        lambda told: told["references"]["y"].update(more=1),
+        lambda told: told["state"]["references"].pop("y"),
+        lambda told: told["state"]["references"]["y"].update(more=1),
         lambda told: told["files"].pop("rows.parquet"),
         lambda told: told["settings"].pop("window"),
-        lambda told: told.update(checks=[{"batch": 1}]),
+        lambda told: told["state"].update(checks=[{"batch": 1}]),
         lambda told: told["settings"].update(window="many"),
         lambda told: told["settings"].update(window=10**12),
         lambda told: told["settings"].update(n_bags=2.5),
@@ -218,8 +218,8 @@ def tell(saved, change):
         lambda told: told["settings"].update(kinds={"y": "words"}),
         lambda told: told["settings"].update(z_exclude={"sex": [["x"]]}),
         lambda told: told["settings"].update(kinds=["y"]),
-        lambda told: told["references"]["y"].update(mean="0.5"),
-        lambda told: told.update(pools={"y": {"n_rows": True, "doubt": 0.0, "expected": 0.0}}),
+        lambda told: told["state"]["references"]["y"].update(mean="0.5"),
+        lambda told: told["state"].update(pools={"y": {"n_rows": True, "doubt": 0.0, "expected": 0.0}}),
         lambda told: told.update(seed="7"),
         lambda told: told.update(seed=-1),
     ],

@@ -13,10 +13,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.valuation.shapley.test_semivalues import estimate
 
 from fado import DataShapley, OutOfBagEntropy, Valuation
 from fado.tabular import Table, read_problem
-from fado.valuation.shapley._semivalues import Moments, Newcomers, Walks, estimate, generator_of
+from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, Walks, generator_of
 from fado.valuation.shapley._training_game import Goals, training_games, with_newcomers
 
 QUICK = LGBMClassifier(
@@ -41,7 +42,7 @@ def games_for(X, y, sex=None, validation=None, estimator=QUICK, goals=None, **gi
     goals = Goals("accuracy", "fpr_ratio", 0.2) if goals is None else goals
     problem = read_problem(X, y, sex, **given)
     validated = None if validation is None else read_problem(*validation)
-    return training_games(problem, validated, estimator, goals, 0, 1, by_content=False, who="Test")
+    return training_games(problem, validated, estimator, goals, 0, 1, by_content=False)
 
 
 def valuation_of(X, y, sex=None, validation=None, **settings):
@@ -220,7 +221,7 @@ def test_without_a_validation_new_rows_join_sets_of_every_fold():
     games = with_newcomers(games_for(X, y, sex), Table.from_input(X_new), y_new.astype(np.int32))
     found = valuator.value(X_new, y_new)
     n_draws = round(valuator.valuation_.counts["y"].mean())
-    moments = Moments(43, 2)
+    moments = RunningMeans(43, 2)
     for number in range(n_draws):
         game = games[number % 5]
         (contributed,) = (
@@ -403,9 +404,9 @@ def test_going_on_is_refused_from_other_values():
         go_on(estimator=LGBMClassifier(**QUICK.get_params() | {"n_estimators": 6}))
     with pytest.raises(ValueError, match="its number of rows was 19, and now it is 20"):
         go_on(continue_from=earlier[np.arange(19)])
-    with pytest.raises(ValueError, match="made of other rows, or validated by others"):
+    with pytest.raises(ValueError, match="made of other rows or validation rows"):
         go_on(validation=validation_of(90, seed=5))
-    with pytest.raises(ValueError, match="made of other rows, or validated by others"):
+    with pytest.raises(ValueError, match="made of other rows or validation rows"):
         go_on(continue_from=earlier[np.arange(20)[::-1]])
     with pytest.raises(ValueError, match="leave-one-out values are exact"):
         go_on(semivalue="loo")
@@ -588,9 +589,7 @@ def test_a_failed_fit_leaves_everything_as_it_was():
     assert set(vars(valuator)) == set(valuator.get_params(deep=False))
 
 
-ONE_ROW_COUNTS = (
-    "the rarer label has one row whose weight is not 0, which no fold can validation by and learn from"
-)
+ONE_ROW_COUNTS = "the rarer label has one row whose weight is not 0, which no fold can hold and learn from"
 
 ONE_ROW_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 if version("scikit-learn").startswith("1.6."):  # its other label is the rarer one

@@ -133,7 +133,7 @@ def test_a_sparse_table_is_as_far_as_a_dense_one():
         (
             pd.DataFrame({"a": [1, 2]}),
             pd.DataFrame({"a": ["x"]}),
-            r"holds text among the validated .* convert it",
+            r"holds text among validation rows .* convert it",
         ),
         (
             pd.DataFrame({"a": ["x", "y"]}),

@@ -12,8 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fado import Valuation
 from fado.tabular import read_problem
-from fado.valuation.shapley._knn import KNNShapley
-from fado.valuation.shapley._knn_values import nearest_first, rank_weights, shares
+from fado.valuation.shapley._knn import KNNShapley, nearest_first, rank_weights, shares
 
 RATIOS = ["fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"]
 NEIGHBORS = [1, 2, 5, 12]

@@ -7,16 +7,27 @@ from scipy.special import beta as beta_function
 
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
-    Moments,
     Newcomers,
+    RunningMeans,
     Subsets,
     Walks,
-    estimate,
     generator_of,
     position_weights,
     precision_of,
     walk_ends,
 )
+
+
+def estimate(game, sampler, n_players, n_draws, seed):
+    """Estimate the semivalues of a game by some draws, one after the other."""
+    means = RunningMeans(n_players, len(game(np.arange(0))))
+    for first in range(0, n_draws, sampler.batch):
+        numbers = range(first, min(first + sampler.batch, n_draws))
+        drawn = [sampler.draw(number, generator_of(seed, number)) for number in numbers]
+        worths = [sampler.evaluate(game, own)[0] for own in drawn]
+        for players, contributions in sampler.contributions(drawn, worths):
+            means.add(players, contributions)
+    return means
 
 
 def majority(members):
@@ -288,7 +299,7 @@ def test_standard_errors_cover_the_exact_values(sampler, weight):
 
 def test_moments_are_those_of_numpy():
     figures = np.random.default_rng(0).normal(size=(12, 3, 2))
-    moments = Moments(4, 2)
+    moments = RunningMeans(4, 2)
     for own in figures:
         moments.add(np.array([2, 0, 1]), own)
     np.testing.assert_allclose(moments.mean[[2, 0, 1]], figures.mean(axis=0))
@@ -300,12 +311,12 @@ def test_moments_are_those_of_numpy():
 def test_moments_go_on_where_they_ended():
     figures = np.random.default_rng(0).normal(size=(12, 3, 2))
     rows = np.arange(3)
-    whole, half = Moments(3, 2), Moments(3, 2)
+    whole, half = RunningMeans(3, 2), RunningMeans(3, 2)
     for own in figures:
         whole.add(rows, own)
     for own in figures[:5]:
         half.add(rows, own)
-    resumed = Moments.resume(half.mean, half.standard_error, half.count)
+    resumed = RunningMeans.resume(half.mean, half.standard_error, half.count)
     for own in figures[5:]:
         resumed.add(rows, own)
     np.testing.assert_allclose(resumed.mean, whole.mean, rtol=1e-12)
@@ -315,14 +326,14 @@ def test_moments_go_on_where_they_ended():
 def test_precision_is_that_of_the_worst_worth():
     mean = np.column_stack([np.linspace(0, 1, 101), np.linspace(0, 2, 101), np.linspace(0, 3, 101)])
     error = np.column_stack([np.full(101, 0.09), np.full(101, 0.09), np.zeros(101)])  # the last is exact
-    moments = Moments.resume(mean, error, np.full(101, 5))
+    moments = RunningMeans.resume(mean, error, np.full(101, 5))
     assert precision_of(moments) == pytest.approx(0.1)
 
 
 def test_contributions_of_nothing_tell_nothing_of_the_precision():
     mean, error = np.zeros((101, 2)), np.zeros((101, 2))
     mean[:, 0], error[:, 0] = np.linspace(0, 1, 101), 0.09
-    assert precision_of(Moments.resume(mean, error, np.full(101, 5))) == np.inf
+    assert precision_of(RunningMeans.resume(mean, error, np.full(101, 5))) == np.inf
 
 
 def test_a_draw_depends_on_seed_and_number_alone():

@@ -15,7 +15,7 @@ from fado._messages import list_names
 from fado._records import shorten
 from fado._storage import Lock, Manifest, claims_of, remove_unfinished, writing
 from fado.tabular import Source
-from fado.valuation._stored import DONE, PLAN, footer_digest
+from fado.valuation._saved import DONE, PLAN, footer_digest
 from fado.valuation.bulk._folds import Folds
 from fado.valuation.bulk._frames import TABLES
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fado._messages import list_names
-from fado.valuation._alignment import is_same_pattern
-from fado.valuation._fields import FIELDS
+from fado.valuation._base import is_same_pattern
+from fado.valuation._provenance import FIELDS
 from fado.valuation._result import Valuation
-from fado.valuation._saved import open_values
-from fado.valuation._stored import value_blocks
+from fado.valuation._saved import open_values, value_blocks
 
 __all__ = ["StoredValues"]
 

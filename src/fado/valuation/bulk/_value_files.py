@@ -14,10 +14,9 @@ from fado._messages import warn_user
 from fado._storage import remove_unfinished
 from fado.execution import opened_client
 from fado.tabular import TARGET, positive_code
+from fado.valuation._provenance import CLOSENESS, ENTROPY
 from fado.valuation._result import Valuation
-from fado.valuation._saved import About, read_lazily
-from fado.valuation._scale import CLOSENESS, ENTROPY
-from fado.valuation._stored import DONE, PLAN, footer_digest, open_parts
+from fado.valuation._saved import DONE, PLAN, About, footer_digest, open_parts, read_lazily
 from fado.valuation.bulk._folds import Folds
 from fado.valuation.bulk._frames import clear_staged, is_dask_frame, schema_of, stage, token_of
 from fado.valuation.bulk._learning import Learner, learn

@@ -16,9 +16,8 @@ from fado.engine import default_estimators
 from fado.execution import n_workers
 from fado.tabular import Problem, Variable
 from fado.valuation._base import BaseValuator, texts_of
-from fado.valuation._provenance import Provenance, VariableNote
+from fado.valuation._provenance import CLOSENESS, ENTROPY, Provenance, VariableNote
 from fado.valuation._result import Valuation
-from fado.valuation._scale import CLOSENESS, ENTROPY
 from fado.valuation.entropy._exclusions import variables_to_learn
 from fado.valuation.entropy._fits import Bag, plan_fits, run_fits
 from fado.valuation.entropy._giveaways import is_given_away, warn_of_giveaways

@@ -9,7 +9,7 @@ import numpy as np
 
 from fado.tabular import Problem, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of
-from fado.valuation._registry import register_valuator
+from fado.valuation._base import register_valuator
 from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
 from fado.valuation.entropy._giveaways import has_evidence, is_given_away

@@ -16,11 +16,9 @@ from fado._messages import closest_names
 from fado._progress import tracked
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, Variable
-from fado.valuation._alignment import target_pattern
-from fado.valuation._fields import FIELDS
-from fado.valuation._provenance import Provenance
+from fado.valuation._base import target_pattern
+from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance
 from fado.valuation._result import Valuation
-from fado.valuation._scale import CLOSENESS, ENTROPY
 from fado.valuation.entropy._labels import read_labels
 from fado.valuation.entropy._learnt import Learnt
 from fado.valuation.entropy._new_rows import (

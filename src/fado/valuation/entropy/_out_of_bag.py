@@ -10,7 +10,7 @@ import numpy as np
 from fado._memory import check_room_for
 from fado.tabular import Problem, Variable
 from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
-from fado.valuation._registry import register_valuator
+from fado.valuation._base import register_valuator
 from fado.valuation.entropy._base import EntropyValuator
 from fado.valuation.entropy._fits import Bag
 

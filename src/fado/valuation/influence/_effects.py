@@ -1,36 +1,52 @@
-"""What one more unit of weight on a training row does to the scores of validation rows, through the leaves.
+"""From a training row's weight to the scores of validation rows, and from these to metrics.
 
 A leaf's value is ``-rate * G / (H + penalty)``, with the sums of its rows' weighted gradients and Hessians.
 One more unit of weight on a row in it moves it by ``-rate * (g + theta * h) / (H + penalty)``, where theta is
 the value over the rate, and every validation row in that leaf moves with it. So per tree a sum over
 validation rows and a sum over training rows are all that is needed: no validation row is ever held against a
-training row.
+training row. The direct effects hold the scores before each tree fixed. The backward ones take in that a
+leaf's move changes the gradients of all later trees, with the trees' structure alone held fixed.
 
-The direct effects hold the scores before each tree fixed. The backward ones take in that a leaf's move
-changes the gradients of all later trees, with the trees' structure alone held fixed.
+How a metric changes with a score is its slope. A rate jumps when a score crosses the threshold, so a kernel
+around the threshold stands for the jump. The threshold itself moves with the negative validation rows, so
+that their false-positive rate stays within the budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fado.valuation._validation_rows import (
+    ValidationRows,
+    decide,
+    find_extremes,
+    performance_coefficients,
+    ratio_coefficients,
+    warn_of_equal_rates,
+)
+
 __all__ = [
     "GrownTree",
     "LeafResponse",
-    "RowEffects",
     "TrainingRows",
     "backward_effects",
     "direct_effects",
     "initial_score",
     "leaf_values",
+    "metric_slopes",
 ]
 
+Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Leaves = npt.NDArray[np.int32]
+
+BANDWIDTH = 0.1  # of the standard deviation of validation rows' scores; chosen by benchmarks/faithfulness.py
+_ROWS_NEAR = 20  # of each label within the bandwidth, at least
 
 _CLOSE = 1e-3  # LightGBM sums in single precision
 _NOTHING = 1e-6  # of a score
@@ -147,18 +163,7 @@ def _mean_label(positive: npt.NDArray[np.bool_], weights: FloatArray | None) -> 
 def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
     """Give each training row's effect on metrics, with the scores before each tree held fixed.
 
-    Parameters
-    ----------
-    trees : sequence of GrownTree
-        In the order in which they were grown.
-    rows : TrainingRows
-        The training rows.
-    slopes : ndarray of shape (n_validated, n_metrics)
-        How each metric changes with each validation row's score.
-
-    Returns
-    -------
-    RowEffects
+    `slopes`, of shape (n_validated, n_metrics), say how each metric changes with each validation row's score.
     """
     effects = np.zeros((len(rows.positive), slopes.shape[1]))
     scores = np.full(len(rows.positive), rows.initial)
@@ -178,10 +183,7 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
 
 
 def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: FloatArray) -> RowEffects:
-    """Give each training row's effect on metrics, with the trees' structure alone held fixed.
-
-    Parameters and result are those of `direct_effects`.
-    """
+    """Give each training row's effect on metrics, with the trees' structure alone held fixed."""
     n_rows, n_metrics = len(rows.positive), slopes.shape[1]
     effects, later = np.zeros((n_rows, n_metrics)), np.zeros((n_rows, n_metrics))
     scores = np.full(n_rows, rows.initial)
@@ -247,16 +249,9 @@ class _Step:
 
 
 def leaf_values(
-    rows: TrainingRows,
-    weights: FloatArray,
-    scores: FloatArray,
-    leaves: Leaves,
-    penalties: FloatArray,
+    rows: TrainingRows, weights: FloatArray, scores: FloatArray, leaves: Leaves, penalties: FloatArray
 ) -> FloatArray:
-    """Give the values of a tree's leaves under other weights, from the scores before it.
-
-    A leaf whose rows weigh nothing any more adds nothing.
-    """
+    """Give the values of a tree's leaves under other weights, from the scores before it."""
     p = 1.0 / (1.0 + np.exp(-scores))
     gradients = _sums(leaves, weights * (p - rows.positive), len(penalties))
     hessians = _sums(leaves, weights * p * (1.0 - p), len(penalties))
@@ -293,3 +288,106 @@ def _check_values(values: FloatArray, expected: FloatArray) -> None:
             "The values of the model's leaves do not follow from the rows that it learnt from "
             f"(they differ by up to {worst:.2g}), so no effect can be told: use plain gradient boosting."
         )
+
+
+def log_odds(probabilities: FloatArray) -> FloatArray:
+    """Give the scores behind probabilities."""
+    inside = np.clip(probabilities, 1e-15, 1 - 1e-15)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def bandwidth_for(scores: FloatArray, threshold: float, positive: Bools) -> float:
+    """Choose how wide the kernel is: a share of the scores' spread, more where few rows of a label are near.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.linspace(-3, 3, 601)
+    >>> round(bandwidth_for(scores, 0.0, scores > 2), 2)  # the 20th of the positives is 2.2 away
+    2.2
+    """
+    distance = np.abs(scores - threshold)
+    far = [
+        np.partition(own, min(_ROWS_NEAR, len(own)) - 1)[min(_ROWS_NEAR, len(own)) - 1]
+        for own in (distance[positive], distance[~positive])
+        if len(own)
+    ]
+    return float(max(BANDWIDTH * np.std(scores), *far)) or 1.0
+
+
+def kernel_at(scores: FloatArray, threshold: float, bandwidth: float) -> FloatArray:
+    """Give how much of each row crosses a threshold per unit of its score: a normal density."""
+    distance = (scores - threshold) / bandwidth
+    return np.exp(-0.5 * distance**2) / (bandwidth * np.sqrt(2 * np.pi))
+
+
+def slopes_at_threshold(coefficients: FloatArray, kernel: FloatArray) -> FloatArray:
+    """Give how a sum of decisions changes with each score, at a threshold that stays where it is."""
+    return coefficients * (kernel if coefficients.ndim == 1 else kernel[:, np.newaxis])
+
+
+def slopes_at_budget(
+    coefficients: FloatArray, kernel: FloatArray, negative_weights: FloatArray
+) -> FloatArray:
+    """Give how a sum of decisions changes with each score, at a threshold that keeps the budget.
+
+    `coefficients` say what each row adds to metrics if it is predicted positive, `negative_weights` what it
+    weighs if it is a negative.
+
+    Examples
+    --------
+    If all scores rise alike, so does the threshold, and nothing changes.
+
+    >>> import numpy as np
+    >>> kernel = kernel_at(np.array([0.1, 0.2, 0.3]), 0.2, bandwidth=0.1)
+    >>> slopes = slopes_at_budget(np.array([0.0, 1.0, 0.0]), kernel, np.array([1.0, 0.0, 1.0]))
+    >>> bool(abs(slopes.sum()) < 1e-12)
+    True
+    """
+    plain = slopes_at_threshold(coefficients, kernel)
+    moves = negative_weights * kernel
+    total = moves.sum()
+    if total == 0:
+        return plain
+    return plain - np.multiply.outer(moves / total, plain.sum(axis=0))
+
+
+def metric_slopes(
+    validated: ValidationRows,
+    folds: Sequence[npt.NDArray[np.integer[Any]]],
+    probabilities: FloatArray,
+    performance: str,
+    fairness: str,
+    max_fpr: float,
+) -> FloatArray:
+    """Give how performance and each attribute's ratio change with the scores of validation rows.
+
+    `folds` are their positions, by the model that scored them: each model has a threshold of its own, and
+    rates are those of all rows. The first column is the performance's; one follows per attribute.
+    """
+    predicted = decide(validated, probabilities, max_fpr)
+    negatives = np.where(validated.positive, 0.0, validated.weights)
+    for rows in folds:
+        if negatives[rows].any():  # else the threshold of all rows must do
+            predicted[rows] = decide(validated.take(rows), probabilities[rows], max_fpr)
+    first = np.zeros(validated.n_rows)
+    if performance != "log_loss":
+        first = performance_coefficients(validated, performance)
+    for own in validated.attributes:
+        warn_of_equal_rates(own, fairness, find_extremes(validated, own, fairness, predicted))
+    ratios = [ratio_coefficients(validated, own, fairness, predicted) for own in validated.attributes]
+    coefficients = np.column_stack([first, *ratios])
+    scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
+    for rows in folds:
+        own = scores[rows]
+        chosen = own[predicted[rows]]
+        threshold = float(chosen.min()) if len(chosen) else float(own.max())
+        kernel = kernel_at(own, threshold, bandwidth_for(own, threshold, validated.positive[rows]))
+        slopes[rows] = slopes_at_budget(coefficients[rows], kernel, negatives[rows])
+        if performance == "accuracy":
+            kernel = kernel_at(own, 0.0, bandwidth_for(own, 0.0, validated.positive[rows]))
+            slopes[rows, 0] = slopes_at_threshold(first[rows], kernel)
+    if performance == "log_loss":
+        shares = validated.weights / validated.weights.sum()
+        slopes[:, 0] = (validated.positive - probabilities) * shares
+    return slopes

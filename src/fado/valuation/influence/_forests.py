@@ -1,79 +1,128 @@
-"""Grow one model per fold of the rows, and read the effects of the rows that it learnt from."""
+"""One LightGBM model per fold of the rows: the effects of its rows, of their removal, and of new ones.
+
+A row's effect is linear in its label. So where the label of a new row is not known, the effect at either
+label, weighed by the models' own probabilities, is what can be expected.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.class_weight import compute_sample_weight
 
+from fado._checks import check_instance
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
-from fado.execution import ThreadExecutor
-from fado.tabular import Problem, Table
+from fado.execution import ThreadExecutor, n_workers
+from fado.tabular import Problem, Table, read_problem
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._base import read_validation, seed_from, target_pattern
+from fado.valuation._result import Valuation
+from fado.valuation._retraining import read_parts
+from fado.valuation._validation_rows import (
+    check_metrics,
+    effect_valuation,
+    measure_validation_rows,
+    read_validation_rows,
+)
+from fado.valuation.entropy._labels import read_labels
+from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
+    LeafResponse,
     TrainingRows,
     backward_effects,
     direct_effects,
     initial_score,
+    leaf_values,
 )
-from fado.valuation.influence._new_rows import KeptModel
 
-__all__ = ["FORMS", "Fold", "Forests", "deal_folds", "validated_fold"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMS", "EffectModels", "Forests", "forecast_problem", "forecast_removals", "readable_estimator"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 Trees = list[GrownTree]
 
 FORMS = {"direct": direct_effects, "backward": backward_effects}
+_BLOCK = 2**15  # new rows whose effects by model and label are held at a time
+_ALIASES = {
+    "boosting_type": ("boosting_type", "boosting", "boost"),
+    "subsample": ("bagging_fraction", "subsample"),
+    "subsample_freq": ("bagging_freq", "subsample_freq"),
+}
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """The rows that one model learns from, and the validation rows that tell its effects.
+def readable_estimator(given: Any, table: Table) -> Any:
+    """Give the estimator whose leaves are read, without class weights; refuse one that hides its rows.
 
     Parameters
     ----------
-    rows : ndarray of int32
-        Positions of the rows to learn from.
-    validated : ndarray of int32
-        Positions among the validation rows.
-    table : Table or None
-        The validation rows' table; None if they are rows of the one table.
+    given : LGBMClassifier or None
+        None is one with LightGBM's own settings.
+    table : Table
+        The features.
     """
+    from lightgbm import LGBMClassifier
 
-    rows: Rows
-    validated: Rows
-    table: Table | None = None
-
-
-def deal_folds(problem: Problem, n_folds: int, seed: int) -> list[Fold]:
-    """Deal the rows into folds, each validated by a model that learns from the others."""
-    n_rows, blocks = problem.n_rows, problem.blocks
-    n_units = n_rows if blocks is None else int(blocks.max()) + 1
-    unseen = 1.0 / n_folds
-    check_bags(n_units, n_folds, unseen, "rows" if blocks is None else "groups of rows")
-    strata = strata_of(problem.variables, unseen)
-    if problem.sample_weight is not None:  # every fold gets rows that count
-        strata = 2 * strata + (problem.sample_weight > 0)
-    bags = out_of_bag_sets(n_rows, n_folds, unseen, strata, np.random.default_rng([seed, 0]), blocks)
-    folds = []
-    for left_out in bags:
-        inside = np.ones(n_rows, dtype=np.bool_)
-        inside[left_out] = False
-        folds.append(Fold(np.flatnonzero(inside).astype(np.int32), left_out))
-    return folds
+    if given is None:
+        return LGBMClassifier()
+    check_instance("estimator", given)
+    if type(given) is not LGBMClassifier:
+        raise TypeError(
+            f"`estimator` must be an LGBMClassifier, whose leaves are read, got {given!r}: for other models "
+            "use DataShapley or KNNShapley."
+        )
+    parameters = given.get_params()
+    for fault in _faults(parameters):
+        raise ValueError(f"`estimator` has {fault}.")
+    estimator = clone(given).set_params(class_weight=None)
+    if not LightGBMEngine.supports(estimator, table):
+        raise ValueError(
+            f"`estimator` has settings whose effect on the leaves is not known: {given!r}; leave them out."
+        )
+    return estimator
 
 
-def validated_fold(problem: Problem, validation: Problem) -> Fold:
-    """Let one model learn from all rows, and measure it on others."""
-    every, theirs = (np.arange(own.n_rows, dtype=np.int32) for own in (problem, validation))
-    return Fold(every, theirs, validation.table)
+def _faults(parameters: dict[str, Any]) -> list[str]:
+    """Say what keeps a model's leaves from telling the effects of rows."""
+
+    def setting(name: str) -> Any:
+        names = _ALIASES.get(name, (name,))
+        return next((parameters[own] for own in names if parameters.get(own) is not None), None)
+
+    found = []
+    hidden = "each tree learns from rows that nobody can name afterwards"
+    kind = setting("boosting_type")
+    if kind not in (None, "gbdt"):
+        found.append(f"`boosting_type={kind!r}`: {hidden}; use 'gbdt'")
+    if setting("data_sample_strategy") not in (None, "bagging"):
+        found.append(f"`data_sample_strategy={setting('data_sample_strategy')!r}`: {hidden}; leave it out")
+    if (setting("subsample_freq") or 0) > 0 and (setting("subsample") or 1.0) < 1.0:
+        found.append(f"bagging (`subsample={setting('subsample')}`): {hidden}; use `subsample=1.0`")
+    for name in ("is_unbalance", "path_smooth", "max_delta_step"):
+        if setting(name):
+            found.append(f"`{name}={setting(name)}`, which leaves do not tell: leave it out")
+    if setting("scale_pos_weight") not in (None, 1, 1.0):
+        found.append("`scale_pos_weight`, which leaves do not tell: use `class_weight` or `sample_weight`")
+    return found
+
+
+class KeptForest(NamedTuple):
+    """One model without the rows that it learnt from, and how metrics respond to a row in each leaf."""
+
+    forest: Forest
+    initial: float
+    responses: tuple[LeafResponse | None, ...]
+    of_initial: FloatArray
 
 
 class Forests:
@@ -83,37 +132,65 @@ class Forests:
     ----------
     problem : Problem
         The rows to value, with a target of two classes.
-    weights : ndarray or None
-        What each row weighs.
-    folds : sequence of Fold
-        One per model.
+    estimator : LGBMClassifier or None
+        As the user gave it.
+    validation : Problem or None
+        With it, one model learns from all rows and is measured on these; without it, every model is measured
+        on the rows of one fold and learns from the others.
+    n_folds, seed : int
+        Of the folds and the models.
     workers : int
         How many models are grown or read side by side.
+
+    Attributes
+    ----------
+    folds : list of (ndarray, ndarray)
+        Per model, the positions of the rows that it learns from, and of those that it is measured on.
+    factors : ndarray or None
+        By how much the estimator's class weights raise each row's weight.
     """
 
     def __init__(
-        self, problem: Problem, weights: FloatArray | None, folds: Sequence[Fold], workers: int
+        self,
+        problem: Problem,
+        estimator: Any,
+        validation: Problem | None,
+        n_folds: int,
+        seed: int,
+        workers: int,
     ) -> None:
-        self._problem = problem
-        self._weights = weights
-        self._folds = folds
+        self.estimator = readable_estimator(estimator, problem.table)
+        self.factors: FloatArray | None = None
+        if estimator is not None and estimator.class_weight is not None:
+            labels = np.array(problem.labels.classes)[problem.labels.codes]
+            self.factors = np.asarray(compute_sample_weight(estimator.class_weight, labels), dtype=np.float64)
+        self._weights = problem.sample_weight
+        if self.factors is not None:
+            self._weights = self.factors if self._weights is None else self._weights * self.factors
+        self._table = None if validation is None else validation.table
+        if validation is None:
+            self.folds = _deal_folds(problem, n_folds, seed)
+        else:
+            every, theirs = (np.arange(own.n_rows, dtype=np.int32) for own in (problem, validation))
+            self.folds = [(every, theirs)]
+        self._problem, self._seed = problem, seed
         self._engine = LightGBMEngine(problem.table, None, workers)
         self._executor = ThreadExecutor(workers)
         self._forests: list[Forest] = []
 
-    def grow(self, estimator: Any, seed: int) -> Iterable[FloatArray]:
+    def grow(self) -> Iterable[FloatArray]:
         """Grow the models; give the validation rows' probabilities, one fold after the other."""
-        seeds = np.random.SeedSequence([seed, 1]).generate_state(len(self._folds))
+        seeds = np.random.SeedSequence([self._seed, 1]).generate_state(len(self.folds))
         tasks = [
             Task(
-                estimator,
+                self.estimator,
                 self._problem.target,
-                fold.rows,
+                rows,
                 int(own) % 2**31,
-                fold.validated if fold.table is None else fold.table,
-                None if self._weights is None else self._weights[fold.rows],
+                validated if self._table is None else self._table,
+                None if self._weights is None else self._weights[rows],
             )
-            for fold, own in zip(self._folds, seeds, strict=True)
+            for (rows, validated), own in zip(self.folds, seeds, strict=True)
         ]
         self._engine.prepare(tasks)
         for forest, scores in self._executor.run(_grow_forest, tasks, self._engine):
@@ -125,45 +202,55 @@ class Forests:
         """Whether no tree of any model splits anything."""
         return all(tree.n_leaves == 1 for forest in self._forests for tree in forest.trees)
 
-    def read_effects(self, slopes: FloatArray, form: str) -> Iterable[tuple[FloatArray, KeptModel]]:
-        """Give the effects of each fold's rows on metrics with such slopes, one fold after the other.
+    def read_effects(self, slopes: FloatArray, form: str) -> Iterable[tuple[FloatArray, KeptForest]]:
+        """Give the effects of each fold's rows on metrics with such slopes, and what is left without them."""
 
-        With them comes what is left of the fold's model without its rows.
-        """
+        def read(task: tuple[Any, Forest, Any], shared: Any, stop: Any) -> tuple[FloatArray, KeptForest]:
+            (own, validated), forest, (trees, rows) = task
+            told = FORMS[form](trees, rows, slopes[validated])
+            nobody = replace(forest, variable=forest.variable.take(np.zeros(0, dtype=np.intp)))
+            kept = KeptForest(nobody, rows.initial, told.responses, told.of_initial)
+            per_unit = 1.0 if self.factors is None else self.factors[own, np.newaxis]
+            return told.of_rows * per_unit, kept
 
-        def read(
-            task: tuple[Fold, Forest, tuple[Trees, TrainingRows]], shared: Any, stop: Any
-        ) -> tuple[FloatArray, KeptModel]:
-            fold, forest, (trees, rows) = task
-            told = FORMS[form](trees, rows, slopes[fold.validated])
-            return told.of_rows, KeptModel.of(forest, rows.initial, told)
-
-        yield from self._executor.run(
-            read, list(zip(self._folds, self._forests, self.read_trees(), strict=True))
-        )
+        tasks = zip(self.folds, self._forests, self.read_trees(), strict=True)
+        yield from self._executor.run(read, list(tasks))
 
     def read_trees(self) -> list[tuple[Trees, TrainingRows]]:
         """Give each fold's trees, ready to tell who falls into which leaf, and the rows that they learnt."""
-        training = self._engine.read_leaves(self._forests)
-        readers: dict[Table | None, LeafReader] = {None: training}
-        for table in {fold.table for fold in self._folds if fold.table is not None}:
-            readers[table] = self._engine.read_leaves(self._forests, table)
+        training = theirs = self._engine.read_leaves(self._forests)
+        if self._table is not None:
+            theirs = self._engine.read_leaves(self._forests, self._table)
         positive = self._problem.labels.is_positive
         found = []
-        for fold, forest in zip(self._folds, self._forests, strict=True):
-            rows = _training_rows(forest, positive[fold.rows], self._weights, fold.rows)
-            positions = fold.validated if fold.table is None else None
+        for (rows, validated), forest in zip(self.folds, self._forests, strict=True):
+            learnt = _training_rows(forest, positive[rows], self._weights, rows)
+            positions = validated if self._table is None else None
             trees = [
                 GrownTree(
-                    tree.values - (rows.initial if number == 0 else 0.0),
+                    tree.values - (learnt.initial if number == 0 else 0.0),
                     forest.leaf_penalties(tree),
-                    partial(training.read, tree, fold.rows),
-                    partial(readers[fold.table].read, tree, positions),
+                    partial(training.read, tree, rows),
+                    partial(theirs.read, tree, positions),
                 )
                 for number, tree in enumerate(forest.trees)
             ]
-            found.append((trees, rows))
+            found.append((trees, learnt))
         return found
+
+
+def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
+    """Deal the rows into folds, each validated by a model that learns from the others."""
+    n_rows, blocks = problem.n_rows, problem.blocks
+    n_units = n_rows if blocks is None else int(blocks.max()) + 1
+    unseen = 1.0 / n_folds
+    check_bags(n_units, n_folds, unseen, "rows" if blocks is None else "groups of rows")
+    strata = strata_of(problem.variables, unseen)
+    if problem.sample_weight is not None:  # every fold gets rows that count
+        strata = 2 * strata + (problem.sample_weight > 0)
+    bags = out_of_bag_sets(n_rows, n_folds, unseen, strata, np.random.default_rng([seed, 0]), blocks)
+    every = np.arange(n_rows, dtype=np.int32)
+    return [(np.delete(every, left_out), left_out) for left_out in bags]
 
 
 def _grow_forest(task: Task, engine: LightGBMEngine, stop: threading.Event) -> tuple[Forest, FloatArray]:
@@ -191,3 +278,286 @@ def _training_rows(
         rate=float(parameters["learning_rate"]),
         l1=float(parameters.get("lambda_l1", parameters.get("reg_alpha", 0.0))),
     )
+
+
+def forecast_removals(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any = None,
+    validation: Any,
+    parts: Any,
+    performance: str = "tpr_at_fpr",
+    fairness: str = "fpr_ratio",
+    max_fpr: float = 0.05,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
+    """Predict what removing parts of the rows would do to a LightGBM model.
+
+    One model is trained on all rows. For each part, the values of all leaves are computed again without its
+    rows, tree by tree, while the splits stay as they are. Sums of `TreeInfluence` values predict a ratio as
+    well as this does. The performance does not change in proportion to what is removed; this predicts it
+    better.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier or None
+        The model, as `TreeInfluence` takes it.
+    X, y, sensitive_features
+        The rows that the model learns from.
+    validation : tuple of (X, y, sensitive_features)
+        Rows to measure the model on.
+    parts : list of masks or of arrays of positions
+        The rows to remove, one part at a time.
+    performance, fairness, max_fpr
+        The metrics, as in `TreeInfluence`.
+    sample_weight : array-like of shape (n_rows,), optional
+        How much each row counts in the fit, scaled to a mean of 1.
+    random_state : int, RandomState or None, default=None
+        Seed of an estimator that has none of its own.
+    n_jobs : int, optional
+        How many parts are computed side by side; None uses every core.
+
+    Returns
+    -------
+    DataFrame
+        One row per part and column: ``part``, ``rows`` (how many are removed), ``column`` ("y", or the
+        attribute), ``metric`` (its predicted value without them) and ``predicted`` (its predicted change).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.valuation import forecast_removals
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> z = np.where(X[:, 1] > 0, "b", "a")
+    >>> y = X[:, 0] + X[:, 1] + rng.normal(size=2000) > 1
+    >>> half = (z[:1000] == "b") & y[:1000] & (np.arange(1000) % 2 == 0)
+    >>> validation = X[1000:], y[1000:], z[1000:]
+    >>> told = forecast_removals(
+    ...     None, X[:1000], y[:1000], sensitive_features=z[:1000], validation=validation, parts=[half]
+    ... )
+    >>> bool(told.set_index("column").loc["z", "predicted"] > 0)  # fewer positives of "b" raise the ratio
+    True
+    """
+    check_metrics(performance, fairness, max_fpr)
+    problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
+    if validation is None:
+        raise ValueError(
+            "`validation` is needed: rows (X, y, sensitive_features) that the model is measured on."
+        )
+    return forecast_problem(
+        estimator,
+        problem.with_mean_weight_one(),
+        read_validation(validation),
+        [rows for _, rows in read_parts(parts, problem.n_rows)],
+        performance=performance,
+        fairness=fairness,
+        max_fpr=float(max_fpr),
+        seed=seed_from(random_state),
+        workers=n_workers(n_jobs),
+    )
+
+
+def forecast_problem(
+    estimator: Any,
+    problem: Problem,
+    validation: Problem,
+    parts: Sequence[Rows],
+    *,
+    performance: str,
+    fairness: str,
+    max_fpr: float,
+    seed: int,
+    workers: int,
+) -> pd.DataFrame:
+    """Predict what removing parts would do, as `forecast_removals`, for tables that have been read."""
+    import pandas as pd
+
+    validated = read_validation_rows(problem, validation, "forecast_removals")
+    forests = Forests(problem, estimator, validation, 1, seed, workers)
+    _ = list(forests.grow())
+    ((trees, rows),) = forests.read_trees()
+    nothing = np.zeros(0, dtype=np.int32)
+    probabilities = _computed_anew(trees, rows, [nothing, *parts], validated.n_rows, workers)
+    measured = [
+        measure_validation_rows(validated, own, performance, fairness, max_fpr) for own in probabilities
+    ]
+    table = [
+        {
+            "part": number,
+            "rows": len(parts[number]),
+            "column": column,
+            "metric": own[column],
+            "predicted": own[column] - measured[0][column],
+        }
+        for column in measured[0]
+        for number, own in enumerate(measured[1:])
+    ]
+    return pd.DataFrame(table, columns=["part", "rows", "column", "metric", "predicted"])
+
+
+def _computed_anew(
+    trees: Sequence[GrownTree], rows: TrainingRows, parts: Sequence[Rows], n_validated: int, workers: int
+) -> list[FloatArray]:
+    """Give the validation rows' probabilities without each part; leaves are read once for all of them."""
+    n_rows, models = len(rows.positive), []
+    for removed in parts:
+        weights = np.ones(n_rows) if rows.weights is None else rows.weights.copy()
+        weights[removed] = 0.0
+        initial = initial_score(rows.positive, weights) if rows.from_average else rows.initial
+        models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
+
+    def add(model: tuple[FloatArray, ...], read: tuple[GrownTree, Rows, Rows], stop: threading.Event) -> None:
+        """Compute the values of a tree's leaves, and move all scores by them."""
+        (weights, scores, validated_scores), (tree, leaves, validated) = model, read
+        values = leaf_values(rows, weights, scores, leaves, tree.penalties)
+        scores += values[leaves]
+        validated_scores += values[validated]
+
+    for tree in trees:
+        if len(tree.values) > 1:
+            read = tree, tree.read_training(), tree.read_validation_rows()
+            _ = list(ThreadExecutor(workers).run(add, models, read))
+    return [1.0 / (1.0 + np.exp(-scores)) for *_, scores in models]
+
+
+class LabelEffects(NamedTuple):
+    """What rows would do to metrics at either label: arrays of shape (n_rows, n_metrics).
+
+    `probability`, of shape (n_rows,), is that of the positive label, by the mean of the models.
+    `standard_error` is that of the effects at the label, or of the expected ones, by the spread between
+    models; NaN of one.
+    """
+
+    negative: FloatArray
+    positive: FloatArray
+    probability: FloatArray
+    standard_error: FloatArray
+
+    def at(self, share: FloatArray) -> FloatArray:
+        """Give the effects at shares of the positive label: 0 or 1 where it is known."""
+        return self.negative + share[:, np.newaxis] * (self.positive - self.negative)
+
+
+class EffectModels:
+    """What tells the effects of rows that were not there; made by ``TreeInfluence(keep_models=True)``.
+
+    It holds trees and sums over their leaves, and none of the rows that they were made of.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the models learnt from; its columns' names and levels are kept.
+    models : sequence of KeptForest
+        One per fold, or one.
+    factors : ndarray or None
+        By how much class weights raise each row's weight.
+    valuation : Valuation
+        Of the rows that the models learnt from.
+    workers : int
+        How many blocks of rows are read side by side.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        models: Sequence[KeptForest],
+        factors: FloatArray | None,
+        valuation: Valuation,
+        workers: int,
+    ) -> None:
+        nobody = np.zeros(0, dtype=np.intp)
+        self._engine = LightGBMEngine(problem.table.take(nobody), prefilter=False)
+        self._models = tuple(models)
+        self._factors = 1.0, 1.0
+        if factors is not None:
+            positive = problem.labels.is_positive
+            self._factors = float(factors[~positive][0]), float(factors[positive][0])
+        self._variables = [variable.take(nobody) for variable in problem.variables]
+        self._positive = problem.labels.positive
+        self._scales, self._provenance = valuation.scales, valuation.provenance
+        self._workers = workers
+
+    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+        """Value new rows; see `TreeInfluence.value`."""
+        table, provenance = table_of(X), self._provenance
+        named = provenance.names_given
+        labels = read_labels(y, sensitive_features, table, self._variables, named=named)
+        codes = labels.get(self._variables[0].name)
+        share = None if codes is None else (codes == self._positive).astype(np.float64)
+        told = self.by_label(table, share)
+        agreement = np.full(table.n_rows, np.nan)
+        if share is not None:
+            agreement = np.where(share == 1.0, told.probability, 1.0 - told.probability)
+        valuation = effect_valuation(
+            told.at(told.probability if share is None else share),
+            told.standard_error,
+            np.full(table.n_rows, len(self._models), dtype=np.int32),
+            self._scales,
+            replace(
+                provenance,
+                algorithm=provenance.algorithm + NEW_ROWS,
+                settings={**provenance.settings, "y_given": codes is not None},
+            ),
+            agreement,
+        )
+        return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
+
+    def by_label(self, table: Table, share: FloatArray | None = None) -> LabelEffects:
+        """Give the effects of rows at either label.
+
+        Parameters
+        ----------
+        table : Table
+            The rows; columns are found by name.
+        share : ndarray, optional
+            Per row, the share of the positive label that standard errors are told at; None takes the models'
+            probability.
+        """
+        reader = self._engine.read_leaves([model.forest for model in self._models], table)
+        starts = range(0, table.n_rows, _BLOCK)
+        blocks = [np.arange(first, min(first + _BLOCK, table.n_rows), dtype=np.int32) for first in starts]
+
+        def read(rows: Rows, shared: Any, stop: threading.Event) -> LabelEffects:
+            return self._read_block(reader, rows, None if share is None else share[rows])
+
+        parts = ThreadExecutor(self._workers).run(read, blocks)
+        return LabelEffects(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _read_block(self, reader: LeafReader, rows: Rows, share: FloatArray | None) -> LabelEffects:
+        told = [_label_effects(model, reader, rows) for model in self._models]
+        effects = np.stack([own for own, _ in told]) * np.array(self._factors)[:, np.newaxis, np.newaxis]
+        probability = np.mean([own for _, own in told], axis=0)
+        if self._factors[0] != self._factors[1]:  # class weights make them those of weighted rows
+            raised = probability * self._factors[0]
+            probability = raised / (raised + (1.0 - probability) * self._factors[1])
+        n_models = len(told)
+        share_of_models = 1.0 if n_models == 1 else 1.0 - 1.0 / n_models  # a fold's rows are not its model's
+        negative, positive = share_of_models * effects.sum(axis=0)
+        error = np.full(negative.shape, np.nan)
+        if n_models > 1:
+            at = (probability if share is None else share)[:, np.newaxis]
+            own = effects[:, 0] + at * (effects[:, 1] - effects[:, 0])
+            error = share_of_models * np.sqrt(n_models) * own.std(axis=0, ddof=1)
+        return LabelEffects(negative, positive, probability, error)
+
+
+def _label_effects(model: KeptForest, reader: LeafReader, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Give the effects of rows at each label, (2, n_rows, n_metrics), and their probabilities."""
+    effects = np.repeat(model.of_initial[:, np.newaxis], len(rows), axis=1)
+    scores = np.full(len(rows), model.initial)
+    for number, (tree, response) in enumerate(zip(model.forest.trees, model.responses, strict=True)):
+        values = tree.values - (model.initial if number == 0 else 0.0)
+        if response is None:
+            scores += values[0]
+            continue
+        leaves = reader.read(tree, rows)
+        p = 1.0 / (1.0 + np.exp(-scores))
+        for label in (0, 1):
+            response.add(effects[label], response.moves(p - label, p * (1.0 - p), leaves), leaves)
+        scores += values[leaves]
+    return effects, 1.0 / (1.0 + np.exp(-scores))

@@ -12,19 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from fado._checks import check_choice, check_count
 from fado._messages import warn_user
 from fado._progress import tracked
-from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import Problem
-from fado.valuation._base import BaseValuator, texts_of
-from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._registry import register_valuator
+from fado.valuation._base import BaseValuator, provenance_of, register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._scale import effect_on
-from fado.valuation._validation_rows import check_metrics, read_validation_rows
-from fado.valuation.influence._estimator import class_factors, readable_estimator
-from fado.valuation.influence._forests import FORMS, Forests, deal_folds, validated_fold
-from fado.valuation.influence._new_rows import EffectModels
-from fado.valuation.influence._slopes import metric_slopes
+from fado.valuation._validation_rows import (
+    check_metrics,
+    effect_scales,
+    effect_valuation,
+    read_validation_rows,
+)
+from fado.valuation.influence._effects import metric_slopes
+from fado.valuation.influence._forests import FORMS, EffectModels, Forests
 
 __all__ = ["TreeInfluence"]
 
@@ -144,58 +143,48 @@ class TreeInfluence(BaseValuator):
         check_metrics(self.performance, self.fairness, self.max_fpr)
         check_choice("form", self.form, tuple(FORMS))
         check_count("n_bags", self.n_bags, 2, _MOST_BAGS)
-        estimator = readable_estimator(self.estimator, problem.table)
+        workers = n_workers(self.n_jobs)
         validated = read_validation_rows(problem, validation, type(self).__name__)
-        folds = (
-            deal_folds(problem, self.n_bags, seed)
-            if validation is None
-            else [validated_fold(problem, validation)]
-        )
-        factors = class_factors(self.estimator, problem.labels)
-        weights = _product(problem.sample_weight, factors)
-        forests = Forests(problem, weights, folds, n_workers(self.n_jobs))
+        forests = Forests(problem, self.estimator, validation, self.n_bags, seed, workers)
+        learnt, left_out = zip(*forests.folds, strict=True)
         scores = np.zeros(validated.n_rows)
-        grown = tracked(forests.grow(estimator, seed), len(folds), what="models", show=self.progress)
-        for fold, own in zip(folds, grown, strict=True):
-            scores[fold.validated] = own
+        grown = tracked(forests.grow(), len(learnt), what="models", show=self.progress)
+        for rows, own in zip(left_out, grown, strict=True):
+            scores[rows] = own
         if forests.are_bare:
             warn_user(
                 "The models found nothing to split on, so no row has an effect and every value is 0: use "
                 "more rows or a smaller `min_child_samples`."
             )
-        slopes = metric_slopes(
-            validated,
-            [fold.validated for fold in folds],
-            scores,
-            self.performance,
-            self.fairness,
-            self.max_fpr,
-        )
-        sums = _Sums(problem.n_rows, slopes.shape[1])
+        slopes = metric_slopes(validated, left_out, scores, self.performance, self.fairness, self.max_fpr)
+        total, squares = np.zeros((2, problem.n_rows, slopes.shape[1]))
+        counts, kept = np.zeros(problem.n_rows, dtype=np.int32), []
         read = tracked(
-            forests.read_effects(slopes, self.form), len(folds), what="models read", show=self.progress
+            forests.read_effects(slopes, self.form), len(learnt), what="models read", show=self.progress
         )
-        kept = []
-        for fold, (effects, model) in zip(folds, read, strict=True):
-            per_unit = effects if factors is None else effects * factors[fold.rows, np.newaxis]
-            sums.add(fold.rows, per_unit)
+        for rows, (effects, model) in zip(learnt, read, strict=True):
+            total[rows] += effects
+            squares[rows] += effects**2
+            counts[rows] += 1
             kept.append(model)
-        settings = (
-            {"validation": validated.n_rows} if validation is not None else {"n_bags": int(self.n_bags)}
+        settings = {
+            "performance": self.performance,
+            "fairness": self.fairness,
+            "max_fpr": float(self.max_fpr),
+            "form": self.form,
+        }
+        settings |= {"n_bags": int(self.n_bags)} if validation is None else {"validation": validated.n_rows}
+        valuation = effect_valuation(
+            total,
+            _standard_error(total, squares, counts),
+            counts,
+            effect_scales([own.name for own in problem.variables], self.performance, self.fairness),
+            provenance_of("influence", problem, seed, settings, forests.estimator),
+            np.where(validated.positive, scores, 1.0 - scores) if validation is None else None,
         )
-        agreement = np.where(validated.positive, scores, 1.0 - scores) if validation is None else None
-        valuation = self._valuation(problem, sums, agreement, settings, estimator, seed)
+        self.__dict__.pop("models_", None)
         if self.keep_models:
-            self.models_ = EffectModels(
-                problem,
-                kept,
-                _factors_by_label(factors, problem.labels.is_positive),
-                valuation.scales,
-                valuation.provenance,
-                n_workers(self.n_jobs),
-            )
-        elif hasattr(self, "models_"):
-            del self.models_
+            self.models_ = EffectModels(problem, kept, forests.factors, valuation, workers)
         return valuation
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
@@ -258,71 +247,10 @@ class TreeInfluence(BaseValuator):
             )
         return models.value(X, y, sensitive_features)
 
-    def _valuation(
-        self,
-        problem: Problem,
-        sums: _Sums,
-        agreement: FloatArray | None,
-        settings: dict[str, Any],
-        estimator: Any,
-        seed: int,
-    ) -> Valuation:
-        names = [variable.name for variable in problem.variables]
-        nothing = np.full(problem.n_rows, np.nan)
-        errors = sums.standard_error()
-        metrics = {name: self.performance if name == "y" else self.fairness for name in names}
-        return Valuation(
-            {name: sums.total[:, k].copy() for k, name in enumerate(names)},
-            {name: errors[:, k].copy() for k, name in enumerate(names)},
-            dict.fromkeys(names, sums.counts),
-            None if agreement is None else {name: agreement if name == "y" else nothing for name in names},
-            scales={name: effect_on(metric) for name, metric in metrics.items()},
-            provenance=Provenance(
-                algorithm="influence",
-                settings={
-                    "performance": self.performance,
-                    "fairness": self.fairness,
-                    "max_fpr": float(self.max_fpr),
-                    "form": self.form,
-                    **settings,
-                },
-                seed=seed,
-                estimators=texts_of([estimator]),
-                variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
-                versions=library_versions(),
-                names_given=problem.names_given,
-            ),
-        )
 
-
-class _Sums:
-    """The effects of every row, added up over the models that it was part of."""
-
-    def __init__(self, n_rows: int, n_metrics: int) -> None:
-        self.total = np.zeros((n_rows, n_metrics))
-        self._squares = np.zeros((n_rows, n_metrics))
-        self.counts = np.zeros(n_rows, dtype=np.int32)
-
-    def add(self, rows: npt.NDArray[np.int32], effects: FloatArray) -> None:
-        """Add the effects that one model tells."""
-        self.total[rows] += effects
-        self._squares[rows] += effects**2
-        self.counts[rows] += 1
-
-    def standard_error(self) -> FloatArray:
-        """Give the standard error of the sums, by the spread between models; NaN of one model alone."""
-        n = self.counts[:, np.newaxis].astype(np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            spread = np.maximum(self._squares - self.total**2 / n, 0.0) / (n - 1.0)
-            return np.where(n > 1, np.sqrt(n * spread), np.nan)
-
-
-def _factors_by_label(factors: FloatArray | None, positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Give what class weights make of a row of each label, the negative first."""
-    if factors is None:
-        return 1.0, 1.0
-    return float(factors[~positive][0]), float(factors[positive][0])
-
-
-def _product(weights: FloatArray | None, factors: FloatArray | None) -> FloatArray | None:
-    return weights if factors is None else factors if weights is None else weights * factors
+def _standard_error(total: FloatArray, squares: FloatArray, counts: npt.NDArray[np.int32]) -> FloatArray:
+    """Give the standard error of sums over models, by the spread between these; NaN of one model alone."""
+    n = counts[:, np.newaxis].astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.maximum(squares - total**2 / n, 0.0) / (n - 1.0)
+        return np.where(n > 1, np.sqrt(n * spread), np.nan)

@@ -11,19 +11,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_share
-from fado.tabular import TARGET, Table, protected_columns
-from fado.valuation._base import seed_from
+from fado.tabular import TARGET, Column, Problem, Table, join_problems, protected_columns, read_problem
+from fado.valuation._base import make_valuator, seed_from
 from fado.valuation._result import Valuation
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
-from fado.valuation.online._drift import Check
-from fado.valuation.online._state import State, after_batch, rebuilt, tell_changes
-from fado.valuation.online._window import (
+from fado.valuation.online._state import (
     FEWEST_ROWS,
-    add_batch,
-    as_dense,
-    last_rows,
-    read_batch,
-    what_is_lacking,
+    DriftCheck,
+    State,
+    after_batch,
+    read,
+    rebuilt,
+    tell_changes,
+    write,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OnlineEntropy"]
 
-ALGORITHM = "online"
+_EARLY = 100  # rows; until then a variable with nearly a class per row may yet turn out to be another
 
 
 class OnlineEntropy(BaseEstimator):
@@ -135,7 +135,7 @@ class OnlineEntropy(BaseEstimator):
             (by these models), ``batches_seen`` and ``rows_seen``. Before there are models, all values are
             NaN with counts of 0; `waits_for_` says what is missing.
         """
-        table = Table.from_input(as_dense(X))
+        table = Table.from_input(_as_dense(X))
         state = self._state
         if state.models is None or table.n_rows == 0:
             valuation = _unknown(table, self._variables(table, sensitive_features))
@@ -151,7 +151,7 @@ class OnlineEntropy(BaseEstimator):
             "batches_seen": state.batches,
             "rows_seen": state.rows,
         }
-        return valuation.with_provenance(algorithm=ALGORITHM, settings=settings)
+        return valuation.with_provenance(algorithm="online", settings=settings)
 
     def learn(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Add a labelled batch to the window, check it for drift, and train the models anew if it is time.
@@ -187,11 +187,13 @@ class OnlineEntropy(BaseEstimator):
         """
         most = check_count("window", self.window, FEWEST_ROWS, MOST_ROWS)
         refresh = check_share("refresh", self.refresh)
-        if Table.from_input(as_dense(X)).n_rows == 0:
+        if Table.from_input(_as_dense(X)).n_rows == 0:
             return self
         before = self._state
-        batch = read_batch(X, y, sensitive_features, sample_weight)
-        window = add_batch(before.window, batch, most, before.batches + 1)
+        batch = window = read_problem(_as_dense(X), y, sensitive_features, sample_weight=sample_weight)
+        if before.window is not None:
+            window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
+        window = _last_rows(window, most)
         state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
         due = state.models is None or state.waiting >= refresh * state.models.n_rows
         self._take_over(state, build=urgent or due)
@@ -215,7 +217,7 @@ class OnlineEntropy(BaseEstimator):
         """
         keep = check_count("keep", keep, 1, MOST_ROWS)
         if self._state.window is not None:
-            state = replace(self._state, window=last_rows(self._state.window, keep), pools={})
+            state = replace(self._state, window=_last_rows(self._state.window, keep), pools={})
             if state.models is not None:
                 state = replace(state, waiting=state.models.n_rows)  # they are due, if not now then next
             self._take_over(state, build=True)
@@ -250,7 +252,7 @@ class OnlineEntropy(BaseEstimator):
         import pandas as pd
 
         return pd.DataFrame(
-            [vars(check) for check in self._state.checks], columns=list(Check.__dataclass_fields__)
+            [vars(check) for check in self._state.checks], columns=list(DriftCheck.__dataclass_fields__)
         )
 
     def save(self, directory: str | os.PathLike[str]) -> None:
@@ -268,8 +270,6 @@ class OnlineEntropy(BaseEstimator):
         FileExistsError
             If the directory holds anything else.
         """
-        from fado.valuation.online._saved import write
-
         write(self, self._state, directory)
 
     @classmethod
@@ -303,8 +303,6 @@ class OnlineEntropy(BaseEstimator):
             If the directory holds no saved state, `estimators` are not those that it was made with, or a file
             is missing, damaged or of another state. The message names the file.
         """
-        from fado.valuation.online._saved import read
-
         settings, state, seed = read(directory, estimators)
         online = cls(estimators, **settings, random_state=seed, n_jobs=n_jobs, progress=progress)
         online._known = state
@@ -326,17 +324,9 @@ class OnlineEntropy(BaseEstimator):
         self.seed_, self._known = seed, state
 
     def _valuator(self, seed: int) -> OutOfBagEntropy:
-        return OutOfBagEntropy(
-            self.estimators,
-            n_bags=self.n_bags,
-            z_sees_target=self.z_sees_target,
-            z_exclude=self.z_exclude,
-            kinds=self.kinds,
-            random_state=seed,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            keep_models=True,
-        )
+        settings = {**self.get_params(deep=False), "random_state": seed, "keep_models": True}
+        valuator: OutOfBagEntropy = make_valuator("oob", **settings)
+        return valuator
 
     def _variables(self, table: Table, sensitive_features: Any) -> list[str]:
         """Name the variables: those of the window or, before there is one, those of the rows at hand."""
@@ -351,3 +341,45 @@ def _unknown(table: Table, variables: Sequence[str]) -> Valuation:
     unknown = {name: np.full(table.n_rows, np.nan) for name in variables}
     counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in variables}
     return Valuation(unknown, unknown, counts, unknown, unknown).with_rows(table.index, None)
+
+
+def _as_dense(X: Any) -> Any:
+    """Give a sparse matrix as a dense array, and anything else as it is."""
+    import scipy.sparse
+
+    return X.toarray() if scipy.sparse.issparse(X) else X
+
+
+def _last_rows(problem: Problem, most: int) -> Problem:
+    """Give the last rows as copies that nobody else holds, with no levels but those that occur."""
+
+    def undeclared(column: Column) -> Column:
+        return replace(column, declared=None)  # each batch may declare its categories in another order
+
+    rows = np.arange(max(problem.n_rows - most, 0), problem.n_rows)
+    columns = list(map(undeclared, problem.table.columns))
+    table = Table.of_columns(columns, named=problem.table.is_named)
+    return replace(problem, table=table, sources=tuple(map(undeclared, problem.sources))).take(rows)
+
+
+def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
+    """Say what must still come before models can learn from these rows; empty if nothing must.
+
+    Examples
+    --------
+    >>> from fado.tabular import read_problem
+    >>> what_is_lacking(read_problem([[0.0]] * 6, [1, 1, 1, 1, 1, 1]), None)
+    "a second label of 'y'"
+    """
+    if problem.n_rows < FEWEST_ROWS:
+        return f"{FEWEST_ROWS} rows"
+    for variable in problem.with_kinds(kinds).variables:
+        distinct = len(variable.classes)
+        if variable.kind == "continuous":
+            known = variable.labels[variable.known]
+            distinct = 0 if not len(known) else 1 if (known == known[0]).all() else 2
+        if distinct < 2:
+            return f"a second label of {variable.name!r}"
+        if distinct > 2 and 2 * distinct > problem.n_rows and problem.n_rows < _EARLY:
+            return f"more rows for each of the {distinct} labels of {variable.name!r}"
+    return ""

@@ -1,23 +1,180 @@
-"""All that an online valuator knows, and how a batch changes it."""
+"""All that an online valuator knows, how a batch changes it, and its directory.
+
+Whether a batch still is what models have learnt, their doubts about it tell, against those out of bag. A
+doubt is 1 minus the agreement: the probability that models give to other labels than the row's own, or the
+error of a predicted number over the largest. It is linear in what the models say. So, while rows stay what
+they were, its mean over new rows, which all models score, is that over rows out of bag, which a few score;
+and the mean of enough of them is normal about it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+import io
+import math
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
 
+from fado._checks import MOST_ROWS, check_count, check_share
 from fado._messages import warn_user
-from fado.tabular import TARGET, Problem, Table
-from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
-from fado.valuation.online._drift import Check, Pool, Reference, check_drift
-from fado.valuation.online._window import blank_columns, has_new_label, without_text
+from fado._records import encode, label_from, label_to, record_from, simplify
+from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
+from fado._version import __version__, library_versions
+from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
+from fado.valuation._base import texts_of
+from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 
-__all__ = ["MOST_CHECKS", "State", "after_batch", "rebuilt", "tell_changes"]
+__all__ = [
+    "FALSE_ALARMS",
+    "FEWEST_ROWS",
+    "DriftCheck",
+    "Pool",
+    "Reference",
+    "State",
+    "after_batch",
+    "check_drift",
+    "has_new_label",
+    "read",
+    "rebuilt",
+    "tell_changes",
+    "write",
+]
 
-MOST_CHECKS = 10_000  # that are remembered
+FloatArray = npt.NDArray[np.float64]
+Names = str | int | list[str | int]
+
+FALSE_ALARMS = 0.001  # the share of checks that cry drift though nothing has changed, over all variables
+FEWEST_ROWS = 5  # of which a fifth can be out of bag
+_FEWEST_CHECKED = 100  # rows whose mean is tested
+_TOGETHER = 2.0  # to be safe: a mean out of bag varies more than one of as many independent rows
+_PER_SKEWNESS = 25  # rows, times the squared skewness: Cochran's rule for a mean that is near enough normal
+_MOST_CHECKS = 10_000  # that are remembered
+
+SAVED = Manifest(name="online.json", kind="fado online valuator", layout=1, what="online valuator")
+_ROWS, _MODELS, _WEIGHT, _MODELS_MANIFEST = "rows.parquet", "models", "weight", "models.json"
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object: another process has others
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Doubts about rows out of bag, in short."""
+
+    n_rows: int
+    mean: float
+    deviation: float
+    skewness: float
+
+    @classmethod
+    def of(cls, doubts: FloatArray) -> Reference:
+        """Sum doubts up; those that are not known are left out."""
+        known = doubts[~np.isnan(doubts)]
+        if not len(known):
+            return cls(0, math.nan, math.nan, math.nan)
+        mean, deviation = float(known.mean()), float(known.std())
+        skewness = float(np.mean((known - mean) ** 3)) / deviation**3 if deviation > 0 else 0.0
+        return cls(len(known), mean, deviation, skewness)
+
+    @property
+    def rows_needed(self) -> int:
+        """How many new rows a check needs: the more, the rarer large doubts are."""
+        return max(_FEWEST_CHECKED, math.ceil(_PER_SKEWNESS * self.skewness**2))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """New rows' doubts, added up over batches until they are enough, and what was expected of them."""
+
+    n_rows: int = 0
+    doubt: float = 0.0
+    expected: float = 0.0
+
+    def add(self, doubts: FloatArray, reference: Reference) -> Pool:
+        """Add a batch."""
+        known = doubts[~np.isnan(doubts)]
+        expected = self.expected + len(known) * reference.mean
+        return Pool(self.n_rows + len(known), self.doubt + float(known.sum()), expected)
+
+
+@dataclass(frozen=True)
+class DriftCheck:
+    """One look at a variable: the mean doubt about some rows, what was expected, and how far they are apart.
+
+    Parameters
+    ----------
+    batch : int
+        The last batch of these rows; the first is 1.
+    variable : str
+        Whose labels the models doubt.
+    rows : int
+        How many rows.
+    loss, expected : float
+        The mean doubt, and that out of bag.
+    statistic : float
+        Their difference in standard errors.
+    drift : bool
+        Whether that is more than chance would show.
+    """
+
+    batch: int
+    variable: str
+    rows: int
+    loss: float
+    expected: float
+    statistic: float
+    drift: bool
+
+
+def check_drift(
+    doubts: Mapping[str, FloatArray],
+    references: Mapping[str, Reference],
+    pools: Mapping[str, Pool],
+    batch: int,
+) -> tuple[dict[str, Pool], list[DriftCheck]]:
+    """Add a batch's doubts, and check those variables that have enough.
+
+    Give what waits for more rows, and the checks of the variables that had enough.
+
+    Examples
+    --------
+    >>> coin = Reference(10_000, mean=0.5, deviation=0.1, skewness=0.0)
+    >>> left, (check,) = check_drift({"y": np.full(400, 0.53)}, {"y": coin}, {}, batch=7)
+    >>> check.rows, round(check.statistic, 1), check.drift
+    (400, 5.8, True)
+    """
+    left, checks = dict(pools), []
+    for name, own in doubts.items():
+        reference = references[name]
+        pool = left.pop(name, Pool()).add(own, reference)
+        if not reference.n_rows or pool.n_rows < reference.rows_needed:
+            left[name] = pool
+            continue
+        loss, expected = pool.doubt / pool.n_rows, pool.expected / pool.n_rows
+        statistic = _statistic(loss - expected, pool.n_rows, reference)
+        alarm = statistic > _critical(FALSE_ALARMS / len(references), pool.n_rows, reference)
+        checks.append(DriftCheck(batch, name, pool.n_rows, loss, expected, statistic, alarm))
+    return left, checks
+
+
+def _statistic(difference: float, n_rows: int, reference: Reference) -> float:
+    error = reference.deviation * math.sqrt(1 / n_rows + _TOGETHER / reference.n_rows)
+    if error > 0:
+        return difference / error
+    return math.inf if difference > 0 else 0.0
+
+
+def _critical(rate: float, n_rows: int, reference: Reference) -> float:
+    """Give the quantile of a mean of so many doubts, corrected for what is left of their skewness."""
+    normal = NormalDist().inv_cdf(1 - rate)
+    return normal + (normal**2 - 1) / 6 * reference.skewness / math.sqrt(n_rows)
 
 
 @dataclass(frozen=True)
@@ -42,7 +199,7 @@ class State:
         All that came.
     pools : mapping of str to Pool
         Doubts about new rows that are too few for a check.
-    checks : tuple of Check
+    checks : tuple of DriftCheck
         The last looks for drift.
     """
 
@@ -55,15 +212,11 @@ class State:
     batches: int = 0
     rows: int = 0
     pools: Mapping[str, Pool] = field(default_factory=dict)
-    checks: tuple[Check, ...] = ()
+    checks: tuple[DriftCheck, ...] = ()
 
     def as_learnt(self, table: Table) -> Table:
         """Give new rows as the models can take them, whatever has come to columns that were blank."""
-        return table if self.window is None else without_text(table, self.blank, self.window.table)
-
-    def drifting(self) -> set[str]:
-        """Name the variables whose last check found drift."""
-        return {name for name, drift in {own.variable: own.drift for own in self.checks}.items() if drift}
+        return table if self.window is None else _without_text(table, self.blank, self.window.table)
 
 
 def after_batch(
@@ -71,25 +224,8 @@ def after_batch(
 ) -> tuple[State, bool]:
     """Give the state with a batch in its window and checked for drift, and say whether that calls for models.
 
-    Parameters
-    ----------
-    state : State
-        Before the batch.
-    batch : Problem
-        The new rows.
-    window : Problem
-        The rows to keep, with the new ones.
-    labels : tuple
-        The batch's target and protected attributes, as they were given.
-    n_jobs : int or None
-        How many threads score its rows.
-
-    Returns
-    -------
-    state : State
-        With the old models.
-    urgent : bool
-        Whether they miss something: a label that they do not know, or drift.
+    `labels` are the batch's target and protected attributes, as they were given. Models are called for if the
+    old ones, which stay, miss something: a label that they do not know, or drift.
     """
     counted = replace(
         state,
@@ -105,34 +241,21 @@ def after_batch(
     told = state.models.value(state.as_learnt(batch.table), *labels, n_jobs=n_jobs)
     doubts = {name: 1.0 - told.field("agreement", name) for name in state.models.variables}
     pools, checks = check_drift(doubts, state.references, state.pools, counted.batches)
-    checked = replace(counted, pools=pools, checks=(*state.checks, *checks)[-MOST_CHECKS:])
+    checked = replace(counted, pools=pools, checks=(*state.checks, *checks)[-_MOST_CHECKS:])
     strange = any(has_new_label(column, state.models.classes(column.name)) for column in window.sources)
     return checked, strange or any(check.drift for check in checks)
 
 
 def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
-    """Give the state with models of the rows in its window.
-
-    Parameters
-    ----------
-    state : State
-        With the old models, or none.
-    window : Problem
-        Its rows.
-    valuator : OutOfBagEntropy
-        Unfitted; it keeps its models.
-    """
+    """Give the state with models of the rows in its window, by a valuator that keeps its models."""
     fitted: OutOfBagEntropy = valuator.fit_problem(window)
-    valuation, names = fitted.valuation_, fitted.models_.variables
-    doubts: dict[str, npt.NDArray[np.float64]] = {
-        name: 1.0 - valuation.field("agreement", name) for name in names
-    }
+    agreement = {name: fitted.valuation_.field("agreement", name) for name in fitted.models_.variables}
     changed = _changed_kinds(state.models, fitted.models_)
     return replace(
         state,
         models=fitted.models_,
-        references={name: Reference.of(own) for name, own in doubts.items()},
-        blank=blank_columns(window.table),
+        references={name: Reference.of(1.0 - own) for name, own in agreement.items()},
+        blank=_blank_columns(window.table),
         version=state.version + 1,
         waiting=0,
         pools={name: pool for name, pool in state.pools.items() if name not in changed},
@@ -141,8 +264,9 @@ def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
 
 def tell_changes(before: State, after: State) -> None:
     """Warn of drift that was not there before, and of variables that are no longer what they were."""
+    drifting = {check.variable: check.drift for check in before.checks}  # by the last check of each
     for check in after.checks:
-        if check.drift and check.batch > before.batches and check.variable not in before.drifting():
+        if check.drift and check.batch > before.batches and not drifting.get(check.variable):
             warn_user(
                 f"Drift in batch {check.batch}: models doubt the labels of {check.variable!r} by "
                 f"{check.loss:.3f} on average, and did by {check.expected:.3f} before "
@@ -164,3 +288,234 @@ def _changed_kinds(
         return {}
     pairs = [(old.variable, new.variable) for old, new in zip(before.kept, after.kept, strict=True)]
     return {old.name: (old.kind, new.kind) for old, new in pairs if old.kind != new.kind}
+
+
+def _blank_columns(table: Table) -> tuple[int, ...]:
+    """Give the positions of the columns without any entry, which pass for numbers: nobody can tell."""
+    return tuple(
+        j
+        for j, column in enumerate(table.columns)
+        if column.levels is None and np.isnan(column.numbers()).all()
+    )
+
+
+def _without_text(table: Table, blank: Collection[int], window: Table) -> Table:
+    """Empty the columns of text that were blank when models learnt: these know nothing of what they hold."""
+    named = table.is_named and window.is_named
+    places = {place for j in blank for place in (table.positions(window.names[j]) if named else [j])}
+    texts = {j for j in places if j < table.n_columns and table.column(j).levels is not None}
+    if not texts:
+        return table
+    nothing = pa.chunked_array([pa.nulls(table.n_rows, pa.float64())])
+    columns = [Column(own.name, nothing) if j in texts else own for j, own in enumerate(table.columns)]
+    return Table.of_columns(columns, named=table.is_named)
+
+
+def has_new_label(column: Column, classes: tuple[Any, ...]) -> bool:
+    """Tell whether a column holds a label that is none of these classes; numbers have no classes."""
+    if not classes:
+        return False
+    codes, entries = column.encode()
+    occurs = np.bincount(codes[codes >= 0], minlength=len(entries)) > 0
+    return any(
+        column.label_of(entry) not in classes for entry, there in zip(entries, occurs, strict=True) if there
+    )
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The settings of an online valuator that are saved."""
+
+    window: int
+    refresh: float
+    n_bags: int
+    z_sees_target: bool
+    z_exclude: Names | Mapping[str, Names] | None
+    kinds: Mapping[str, str] | None
+
+
+@dataclass(frozen=True)
+class _ColumnNote:
+    """What a column is called, and what its codes stand for."""
+
+    name: str
+    levels: tuple[str, ...] | None = None
+    labels: tuple[Mapping[str, str | bool | int], ...] | None = None
+
+    @classmethod
+    def of(cls, column: Column) -> _ColumnNote:
+        """Note a column."""
+        labels = None if column.labels is None else tuple(label_to(label) for label in column.labels)
+        return cls(column.name, column.levels, labels)
+
+    def column(self, data: pa.ChunkedArray, path: Path) -> Column:
+        """Make the column, refusing codes that stand for no level."""
+        labels = None if self.labels is None else tuple(label_from(own) for own in self.labels)
+        column = Column(self.name, data, self.levels, labels)
+        if self.levels is not None:
+            codes = column.codes()
+            if len(codes) and not -1 <= codes.min() <= codes.max() < len(self.levels):
+                raise DamagedError(f"{str(path)!r} holds codes of {self.name!r} that stand for no level.")
+        return column
+
+
+@dataclass(frozen=True)
+class _WindowNote:
+    """What the rows of the window are; they stand in a file of their own."""
+
+    features: tuple[_ColumnNote, ...]
+    variables: tuple[_ColumnNote, ...]
+    positions: tuple[int | None, ...]
+    named: bool
+    names_given: bool
+    weighted: bool
+
+
+@dataclass(frozen=True)
+class _Told:
+    """All that the manifest of a directory tells."""
+
+    settings: _Settings
+    state: State  # without its window and models
+    files: Mapping[str, str]
+    estimators: tuple[str, ...] | None = None
+    seed: int | None = None
+    window: _WindowNote | None = None
+
+
+def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
+    """Write an online valuator into a directory, whole or not at all."""
+    final = SAVED.check_directory(Path(directory), lambda name: name in (_ROWS, _MODELS))
+    files = {} if state.window is None else {_ROWS: _rows_as_file(state.window)}
+    settings = {own.name: _plain(getattr(online, own.name)) for own in fields(_Settings)}
+    with replacing_directory(final, "The online valuator") as temporary:
+        for name, content in files.items():
+            write_file(temporary / name, content, "The online valuator")
+        if state.models is not None:
+            state.models.save(temporary / _MODELS)
+            files[_MODELS] = (temporary / _MODELS / _MODELS_MANIFEST).read_bytes()
+        told = _Told(
+            settings=_Settings(**settings),
+            state=replace(state, window=None, models=None),
+            files={name: digest_of(content) for name, content in files.items()},
+            estimators=_shown(online.estimators),
+            seed=getattr(online, "seed_", None),
+            window=None if state.window is None else _note(state.window),
+        )
+        SAVED.write(temporary, {"fado": __version__, "versions": library_versions(), **encode(told)})
+
+
+def _plain(value: Any) -> Any:
+    """Give a setting as JSON holds it: whatever holds names, such as a set or an index, as a list."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(own) for key, own in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [simplify(own) for own in value]
+    return simplify(value)
+
+
+def _note(window: Problem) -> _WindowNote:
+    return _WindowNote(
+        features=tuple(map(_ColumnNote.of, window.table.columns)),
+        variables=tuple(map(_ColumnNote.of, window.sources)),
+        positions=tuple(window.positions),
+        named=window.table.is_named,
+        names_given=window.names_given,
+        weighted=window.sample_weight is not None,
+    )
+
+
+def _shown(estimators: Any) -> tuple[str, ...] | None:
+    """Give estimators as they print, without addresses in memory; None for the default models."""
+    if estimators is None:
+        return None
+    each = estimators if isinstance(estimators, list | tuple) else [estimators]
+    return tuple(_ADDRESS.sub("", text) for text in texts_of(each))
+
+
+def read(directory: str | os.PathLike[str], estimators: Any) -> tuple[dict[str, Any], State, int | None]:
+    """Read what `write` wrote: the settings, what is known, and the seed, if one was drawn."""
+    folder = Path(directory)
+    content = {name: own for name, own in SAVED.open(folder).items() if name in _Told.__dataclass_fields__}
+    try:
+        told = record_from(_Told, content, "an online valuator")
+        settings = told.settings
+        check_count("window", settings.window, FEWEST_ROWS, MOST_ROWS)
+        check_count("n_bags", settings.n_bags, 1, MOST_ROWS)
+        check_share("refresh", settings.refresh)
+        if not set((settings.kinds or {}).values()) <= set(get_args(Kind)):
+            raise ValueError(f"`kinds` must be {' or '.join(get_args(Kind))}, got {settings.kinds!r}.")
+        if told.seed is not None:
+            check_count("seed", told.seed, 0, 2**32 - 1)
+        if told.estimators == _shown(estimators):
+            return dict(vars(settings)), _state_of(folder, told), told.seed
+    except DamagedError as error:
+        raise ValueError(str(error)) from error.__cause__
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(
+            f"{str(folder / SAVED.name)!r} does not tell of an online valuator: {error}"
+        ) from error
+    if told.estimators is None:
+        raise ValueError(f"{str(folder)!r} was saved with the default models: leave `estimators` out.")
+    raise ValueError(
+        f"{str(folder)!r} was saved with the estimators {', '.join(told.estimators)}, which are not in it: "
+        "pass the same ones as `estimators`."
+    )
+
+
+def _state_of(folder: Path, told: _Told) -> State:
+    """Make the state that a manifest tells of."""
+    state = told.state
+    if min(state.version, state.waiting, state.batches, state.rows) < 0:
+        raise ValueError("its counts must be whole numbers from 0 on.")
+    window = None if told.window is None else _window_of(folder / _ROWS, told.window, told.files.get(_ROWS))
+    models = None
+    if _MODELS in told.files:
+        SAVED.read_file(folder / _MODELS / _MODELS_MANIFEST, told.files[_MODELS])
+        try:
+            models = load_models(folder / _MODELS)
+        except ValueError as error:
+            raise DamagedError(str(error)) from error
+    names = [] if models is None else models.variables
+    variables = [] if window is None else [column.name for column in window.sources]
+    if list(state.references) != names or (window is not None and names not in ([], variables)):
+        raise ValueError("its models are not those of its rows.")
+    if not all(0 <= j < (0 if window is None else window.table.n_columns) for j in state.blank):
+        raise ValueError("its columns without entries are not told as they should be.")
+    return replace(state, window=window, models=models)
+
+
+def _rows_as_file(window: Problem) -> bytes:
+    """Give the rows as Parquet: features and variables by number, since names may repeat, and the weights."""
+    arrays = {f"x{j}": column.data for j, column in enumerate(window.table.columns)}
+    arrays |= {f"v{j}": column.data for j, column in enumerate(window.sources)}
+    if window.sample_weight is not None:
+        arrays[_WEIGHT] = pa.chunked_array([window.sample_weight])
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(arrays), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _window_of(path: Path, told: _WindowNote, digest: str | None) -> Problem:
+    try:
+        rows = pyarrow.parquet.read_table(io.BytesIO(SAVED.read_file(path, digest)))
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedError(f"{str(path)!r} holds no rows that can be read.") from error
+    n_features, notes = len(told.features), told.features + told.variables
+    expected = [f"x{j}" for j in range(n_features)] + [f"v{j}" for j in range(len(told.variables))]
+    if rows.column_names != expected + [_WEIGHT] * told.weighted or not rows.num_rows:
+        raise DamagedError(f"{str(path)!r} does not hold the rows that {SAVED.name} tells of.")
+    columns = [own.column(rows.column(name), path) for own, name in zip(notes, expected, strict=True)]
+    sources = tuple(columns[n_features:])
+    if not sources or sources[0].name != TARGET or len(told.positions) != len(sources) - 1:
+        raise ValueError("its variables are not told as they should be.")
+    target, *protected = map(variable_from, sources)
+    return Problem(
+        table=Table.of_columns(columns[:n_features], named=told.named),
+        target=target,
+        protected=tuple(protected),
+        positions=told.positions,
+        names_given=told.names_given,
+        sources=sources,
+        sample_weight=rows.column(_WEIGHT).to_numpy() if told.weighted else None,
+    )

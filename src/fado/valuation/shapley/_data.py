@@ -7,34 +7,38 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from fado._checks import check_classifier, check_count
 from fado._progress import tracked
-from fado._version import library_versions
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
-from fado.valuation._alignment import target_pattern
-from fado.valuation._base import BaseValuator, texts_of
-from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._registry import register_valuator
+from fado.valuation._base import BaseValuator, provenance_of, register_valuator, target_pattern
+from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
-from fado.valuation._scale import effect_on
-from fado.valuation._validation_rows import check_metrics
+from fado.valuation._validation_rows import check_metrics, effect_scales, effect_valuation
 from fado.valuation.entropy._labels import read_labels
 from fado.valuation.entropy._models import NEW_ROWS, table_of
-from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
-from fado.valuation.shapley._draws import Run, read_semivalue, sampler_for
-from fado.valuation.shapley._semivalues import Moments, Newcomers, precision_of
-from fado.valuation.shapley._training_game import Goals, training_games, with_newcomers
+from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, precision_of
+from fado.valuation.shapley._training_game import (
+    Draws,
+    Goals,
+    read_semivalue,
+    sampler_for,
+    training_games,
+    with_newcomers,
+)
 
 __all__ = ["DataShapley"]
 
+_ALGORITHM = "data-shapley"
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9
+_ROUNDING = 1e-6  # other machines may add up in another order
 
 
-@register_valuator(ALGORITHM)
+@register_valuator(_ALGORITHM)
 class DataShapley(BaseValuator):
     """Value every row by what it adds to models trained on random sets of the other rows.
 
@@ -230,52 +234,41 @@ class DataShapley(BaseValuator):
         semivalue = self._check()
         earlier = getattr(self, "_earlier", None)
         if earlier is not None:
-            check_origin(earlier, semivalue)
+            _check_origin(earlier, semivalue)
             if self.random_state is None:
                 seed = self.seed_ = earlier.provenance.seed
         workers = n_workers(self.n_jobs)
         goals = Goals(self.performance, self.fairness, float(self.max_fpr))
         (estimator,) = self._default_models(0) if self.estimator is None else [self.estimator]
-        games = training_games(
-            problem,
-            validation,
-            estimator,
-            goals,
-            seed,
-            workers,
-            by_content=self.estimator is None,
-            who=type(self).__name__,
-        )
+        by_content = self.estimator is None
+        games = training_games(problem, validation, estimator, goals, seed, workers, by_content=by_content)
         samplers = [sampler_for(semivalue, game.n_players) for game in games]
         settings = {
-            "performance": goals.performance,
-            "fairness": goals.fairness,
-            "max_fpr": goals.max_fpr,
+            **goals._asdict(),
             "semivalue": semivalue,
             "full_worths": [[float(worth) for worth in game.full] for game in games if game.full is not None],
         }
-        provenance = Provenance(
-            ALGORITHM,
-            seed=seed,
-            estimators=texts_of([estimator]),
-            variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
-            versions=library_versions(),
-            target_pattern=target_pattern(problem.target.labels),
-        )
+        provenance = provenance_of(_ALGORITHM, problem, seed, settings, estimator)
         names = [own.name for own in problem.variables]
-        if earlier is None:
-            run = Run(games, samplers, Moments(problem.n_rows, len(names)), 0)
-        else:
-            check_earlier(earlier, settings, provenance, problem.n_rows)
-            run = Run(games, samplers, moments_of(earlier, names), earlier.provenance.settings["n_draws"])
+        means, n_draws = RunningMeans(problem.n_rows, len(names)), 0
+        if earlier is not None:
+            pattern = target_pattern(problem.target.labels)
+            _check_earlier(earlier, replace(provenance, target_pattern=pattern), problem.n_rows)
+            mean, error = (
+                np.column_stack([earlier.field(field, name) for name in names])
+                for field in ("values", "standard_error")
+            )
+            means = RunningMeans.resume(mean, error, earlier.field("counts", TARGET))
+            n_draws = earlier.provenance.settings["n_draws"]
+        run = Draws(games, samplers, means, n_draws)
         most_fits = self._most_fits(problem.n_rows, run, semivalue)
         draws = run.go_on(seed, workers, most_fits, float(self.tolerance))
         for _ in tracked(draws, run.draws_for(most_fits), what="draws", show=self.progress):
             pass
-        self.n_fits_, self.precision_ = run.n_fits, precision_of(run.moments)
+        self.n_fits_, self.precision_ = run.n_fits, precision_of(run.means)
         nobody = np.zeros(0, dtype=np.intp)
         self._kept = (games, [own.take(nobody) for own in problem.variables]) if self.keep_rows else None
-        return _valuation(run, names, goals, replace(provenance, settings=settings))
+        return _valuation(run, names, goals, provenance)
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
         """Value new rows by what each adds to models of the rows that were fitted; needs ``keep_rows=True``.
@@ -351,14 +344,13 @@ class DataShapley(BaseValuator):
         codes = read_labels(y, sensitive_features, table, variables, named=told.names_given)[TARGET]
         n_rows, n_draws = len(self.valuation_), max(2, round(self.valuation_.field("counts", TARGET).mean()))
         samplers = [Newcomers(game.n_players, table.n_rows, semivalue[1], n_draws) for game in games]
-        moments = Moments(n_rows + table.n_rows, len(variables))
-        run = Run(with_newcomers(games, table, codes), samplers, moments, 0)
+        means = RunningMeans(n_rows + table.n_rows, len(variables))
+        run = Draws(with_newcomers(games, table, codes), samplers, means, 0)
         draws = run.go_on(self.seed_, n_workers(self.n_jobs), 0, np.inf)
         for _ in tracked(draws, n_draws, what="draws", show=self.progress):
             pass
-        provenance = replace(
-            told, algorithm=ALGORITHM + NEW_ROWS, settings={**told.settings, "y_given": True}
-        )
+        settings = {**told.settings, "y_given": True}
+        provenance = replace(told, algorithm=_ALGORITHM + NEW_ROWS, settings=settings)
         names = [own.name for own in variables]
         valuation = _valuation(run, names, games[0].goals, provenance, slice(n_rows, None))
         return valuation.with_rows(table.index, target_pattern(codes))
@@ -396,7 +388,7 @@ class DataShapley(BaseValuator):
             check_classifier("estimator", self.estimator)
         return semivalue
 
-    def _most_fits(self, n_rows: int, run: Run, semivalue: Any) -> int:
+    def _most_fits(self, n_rows: int, run: Draws, semivalue: Any) -> int:
         """Give how many fits may be spent, or say that they do not suffice."""
         least = run.least_fits
         if self.max_fits is None:
@@ -409,23 +401,65 @@ class DataShapley(BaseValuator):
         return int(self.max_fits)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags
-
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 
 def _valuation(
-    run: Run, names: Sequence[str], goals: Goals, provenance: Provenance, rows: slice = slice(None)
+    run: Draws, names: Sequence[str], goals: Goals, provenance: Provenance, rows: slice = slice(None)
 ) -> Valuation:
-    means, errors = run.moments.mean[rows], run.moments.standard_error[rows]
-    counts = run.moments.count[rows].astype(np.int32)
-    metrics = [goals.performance, *[goals.fairness] * (len(names) - 1)]
-    return Valuation(
-        values={name: means[:, place].copy() for place, name in enumerate(names)},
-        standard_error={name: errors[:, place].copy() for place, name in enumerate(names)},
-        counts={name: counts.copy() for name in names},
-        scales={name: effect_on(metric) for name, metric in zip(names, metrics, strict=True)},
-        provenance=replace(provenance, settings={**provenance.settings, "n_draws": run.n_draws}),
-    )
+    """Give the values that draws have told so far, of all rows or some."""
+    counts = run.means.count[rows].astype(np.int32)
+    scales = effect_scales(names, goals.performance, goals.fairness)
+    provenance = replace(provenance, settings={**provenance.settings, "n_draws": run.n_draws})
+    return effect_valuation(run.means.mean[rows], run.means.standard_error[rows], counts, scales, provenance)
+
+
+def _check_origin(earlier: Any, semivalue: Any) -> None:
+    """Refuse to go on from what no draws were left behind in."""
+    if not isinstance(earlier, Valuation):
+        raise TypeError(f"`continue_from` must be a Valuation, got {type(earlier).__name__}.")
+    told = earlier.provenance
+    n_draws = told.settings.get("n_draws")
+    if told.algorithm != _ALGORITHM or told.seed is None or not isinstance(n_draws, int) or n_draws < 1:
+        raise ValueError(
+            f"`continue_from` must be a valuation that DataShapley made, got one by {told.algorithm!r}."
+        )
+    if semivalue == "loo":
+        raise ValueError(
+            "`continue_from` is for random draws, and leave-one-out values are exact: leave it out."
+        )
+
+
+def _check_earlier(earlier: Valuation, provenance: Provenance, n_rows: int) -> None:
+    """Refuse to go on from other rows, settings or seeds than these."""
+    theirs, told, now = earlier.provenance, dict(earlier.provenance.settings), dict(provenance.settings)
+    before_worths, worths = told.pop("full_worths", None), now.pop("full_worths")
+    pairs = {
+        "number of rows": (len(earlier), n_rows),
+        "variables": (earlier.variables, list(provenance.variables)),
+        "estimator": (theirs.estimators, provenance.estimators),
+        "seed": (theirs.seed, provenance.seed),
+        **{name: (told.get(name), own) for name, own in now.items()},
+    }
+    for what, (before, own) in pairs.items():
+        if before != own:
+            raise ValueError(
+                f"`continue_from` must have been made with the same rows, settings and seed: its {what} was "
+                f"{before!r}, and now it is {own!r}."
+            )
+    if theirs.target_pattern != provenance.target_pattern or not _are_close(before_worths, worths):
+        raise ValueError(
+            "`continue_from` was made of other rows or validation rows: pass the valuation of these rows."
+        )
+
+
+def _are_close(before: Any, now: Sequence[Sequence[float]]) -> bool:
+    """Tell whether a file holds these numbers, to rounding."""
+    try:
+        theirs = np.array(before, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    own = np.array(now)
+    return theirs.shape == own.shape and np.allclose(theirs, own, rtol=_ROUNDING, atol=_ROUNDING)

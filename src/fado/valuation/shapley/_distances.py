@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,44 +12,29 @@ import numpy.typing as npt
 from fado._messages import closest_names
 from fado.tabular import Column, Table
 
-__all__ = ["Points", "read_points", "squared_distances"]
+__all__ = ["TablePoints", "read_points", "squared_distances"]
 
 FloatArray = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.integer[Any]]
 
-_CACHED = (
-    1 << 15
-)  # numbers of valued rows that stay near the processor while validation rows are compared with them
+_CACHED = 1 << 15  # numbers of valued rows that stay near the processor while others are compared with them
 _FARTHEST = 1e100  # in the largest number of the valued rows, so that squares stay finite
 _ROUNDING = 1e-12  # of two norms: what is left of a distance between equal rows
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class TablePoints:
     """Rows as their distances need them.
 
-    Parameters
-    ----------
-    n_rows : int
-        How many rows there are.
-    numbers : ndarray of shape (n_rows, n_columns)
-        The columns of numbers that are nowhere missing.
-    weights : ndarray
-        What the squared difference of each of them counts.
-    gaps : tuple of ndarray
-        The other columns of numbers, NaN where they are missing.
-    gap_weights : tuple of float
-        What the squared difference of each of them counts.
-    codes : tuple of ndarray
-        The columns of categories: 0 where they are missing, and one number per level.
-    sparse : scipy sparse matrix, optional
-        The numbers of a sparse table, which has nothing else, in standard deviations.
-    norms : ndarray, optional
-        The squared length of each row of it.
+    `numbers` are the columns of numbers that are nowhere missing, `gaps` the others, `codes` the columns of
+    categories, 0 where they are missing; `weights` and `gap_weights` say what squared differences count. A
+    sparse table has its numbers in standard deviations, with the squared length of each row, and
+    nothing else.
     """
 
     n_rows: int
-    numbers: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    weights: FloatArray = field(default_factory=lambda: np.empty(0))
+    numbers: FloatArray
+    weights: FloatArray
     gaps: tuple[FloatArray, ...] = ()
     gap_weights: tuple[float, ...] = ()
     codes: tuple[npt.NDArray[np.unsignedinteger[Any]], ...] = ()
@@ -61,33 +46,24 @@ class Points:
         """How many numbers a row has in dense memory."""
         return self.numbers.shape[1] if self.sparse is None else self.sparse.shape[1]
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Points:
+    def take(self, rows: Rows) -> TablePoints:
         """Give some of the rows."""
-        return Points(
-            len(rows),
-            self.numbers[rows],
-            self.weights,
-            tuple(gap[rows] for gap in self.gaps),
-            self.gap_weights,
-            tuple(codes[rows] for codes in self.codes),
-            None if self.sparse is None else self.sparse[rows],
-            None if self.norms is None else self.norms[rows],
+        return replace(
+            self,
+            n_rows=len(rows),
+            numbers=self.numbers[rows],
+            gaps=tuple(gap[rows] for gap in self.gaps),
+            codes=tuple(codes[rows] for codes in self.codes),
+            sparse=None if self.sparse is None else self.sparse[rows],
+            norms=None if self.norms is None else self.norms[rows],
         )
 
 
-def read_points(valued: Table, validated: Table | None = None) -> tuple[Points, Points]:
+def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoints, TablePoints]:
     """Read the rows to value, and the validation rows, in one form.
 
-    The squared distance of two rows is a sum over columns. Numbers add their squared difference over their
-    variance among the valued rows; columns that do not vary there are left out. Text, categories and booleans
-    add 1 if they differ; a level that no valued row has differs from all. A missing entry adds 1 against any
-    other and 0 against another missing one.
-
-    Parameters
-    ----------
-    valued, validated : Table
-        The same columns, matched by their names if both have any, else by position. None for `validated`
-        measures by the valued rows themselves.
+    The squared distance of two rows is a sum over columns, as `KNNShapley` has it. Columns are matched by
+    their names if both tables have any, else by position. A level that no valued row has differs from all.
 
     Examples
     --------
@@ -128,11 +104,11 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[Points, 
             numbers.append(pair)
             weights.append(weight)
 
-    def points(side: int, n_rows: int) -> Points:
-        parts = [pair[side] for pair in numbers]
-        return Points(
+    def points(side: int, n_rows: int) -> TablePoints:
+        parts = [np.empty((n_rows, 0)), *(pair[side] for pair in numbers)]
+        return TablePoints(
             n_rows,
-            np.column_stack(parts) if parts else np.empty((n_rows, 0)),
+            np.column_stack(parts),
             np.asarray(weights),
             tuple(pair[side] for pair in gaps),
             tuple(gap_weights),
@@ -143,56 +119,37 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[Points, 
     return read, read if validated is None else points(1, validated.n_rows)
 
 
-def squared_distances(validated: Points, valued: Points) -> FloatArray:
+def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray:
     """Give the squared distance of every validation row from every valued one.
 
     Pairs of equal entries have equal distances to the last bit, wherever they stand, except for sparse ones,
     whose distances come by way of products.
-
-    Returns
-    -------
-    ndarray of shape (n_validated, n_valued)
     """
     if valued.sparse is not None:
-        return _sparse_distances(validated, valued)
-    distances = _number_distances(validated, valued)
+        norms = validated.norms[:, None] + valued.norms  # type: ignore[index,operator]
+        products = (valued.sparse @ validated.sparse.toarray().T).T
+        distances = np.ascontiguousarray(norms - 2.0 * products)
+        distances[distances <= _ROUNDING * norms] = 0.0
+        return distances
+    from scipy.spatial.distance import cdist
+
+    distances = np.zeros((validated.n_rows, valued.n_rows))
+    step = max(64, _CACHED // max(1, valued.width))
+    for start in range(0, valued.n_rows if valued.width else 0, step):
+        part = slice(start, start + step)
+        distances[:, part] = cdist(validated.numbers, valued.numbers[part], "sqeuclidean", w=valued.weights)
     for theirs, own, weight in zip(validated.gaps, valued.gaps, valued.gap_weights, strict=True):
-        distances += _gap_distances(theirs, own, weight)
+        difference = theirs[:, None] - own
+        difference *= difference
+        difference *= weight
+        difference[np.isnan(difference)] = 1.0
+        difference[np.ix_(np.isnan(theirs), np.isnan(own))] = 0.0
+        distances += difference
     if valued.codes:
         differing = np.zeros(distances.shape, dtype=np.uint8 if len(valued.codes) < 256 else np.uint32)
         for theirs_codes, own_codes in zip(validated.codes, valued.codes, strict=True):
             differing += theirs_codes[:, None] != own_codes
         distances += differing
-    return distances
-
-
-def _number_distances(validated: Points, valued: Points) -> FloatArray:
-    distances = np.zeros((validated.n_rows, valued.n_rows))
-    if not valued.width:
-        return distances
-    from scipy.spatial.distance import cdist
-
-    step = max(64, _CACHED // valued.width)
-    for start in range(0, valued.n_rows, step):
-        part = slice(start, start + step)
-        distances[:, part] = cdist(validated.numbers, valued.numbers[part], "sqeuclidean", w=valued.weights)
-    return distances
-
-
-def _gap_distances(validated: FloatArray, valued: FloatArray, weight: float) -> FloatArray:
-    difference = validated[:, None] - valued
-    difference *= difference
-    difference *= weight
-    difference[np.isnan(difference)] = 1.0
-    difference[np.ix_(np.isnan(validated), np.isnan(valued))] = 0.0
-    return difference
-
-
-def _sparse_distances(validated: Points, valued: Points) -> FloatArray:
-    norms = validated.norms[:, None] + valued.norms  # type: ignore[index,operator]
-    products = (valued.sparse @ validated.sparse.toarray().T).T
-    distances = np.ascontiguousarray(norms - 2.0 * products)
-    distances[distances <= _ROUNDING * norms] = 0.0
     return distances
 
 
@@ -245,7 +202,7 @@ def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[Any]]:
     return codes, [float(entry) for entry in entries]
 
 
-def _sparse_points(valued: Table, validated: Table) -> tuple[Points, Points]:
+def _sparse_points(valued: Table, validated: Table) -> tuple[TablePoints, TablePoints]:
     from scipy import sparse
     from sklearn.utils.sparsefuncs import mean_variance_axis
 
@@ -266,15 +223,9 @@ def _sparse_points(valued: Table, validated: Table) -> tuple[Points, Points]:
     scale[varies] = 1.0 / np.sqrt(variance[varies])
     read = []
     for matrix in sides[:1] if validated is valued else sides:
-        scaled = sparse.csr_matrix(matrix.multiply(scale[None, :]))
-        read.append(
-            Points(
-                matrix.shape[0],
-                sparse=scaled,
-                norms=np.asarray(scaled.multiply(scaled).sum(axis=1), dtype=np.float64).ravel(),
-                numbers=np.empty((matrix.shape[0], 0)),
-            )
-        )
+        scaled, n_rows = sparse.csr_matrix(matrix.multiply(scale[None, :])), matrix.shape[0]
+        norms = np.asarray(scaled.multiply(scaled).sum(axis=1), dtype=np.float64).ravel()
+        read.append(TablePoints(n_rows, np.empty((n_rows, 0)), np.empty(0), sparse=scaled, norms=norms))
     return read[0], read[-1]
 
 

@@ -1,10 +1,18 @@
-"""KNN-Shapley: what rows do to a vote of nearest neighbours, exactly."""
+"""KNN-Shapley: what rows do to a vote of nearest neighbours, exactly.
+
+A set of rows is worth, to a validation row, the sum of the payoffs of those K of the set that are nearest to
+it, over K. With the payoffs in order of distance, the shares of all rows follow from one pass from the
+farthest to the nearest (Jia et al., 2019, "Efficient task-specific data valuation for nearest neighbor
+algorithms").
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,36 +20,28 @@ import numpy.typing as npt
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
-from fado._version import library_versions
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of
-from fado.valuation._base import BaseValuator
-from fado.valuation._provenance import Provenance, VariableNote
-from fado.valuation._registry import register_valuator
+from fado.valuation._base import BaseValuator, provenance_of, register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._scale import effect_on
-from fado.valuation._validation_rows import ValidationRows, check_metrics, read_validation_rows
-from fado.valuation.shapley._distances import read_points
-from fado.valuation.shapley._knn_values import (
-    Game,
-    Round,
-    Sums,
-    Vote,
-    class_payoffs,
-    hold_vote,
-    n_tasks,
-    number_payoffs,
-    plan_tasks,
-    positive_payoffs,
+from fado.valuation._validation_rows import (
+    ValidationRows,
+    check_metrics,
+    effect_scales,
+    ratio_coefficients,
+    read_validation_rows,
 )
+from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
 
-__all__ = ["KNNShapley"]
+__all__ = ["KNNShapley", "nearest_first", "rank_weights", "shares"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 
 _MOST_NEIGHBORS = 10**9
+_ROWS_PER_TASK = 128  # validation rows
+_ENTRIES = 1 << 20  # distances that one worker holds at a time
 
 
 @register_valuator("knn-shapley")
@@ -138,34 +138,41 @@ class KNNShapley(BaseValuator):
 
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         n_neighbors = self._check(problem, validation)
-        game = _read_game(problem, validation)
+        vote = _read_vote(problem, validation)
         points, validated = read_points(problem.table, None if validation is None else validation.table)
-        self.bags_ = self._draw_bags(problem, seed) if validation is None else []
+        every = np.arange(problem.n_rows)
+        self.bags_ = []
         if validation is None:
-            rounds = [Round(_others(problem.n_rows, bag), bag) for bag in self.bags_]
+            fraction = 1.0 / self.n_bags
+            strata = strata_of(problem.variables, fraction)
+            bags = np.random.default_rng([seed, 0]), problem.blocks
+            self.bags_ = out_of_bag_sets(problem.n_rows, self.n_bags, fraction, strata, *bags)
+            rounds: list[tuple[Rows, Rows]] = [(np.delete(every, bag), bag) for bag in self.bags_]
         else:
-            rounds = [Round(np.arange(problem.n_rows), np.arange(validation.n_rows))]
-        counted = Sums(game, problem.n_rows, n_neighbors)
-        tasks = plan_tasks(rounds, points, game, n_neighbors)
-        vote = Vote(game, validated, n_neighbors)
-        done = ThreadExecutor(n_workers(self.n_jobs)).run(hold_vote, tasks, vote)
-        for result in tracked(done, n_tasks(rounds), what="blocks of validation rows", show=self.progress):
-            counted.add(result)
-        values = counted.values(rounds, str(self.fairness))
+            rounds = [(every, np.arange(validation.n_rows))]
+        sums, degrees = np.zeros((sum(vote.sizes), problem.n_rows)), np.zeros(len(vote.validated))
         held = np.zeros(problem.n_rows, dtype=np.int32)
-        for own in rounds:
-            held[own.valued] += 1
+        for valued, _ in rounds:
+            held[valued] += 1
+        tasks = _plan_tasks(rounds, points, vote, n_neighbors)
+        done = ThreadExecutor(n_workers(self.n_jobs)).run(_hold_vote, tasks, (vote, validated, n_neighbors))
+        n_tasks = sum(-(-len(own) // _ROWS_PER_TASK) for _, own in rounds)
+        for result in tracked(done, n_tasks, what="blocks of validation rows", show=self.progress):
+            task, cells, by_cell, own_degrees = result
+            degrees[task.validated] = own_degrees
+            for cell, own_shares in zip(cells, by_cell, strict=True):
+                sums[cell, task.valued] += own_shares
+        values = _values(vote, sums, degrees, rounds, n_neighbors, str(self.fairness))
         settings = {"n_neighbors": n_neighbors, "performance": self.performance, "fairness": self.fairness}
         return Valuation(
             values,
             counts=dict.fromkeys(values, held),
-            scales={name: effect_on("accuracy" if name == "y" else self.fairness) for name in values},
-            provenance=Provenance(
+            scales=effect_scales(values, "accuracy", self.fairness),
+            provenance=provenance_of(
                 "knn-shapley",
-                settings=settings if validation is not None else settings | {"n_bags": int(self.n_bags)},
-                seed=seed,
-                variables={own.name: VariableNote(own.kind, own.classes) for own in problem.variables},
-                versions=library_versions(),
+                problem,
+                seed,
+                settings if validation is not None else settings | {"n_bags": int(self.n_bags)},
             ),
         )
 
@@ -192,48 +199,62 @@ class KNNShapley(BaseValuator):
                 )
         return n_neighbors
 
-    def _draw_bags(self, problem: Problem, seed: int) -> list[npt.NDArray[np.int32]]:
-        fraction = 1.0 / self.n_bags
-        strata = strata_of(problem.variables, fraction)
-        generator = np.random.default_rng([seed, 0])
-        return out_of_bag_sets(problem.n_rows, self.n_bags, fraction, strata, generator, problem.blocks)
+
+@dataclass(frozen=True, eq=False)
+class _Vote:
+    """The labels of valued and of validation rows, as numbers, and what votes pay.
+
+    A row's shares are added up over the validation rows of a cell: a label and a group. A metric's
+    coefficients are the same for all rows of a cell, but for their weights, and are known once all have
+    voted. `cells`, of shape (n_validated, n_attributes or 1), are odd for the positive label, if the target
+    has two; `sizes` says how many each column speaks of. With `rows`, votes pay for positive labels, right or
+    wrong.
+    """
+
+    valued: FloatArray
+    validated: FloatArray
+    weights: FloatArray
+    cells: npt.NDArray[np.int64]
+    sizes: tuple[int, ...] = (1,)
+    rows: ValidationRows | None = None
+    of_numbers: bool = False
+
+    def payoffs(self, labels: FloatArray, row: int) -> FloatArray:
+        """Give what valued rows of such labels are paid by a validation row."""
+        if self.rows is not None:
+            return labels
+        own = self.validated[row]
+        return 1.0 - np.abs(labels - own) if self.of_numbers else (labels == own).astype(np.float64)
 
 
-def _read_game(problem: Problem, validation: Problem | None) -> Game:
+def _read_vote(problem: Problem, validation: Problem | None) -> _Vote:
     target = problem.target
     if target.kind == "classes" and len(target.classes) <= 2:
-        return _game_of_positives(problem, read_validation_rows(problem, validation, "KNNShapley"))
+        return _vote_of_positives(problem, read_validation_rows(problem, validation, "KNNShapley"))
     if problem.protected:
         found = "is continuous" if target.kind == "continuous" else f"has {len(target.classes)} classes"
         raise ValueError(
             f"Ratios of rates need a target of two classes, and `y` {found}: {COMPARE_TARGET}, or "
             "leave `sensitive_features` out."
         )
+    valued = target.labels.astype(np.float64)
     if target.kind == "continuous":
-        payoffs: Callable[[FloatArray, float], FloatArray] = number_payoffs
-        valued, validated = _numbers(problem, validation)
+        valued, validated = _in_units_of_range(valued, validation)
     else:
-        payoffs = class_payoffs
-        valued, validated = target.labels.astype(np.float64), _codes(problem, validation)
-    weights = problem.sample_weight if validation is None else validation.sample_weight
+        validated = valued if validation is None else _codes(problem, validation)
     n_validated = len(validated)
-    return Game(
-        payoffs,
-        valued,
-        validated,
-        np.ones(n_validated) if weights is None else weights,
-        np.zeros((n_validated, 1), dtype=np.int64),
-        (1,),
-    )
+    weights = problem.sample_weight if validation is None else validation.sample_weight
+    cells = np.zeros((n_validated, 1), dtype=np.int64)
+    weights = np.ones(n_validated) if weights is None else weights
+    return _Vote(valued, validated, weights, cells, of_numbers=target.kind == "continuous")
 
 
-def _game_of_positives(problem: Problem, rows: ValidationRows) -> Game:
+def _vote_of_positives(problem: Problem, rows: ValidationRows) -> _Vote:
     sizes = tuple(2 * len(own.names) for own in rows.attributes) or (2,)
     groups = [own.codes for own in rows.attributes] or [np.zeros(rows.n_rows, dtype=np.int64)]
     starts = accumulate(sizes, initial=0)
     cells = [start + 2 * codes + rows.positive for start, codes in zip(starts, groups, strict=False)]
-    return Game(
-        positive_payoffs,
+    return _Vote(
         problem.labels.is_positive.astype(np.float64),
         rows.positive.astype(np.float64),
         rows.weights,
@@ -243,9 +264,8 @@ def _game_of_positives(problem: Problem, rows: ValidationRows) -> Game:
     )
 
 
-def _numbers(problem: Problem, validation: Problem | None) -> tuple[FloatArray, FloatArray]:
+def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[FloatArray, FloatArray]:
     """Give the target of valued and of validation rows in units of its range."""
-    valued = problem.target.labels.astype(np.float64)
     validated = valued
     if validation is not None:
         source = validation.sources[0]
@@ -259,10 +279,8 @@ def _numbers(problem: Problem, validation: Problem | None) -> tuple[FloatArray, 
     return (valued / 2 - low / 2) / width, (validated / 2 - low / 2) / width
 
 
-def _codes(problem: Problem, validation: Problem | None) -> FloatArray:
+def _codes(problem: Problem, validation: Problem) -> FloatArray:
     """Give the validation rows' labels as the valued rows number them; -1 for one that they do not have."""
-    if validation is None:
-        return problem.target.labels.astype(np.float64)
     source = validation.sources[0]
     codes, entries = source.encode()
     place = {label: code for code, label in enumerate(problem.target.classes)}
@@ -275,7 +293,130 @@ def _codes(problem: Problem, validation: Problem | None) -> FloatArray:
     return places[codes]
 
 
-def _others(n_rows: int, rows: Rows) -> Rows:
-    inside = np.ones(n_rows, dtype=np.bool_)
-    inside[rows] = False
-    return np.flatnonzero(inside)
+def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
+    """Order positions by distance, each row of an array by itself; equally far ones come by position.
+
+    The array, of numbers from 0 on, is used up. Distances count as equal if they are so to about ten digits:
+    each shares 64 bits with its position, which sort far faster than pairs of the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nearest_first(np.array([[0.5, 0.0, 0.5, 0.1]]))
+    array([[1, 3, 0, 2]])
+    """
+    n_rows = distances.shape[1]
+    low = np.uint64((1 << max(1, (n_rows - 1).bit_length())) - 1)
+    keys = distances.view(np.uint64)
+    keys <<= np.uint64(1)  # the sign, which is always the same
+    keys &= ~low
+    keys |= np.arange(n_rows, dtype=np.uint64)
+    keys.sort(axis=1)
+    keys &= low
+    return keys.view(np.int64)
+
+
+def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
+    """Give what a payoff counts, by its rank: for the row itself, and against it and all that are nearer.
+
+    Jia et al. have ``s[N] = a[N] / max(K, N)`` and ``s[i] = s[i + 1] + (a[i] - a[i + 1]) / max(K, i)``. Added
+    up, ``s[i] = a[i] * own[i] - sum(a[l] * against[l] for l >= i)``.
+    """
+    rank = np.arange(1, n_rows + 1, dtype=np.float64)
+    before = np.maximum(n_neighbors, rank - 1.0)
+    own = 1.0 / before
+    against = own - 1.0 / np.maximum(n_neighbors, rank)
+    return own, against
+
+
+def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Give every row's Shapley value for one validation row, from payoffs by distance, the nearest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shares(np.array([1.0, 0.0, 1.0]), rank_weights(3, 1)).round(3)
+    array([ 0.833, -0.167,  0.333])
+    """
+    own, against = weights
+    lost = np.cumsum((payoffs * against)[::-1])[::-1]
+    return payoffs * own - lost
+
+
+class _Task(NamedTuple):
+    """Some validation rows of a round, and what is known of the rows that vote on them."""
+
+    valued: Rows
+    validated: Rows
+    points: TablePoints
+    labels: FloatArray
+    weights: tuple[FloatArray, FloatArray]
+
+
+def _plan_tasks(
+    rounds: Sequence[tuple[Rows, Rows]], points: TablePoints, vote: _Vote, n_neighbors: int
+) -> Iterator[_Task]:
+    """Cut rounds into tasks, the same ones for any number of workers."""
+    for valued, validated in rounds:
+        own = points if len(valued) == points.n_rows else points.take(valued)
+        labels, weights = vote.valued[valued], rank_weights(len(valued), n_neighbors)
+        for start in range(0, len(validated), _ROWS_PER_TASK):
+            yield _Task(valued, validated[start : start + _ROWS_PER_TASK], own, labels, weights)
+
+
+def _hold_vote(
+    task: _Task, shared: tuple[_Vote, TablePoints, int], stop: threading.Event
+) -> tuple[_Task, npt.NDArray[np.int64], FloatArray, FloatArray]:
+    """Have the nearest rows vote on some validation rows; give their shares by cell, and what votes paid."""
+    vote, points, n_neighbors = shared
+    n_valued = len(task.valued)
+    cells, places = np.unique(vote.cells[task.validated], return_inverse=True)
+    places = places.reshape(len(task.validated), -1)
+    sums = np.zeros((len(cells), n_valued))
+    degrees = np.empty(len(task.validated))
+    by_row = np.empty(n_valued)
+    step = max(1, _ENTRIES // max(n_valued, task.points.width))
+    for start in range(0, len(task.validated), step):
+        if stop.is_set():
+            break
+        rows = task.validated[start : start + step]
+        orders = nearest_first(squared_distances(points.take(rows), task.points))
+        for number, (row, order) in enumerate(zip(rows, orders, strict=True), start):
+            payoffs = vote.payoffs(task.labels, row)[order]
+            degrees[number] = payoffs[:n_neighbors].sum() / n_neighbors
+            by_row[order] = shares(payoffs, task.weights)
+            if vote.weights[row] != 1.0:
+                np.multiply(by_row, vote.weights[row], out=by_row)
+            for place in places[number]:
+                sums[place] += by_row
+    return task, cells, sums, degrees
+
+
+def _values(
+    vote: _Vote,
+    sums: FloatArray,
+    degrees: FloatArray,
+    rounds: Sequence[tuple[Rows, Rows]],
+    n_neighbors: int,
+    fairness: str,
+) -> dict[str, FloatArray]:
+    """Give the values of every variable, from the rows' shares by cell."""
+    first, total = vote.sizes[0], vote.weights.sum()
+    if vote.rows is None:
+        return {"y": sums[:first].sum(axis=0) / total}
+    # Negatives are paid for votes for the other label: 1 less what votes for the positive one pay, and a
+    # vote that always pays 1 gives all rows the same share.
+    right = sums[1:first:2].sum(axis=0) - sums[0:first:2].sum(axis=0)
+    for valued, validated in rounds:
+        negative = ~vote.rows.positive[validated]
+        share = 1.0 / max(n_neighbors, len(valued))
+        right[valued] += share * vote.weights[validated][negative].sum()
+    values = {"y": right / total}
+    starts = accumulate(vote.sizes, initial=0)
+    for number, (attribute, start) in enumerate(zip(vote.rows.attributes, starts, strict=False)):
+        coefficients = ratio_coefficients(vote.rows, attribute, fairness, degrees)
+        cells, n_cells = vote.cells[:, number] - start, vote.sizes[number]
+        weights = np.bincount(cells, vote.weights, n_cells)
+        factors = np.bincount(cells, coefficients, n_cells) / np.where(weights > 0, weights, 1.0)
+        values[attribute.name] = factors @ sums[start : start + n_cells]
+    return values

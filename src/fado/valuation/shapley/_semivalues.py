@@ -1,27 +1,28 @@
 """Semivalues of games: what each player adds to the worth of a set of players, averaged over sets.
 
 A game is a function from the positions of some players to one worth, or several side by side. A sampler draws
-sets, has a game say what they are worth, and turns the worths into contributions, one per player and draw,
-whose mean over the draws is the semivalue.
+sets or orders of the players (`draw`), has a game say what they are worth (`evaluate`, which also counts the
+sets that it evaluated), and turns the worths into contributions, one per player and draw, whose mean over the
+draws is the semivalue (`contributions`). Draws come in batches, and a batch's contributions depend on that
+batch alone; `most_fits` says how many sets a draw evaluates at most, beside the empty and the full one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "Game",
     "LeaveOneOut",
-    "Moments",
     "Newcomers",
+    "Players",
+    "RunningMeans",
     "Sampler",
     "Subsets",
     "Walks",
-    "estimate",
     "generator_of",
     "position_weights",
     "precision_of",
@@ -31,34 +32,10 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Players = npt.NDArray[np.int64]
 Game = Callable[[Players], FloatArray]
+Contributions = Iterator[tuple[Players, FloatArray]]
 
 ALIKE_IN_A_ROW = 5  # evaluations within the margin that end a walk
 _EXACT_BATCH, _STEPS_BATCH, _SUBSETS_BATCH, _LEFT_OUT_BATCH = 10, 20, 100, 100
-
-
-class Sampler(Protocol):
-    """Draws sets and turns their worths into contributions.
-
-    Draws come in batches, and a batch's contributions depend on that batch alone.
-    """
-
-    batch: int
-    most_fits: int
-    """How many sets a draw evaluates at most, beside the empty and the full one."""
-
-    def draw(self, number: int, generator: np.random.Generator) -> Players:
-        """Draw a set, or an order of the players."""
-        ...
-
-    def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the worths that a draw needs, one row each, and how many sets were evaluated for it."""
-        ...
-
-    def contributions(
-        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
-    ) -> Iterator[tuple[Players, FloatArray]]:
-        """Give per draw the players it tells of, and the contributions of each to every worth."""
-        ...
 
 
 class Walks:
@@ -144,9 +121,7 @@ class Walks:
                     break
         return worths, n_fits
 
-    def contributions(
-        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
-    ) -> Iterator[tuple[Players, FloatArray]]:
+    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
         """Give every player its part of the change at its step, weighed by the position."""
         changes = np.diff(np.stack(worths), axis=2)
         others = _means_of_others(changes.mean(axis=1))[:, None]  # walks of one draw are not independent
@@ -183,9 +158,7 @@ class Newcomers:
         joined = [game(np.append(drawn, newcomer)) for newcomer in self._newcomers]
         return np.stack([game(drawn), *joined]), self.most_fits
 
-    def contributions(
-        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
-    ) -> Iterator[tuple[Players, FloatArray]]:
+    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
         """Give every newcomer the difference to the set's own worth."""
         for own in worths:
             yield self._newcomers, own[1:] - own[0]
@@ -212,9 +185,7 @@ class Subsets:
         """Give the set's worth."""
         return game(drawn)[None], 1
 
-    def contributions(
-        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
-    ) -> Iterator[tuple[Players, FloatArray]]:
+    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
         """Give every player twice the centred worth, negative for those who are out."""
         stacked = np.concatenate(worths)
         players = np.arange(self._n_players)
@@ -241,12 +212,13 @@ class LeaveOneOut:
         """Give the worths of all and of all but one."""
         return np.stack([game(self._players), game(np.delete(self._players, drawn))]), 1
 
-    def contributions(
-        self, drawn: Sequence[Players], worths: Sequence[FloatArray]
-    ) -> Iterator[tuple[Players, FloatArray]]:
+    def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
         """Give the difference to the one player that it tells of."""
         for player, (full, without) in zip(drawn, worths, strict=True):
             yield player, (full - without)[None]
+
+
+Sampler = Walks | Newcomers | Subsets | LeaveOneOut
 
 
 def _means_of_others(figures: FloatArray) -> FloatArray:
@@ -290,7 +262,7 @@ def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
     return n_players * np.exp(log_choices + log_chances)
 
 
-class Moments:
+class RunningMeans:
     """Mean and spread of the contributions of each row to each worth, as they come.
 
     Parameters
@@ -305,7 +277,7 @@ class Moments:
         self._squares = np.zeros((n_rows, n_worths))
 
     @classmethod
-    def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> Moments:
+    def resume(cls, mean: FloatArray, standard_error: FloatArray, count: npt.NDArray[Any]) -> RunningMeans:
         """Go on from what was known before."""
         resumed = cls(*mean.shape)
         resumed.mean = np.array(mean, dtype=np.float64)
@@ -329,7 +301,7 @@ class Moments:
             return np.where(pairs > 0, np.sqrt(self._squares / pairs), np.nan)
 
 
-def precision_of(moments: Moments) -> float:
+def precision_of(moments: RunningMeans) -> float:
     """Give the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
 
     It is that of the worth where it is largest. Where the values of a worth are all equal, so far no draw has
@@ -345,23 +317,3 @@ def precision_of(moments: Moments) -> float:
 def generator_of(seed: int, number: int) -> np.random.Generator:
     """Give the generator of one draw, which depends on nothing but the seed and the draw's number."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-
-
-def estimate(game: Game, sampler: Sampler, n_players: int, n_draws: int, seed: int) -> Moments:
-    """Estimate the semivalues of a game by some draws, one after the other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shoes = lambda members: np.array([float(0 in members and len(members) > 1)])  # player 0 has the left
-    >>> estimate(shoes, Walks(3), 3, 1000, seed=1).mean.ravel().round(1)
-    array([0.7, 0.2, 0.2])
-    """
-    moments = Moments(n_players, len(game(np.arange(0))))
-    for first in range(0, n_draws, sampler.batch):
-        numbers = range(first, min(first + sampler.batch, n_draws))
-        drawn = [sampler.draw(number, generator_of(seed, number)) for number in numbers]
-        worths = [sampler.evaluate(game, own)[0] for own in drawn]
-        for players, contributions in sampler.contributions(drawn, worths):
-            moments.add(players, contributions)
-    return moments

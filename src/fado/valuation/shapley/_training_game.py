@@ -1,28 +1,46 @@
-"""The worth of a set of rows: what the model trained on them achieves on the validation rows."""
+"""The worth of a set of rows, which is what the model trained on it achieves; and the draws of such sets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_count
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
-from fado.execution import Executor, JoblibExecutor, ThreadExecutor
+from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of
-from fado.valuation._coefficients import ratio_coefficients
 from fado.valuation._validation_rows import (
     ValidationRows,
-    binary_labels,
     decide,
     measure_validation_rows,
+    ratio_coefficients,
     read_validation_rows,
 )
+from fado.valuation.shapley._semivalues import (
+    LeaveOneOut,
+    Players,
+    RunningMeans,
+    Sampler,
+    Subsets,
+    Walks,
+    generator_of,
+    precision_of,
+)
 
-__all__ = ["Goals", "TrainingGame", "executor_for", "training_games", "with_newcomers"]
+__all__ = [
+    "Draws",
+    "Goals",
+    "read_semivalue",
+    "sampler_for",
+    "training_games",
+    "with_newcomers",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -30,11 +48,15 @@ Rows = npt.NDArray[np.int32]
 _MOST_FOLDS, _LEAST_FOLDS = 5, 2
 _TRIES = 10  # with each number of folds
 _FOLDS_STREAM = 0
+_NAMES = ("shapley", "banzhaf", "loo")
+_ROW_BY_ROW = 100  # rows; beyond, a walk has `_STEPS` growing steps
+_STEPS = 50
+_TRUNCATION = 0.01
+_MOST_ROWS = 10**9
 
 
-@dataclass(frozen=True)
-class Goals:
-    """What models are measured by: names of `_validation_rows`, and the budget of false positives."""
+class Goals(NamedTuple):
+    """What models are measured by: two metrics, and the budget of false positives."""
 
     performance: str
     fairness: str
@@ -133,14 +155,11 @@ class TrainingGame:
 
     def worths_of(self, scores: FloatArray) -> FloatArray:
         """Measure scores of the validation rows."""
-        goals = self.goals
-        measured = measure_validation_rows(
-            self.validated, scores, goals.performance, goals.fairness, goals.max_fpr
-        )
+        performance = measure_validation_rows(self.validated, scores, *self.goals)["y"]
         if not self.coefficients.shape[1]:
-            return np.array([measured["y"]])
-        predicted = decide(self.validated, scores, goals.max_fpr)
-        return np.concatenate([[measured["y"]], predicted @ self.coefficients])
+            return np.array([performance])
+        predicted = decide(self.validated, scores, self.goals.max_fpr)
+        return np.concatenate([[performance], predicted @ self.coefficients])
 
 
 def training_games(
@@ -152,52 +171,34 @@ def training_games(
     workers: int,
     *,
     by_content: bool,
-    who: str,
 ) -> list[TrainingGame]:
     """Make the game of all rows, validated by others; or, without any, one game per fold.
 
     A fold's rows are measured by the models of all others. The ratios' coefficients are taken around the
     models of all rows of each game, on all validation rows together; those of a fold count as often as there
-    are folds, so that the mean over the games is linear in the decisions on all rows.
-
-    Parameters
-    ----------
-    problem, validation : Problem
-        The rows to value, and the validation rows.
-    estimator : estimator
-        Unfitted.
-    goals : Goals
-        What is measured.
-    seed : int
-        Of the folds and the fits.
-    workers : int
-        Threads for the binning.
-    by_content : bool
-        Whether the order of columns must not matter; for LightGBM alone.
-    who : str
-        The valuator, for messages.
+    are folds, so that the mean over the games is linear in the decisions on all rows. With `by_content`, the
+    order of columns does not matter, which LightGBM alone can do.
     """
-    labels = binary_labels(problem, who)
-    validated = read_validation_rows(problem, validation, who)
+    validated = read_validation_rows(problem, validation, "DataShapley")
     parts: list[tuple[Any, Rows | Table, Any]]
     if validation is None:
-        folds = _folds(problem, validated, seed, who)
+        folds = _folds(problem, validated, seed)
         parts = [(np.setdiff1d(np.arange(problem.n_rows), fold), fold, fold) for fold in folds]
     else:
-        _check_weighed(validated, who)
         parts = [(np.arange(problem.n_rows), validation.table, slice(None))]
-    engine = _engine_for(estimator, problem.table, workers, by_content=by_content)
+    kind = engine_class(estimator, problem.table)
+    engine: Engine = kind(problem.table)
+    if kind is LightGBMEngine:
+        engine = LightGBMEngine(problem.table, None, workers, by_content=by_content)
     games = [
         TrainingGame(
             engine=engine,
             estimator=estimator,
             variable=problem.target,
-            positive=labels.positive or 0,
+            positive=problem.labels.positive or 0,
             rows=rows.astype(np.int32),
             scored=scored,
-            validated=replace(
-                validated, positive=validated.positive[own], weights=validated.weights[own], attributes=()
-            ),
+            validated=validated.take(own),
             coefficients=np.zeros((len(validated.positive[own]), 0)),
             goals=goals,
             seed=seed % 2**31,
@@ -206,31 +207,22 @@ def training_games(
         for rows, scored, own in parts
     ]
     engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
-    scores = [game.scores(game.rows) for game in games]
-    coefficients = _coefficients(validated, games, scores, [own for *_, own in parts])
-    games = [
-        replace(game, coefficients=len(games) * coefficients[own])
-        for game, (*_, own) in zip(games, parts, strict=True)
-    ]
-    return [
-        replace(game, full=game.worths_of(own_scores)) for game, own_scores in zip(games, scores, strict=True)
-    ]
+    scores, predicted = [game.scores(game.rows) for game in games], np.zeros(validated.n_rows)
+    for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
+        predicted[own] = decide(game.validated, game_scores, goals.max_fpr)
+    ratios = [ratio_coefficients(validated, own, goals.fairness, predicted) for own in validated.attributes]
+    coefficients = np.column_stack([np.zeros((validated.n_rows, 0)), *ratios])
+    found = []
+    for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
+        game = replace(game, coefficients=len(games) * coefficients[own])
+        found.append(replace(game, full=game.worths_of(game_scores)))
+    return found
 
 
 def with_newcomers(
     games: Sequence[TrainingGame], table: Table, labels: npt.NDArray[np.int32]
 ) -> list[TrainingGame]:
-    """Add rows of another table to each game, as its last players, each of the mean weight of all rows.
-
-    Parameters
-    ----------
-    games : sequence of TrainingGame
-        From `training_games`.
-    table : Table
-        The rows; columns are found by name.
-    labels : ndarray of int32
-        Their labels, coded as the target's own.
-    """
+    """Add rows of another table to each game, as its last players, each of the mean weight of all rows."""
     first = games[0]
     n_rows, weights = len(first.variable.labels), first.sample_weight
     newcomers = n_rows + np.arange(table.n_rows, dtype=np.int32)
@@ -251,24 +243,7 @@ def with_newcomers(
     return joined
 
 
-def _coefficients(
-    validated: ValidationRows,
-    games: Sequence[TrainingGame],
-    scores: Sequence[FloatArray],
-    parts: Sequence[Any],
-) -> FloatArray:
-    """Give what each decision adds to each ratio, around the decisions of the models of all rows."""
-    predicted = np.zeros(validated.n_rows)
-    for game, own_scores, own in zip(games, scores, parts, strict=True):
-        predicted[own] = decide(game.validated, own_scores, game.goals.max_fpr)
-    columns = [
-        ratio_coefficients(validated, attribute, games[0].goals.fairness, predicted)
-        for attribute in validated.attributes
-    ]
-    return np.column_stack([np.zeros((validated.n_rows, 0)), *columns])
-
-
-def _folds(problem: Problem, validated: ValidationRows, seed: int, who: str) -> list[Rows]:
+def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]:
     """Draw folds of which each holds both labels, as do the rows beside it: five, or as many as can be."""
     counted = validated.weights > 0
     strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
@@ -282,22 +257,107 @@ def _folds(problem: Problem, validated: ValidationRows, seed: int, who: str) -> 
             if all(own.any() and not own.all() for own in labels):
                 return folds
     raise ValueError(
-        f"{who} holds out parts of the validation rows, and each must have rows of both labels: pass "
+        "DataShapley holds out parts of the validation rows, and each must have rows of both labels: pass "
         "`validation`, or more rows of the rarer label."
     )
 
 
-def _check_weighed(validated: ValidationRows, who: str) -> None:
-    weighed = validated.positive[validated.weights > 0]
-    if weighed.all() or not weighed.any():
-        raise ValueError(f"{who} needs validation rows of both labels whose weight is not 0.")
+class Draws:
+    """Draws, dealt over some games in turn and counted from the first one ever made."""
+
+    def __init__(
+        self, games: Sequence[TrainingGame], samplers: Sequence[Sampler], means: RunningMeans, n_draws: int
+    ) -> None:
+        self.games, self.samplers, self.means, self.n_draws = games, samplers, means, n_draws
+        self.n_fits = len(games)  # the models of all rows
+        self._exact = isinstance(samplers[0], LeaveOneOut)
+        self._batch = len(games) * max(game.n_players for game in games) if self._exact else samplers[0].batch
+
+    @property
+    def least_fits(self) -> int:
+        """How many fits one batch may take."""
+        if self._exact:
+            return sum(game.n_players + 1 for game in self.games)
+        return len(self.games) + self._batch * max(sampler.most_fits for sampler in self.samplers)
+
+    def draws_for(self, most_fits: int) -> int:
+        """Count the draws that some fits suffice for, if no walk ends early."""
+        n_games, least = len(self.games), self.least_fits
+        return self._batch * (1 if self._exact else (most_fits - n_games) // (least - n_games))
+
+    def go_on(self, seed: int, workers: int, most_fits: int, tolerance: float) -> Iterator[None]:
+        """Draw batch after batch until values are precise or no fits are left, giving word of every draw."""
+        threads = self.games[0].engine.in_threads
+        executor = ThreadExecutor(workers) if threads else JoblibExecutor(workers)
+        first = True
+        while first or (
+            not self._exact
+            and precision_of(self.means) > tolerance
+            and self.n_fits + self.least_fits - len(self.games) <= most_fits
+        ):
+            first = False
+            tasks = []  # per draw its game and what was drawn
+            for number in range(self.n_draws, self.n_draws + self._batch):
+                turn, which = divmod(number, len(self.games))
+                if not self._exact or turn < self.games[which].n_players:  # games may differ by a few rows
+                    tasks.append((which, self.samplers[which].draw(turn, generator_of(seed, number))))
+            results = []
+            for result in executor.run(_play, tasks, (self.games, self.samplers)):
+                results.append(result)
+                yield
+            for which, (game, sampler) in enumerate(zip(self.games, self.samplers, strict=True)):
+                own = [place for place, (played, _) in enumerate(tasks) if played == which]
+                drawn, worths = [tasks[place][1] for place in own], [results[place][0] for place in own]
+                for players, contributions in sampler.contributions(drawn, worths) if own else ():
+                    self.means.add(game.rows[players].astype(np.int64), contributions)
+            self.n_fits += sum(n_fits for _, n_fits in results)
+            self.n_draws += self._batch
 
 
-def _engine_for(estimator: Any, table: Table, workers: int, *, by_content: bool) -> Engine:
-    kind = engine_class(estimator, table)
-    return kind(table, None, workers, by_content=by_content) if kind is LightGBMEngine else kind(table)
+def _play(
+    task: tuple[int, Players],
+    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
+    stop: threading.Event,
+) -> tuple[FloatArray, int]:
+    """Have a draw evaluated; nobody waits for it once `stop` is set."""
+    which, drawn = task
+    games, samplers = shared
+
+    def game(members: Players) -> FloatArray:
+        if stop.is_set():
+            raise RuntimeError("The run has ended.")
+        return games[which](members)
+
+    return samplers[which].evaluate(game, drawn)
 
 
-def executor_for(engine: Engine, workers: int) -> Executor:
-    """Choose threads or processes, as the engine asks for."""
-    return ThreadExecutor(workers) if engine.in_threads else JoblibExecutor(workers)
+def read_semivalue(given: Any) -> Any:
+    """Give a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
+    if isinstance(given, str) and given in _NAMES:
+        return given
+    if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
+        numbers = given[1:]
+        if all(isinstance(own, int | float | np.number) and 0 < own < np.inf for own in numbers):
+            return ["beta", *map(float, numbers)]
+    if isinstance(given, tuple | list) and len(given) == 2 and given[0] == "distributional":
+        return ["distributional", check_count("semivalue[1]", given[1], 1, _MOST_ROWS)]
+    raise ValueError(
+        "`semivalue` must be 'shapley', 'banzhaf', 'loo', a tuple ('beta', a, b) of numbers above 0 or a "
+        f"tuple ('distributional', m) of a whole number of rows, got {given!r}."
+    )
+
+
+def sampler_for(semivalue: Any, n_players: int) -> Sampler:
+    """Give what draws sets of rows for a semivalue, or walks through them."""
+    if semivalue == "banzhaf":
+        return Subsets(n_players)
+    if semivalue == "loo":
+        return LeaveOneOut(n_players)
+    beta = (semivalue[1], semivalue[2]) if semivalue[0] == "beta" else (1.0, 1.0)
+    length = semivalue[1] if semivalue[0] == "distributional" else n_players
+    if length > n_players:
+        raise ValueError(
+            f"`semivalue[1]` must be at most {n_players}, the number of rows that models are trained on "
+            f"(without `validation`, those outside a fold), got {length}."
+        )
+    return Walks(n_players, None if length <= _ROW_BY_ROW else _STEPS, beta, _TRUNCATION, length)
