@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fado.experiment._proposers import GridProposer
+from fado.experiment._results import Results
 from fado.experiment.config import Config, Given, config_from, read_config, write_preset
-from fado.experiment.results import Results
-from fado.experiment.search import GridProposer
 
 __all__ = ["Experiment"]
 
@@ -135,7 +135,7 @@ class Experiment:
         -------
         float
         """
-        from fado.experiment.run import estimate_seconds
+        from fado.experiment._runner import estimate_seconds
 
         return estimate_seconds(self._config, n_jobs, self._given)
 
@@ -182,7 +182,7 @@ class Experiment:
             If the store holds another experiment: other data, another configuration or other versions of
             libraries.
         """
-        from fado.experiment.run import run_experiment
+        from fado.experiment._runner import run_experiment
 
         run_experiment(
             self._config,
