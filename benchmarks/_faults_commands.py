@@ -15,7 +15,7 @@ from _faults_process import MOVING, Forked, Watched, calls_of, wait_until
 from fado import OnlineEntropy, Valuation, load_model, value_files
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment.store import Store
+from fado.experiment._store import Store
 from fado.valuation import load_models
 
 STORE = "store"

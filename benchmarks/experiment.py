@@ -25,8 +25,9 @@ from lightgbm import LGBMClassifier
 from _data import rare_positives
 from _growing import GrowingTime
 from fado.experiment import Experiment
-from fado.experiment.run import Bench, read_data
-from fado.experiment.search import Recipe
+from fado.experiment._bench import Bench
+from fado.experiment._data import read_data
+from fado.experiment._trial import Trial
 
 WORKERS = 2
 
@@ -75,8 +76,8 @@ def main():
     experiment = Experiment(table_of(folder / "data.parquet", arguments.models))
     models = experiment.plan.models
     train, test = frame[part == 0], frame[part == 1]
-    bench = Bench.of(read_data(experiment.config), {}, experiment.config, WORKERS)
-    weights = bench.training_set(Recipe("RW")).weights
+    bench = Bench(read_data(experiment.config), experiment.config)
+    weights = bench.training_set(Trial("RW")).weights
     jobs = [(own, model) for own in (None, weights) for model in models]
     Parallel(WORKERS)(delayed(abs)(1) for _ in range(WORKERS))  # start the processes before the clock
     times = {"loop": [], "joblib": [], "fado": [], "growing": []}
@@ -94,7 +95,7 @@ def main():
             experiment.run(folder / f"store{repeat}", n_jobs=WORKERS)
             times["fado"].append(time.perf_counter() - start)
         times["growing"].append(growing.seconds / WORKERS)
-    recipes = [Recipe("none")] * arguments.models + [Recipe("RW")] * arguments.models
+    recipes = [Trial("none")] * arguments.models + [Trial("RW")] * arguments.models
     worst = max(
         np.abs(bench.scores(recipe, model) - scores).max()
         for recipe, (_, model), scores in zip(recipes, jobs, expected, strict=True)

@@ -73,7 +73,7 @@ CRASHING = """
 import faulthandler, sys
 from fado.cli import main
 from fado.experiment import Experiment
-from fado.experiment.run import Bench
+from fado.experiment._bench import Bench
 Experiment.run.__kwdefaults__["isolated"] = False
 scores, rate = Bench.scores, sys.argv.pop(1)
 def crashing(bench, recipe, parameters, *more):

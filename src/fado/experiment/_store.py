@@ -275,19 +275,18 @@ class Store:
 
     def _drop_damaged(self) -> None:
         """Let what is missing or not as it was written be done again."""
-        gone = [
-            name for name, (checksum, *_) in self._values.items()
-            if checksum and _checksum(self._values_file(name)) != checksum
-        ]  # fmt: skip
+        n_broken, lost = self._database.n_broken, []
+        files = {name: checksum for name, (checksum, *_) in self._values.items() if checksum}
+        gone = [name for name, own in files.items() if _checksum(self._values_file(name)) != own]
         self._database.forget("valuations", gone)
         self._values = {name: row for name, row in self._values.items() if name not in gone}
-        lost = []
         if self.keeps_scores:
             whole = {row[0] for row in self._database.rows("scores") if _scores_from(*row[1:]) is not None}
             lost = [own for own in self._trials.values() if own.status == DONE and own.fit not in whole]
             self._database.forget("trials", [own.number for own in lost if own.number < 0])
+            self._trials = {own.number: own for own in self._trials.values() if own.status != DONE or own.fit in whole}
             self.write([_anew(own) for own in lost if own.number >= 0])
-        n = len(gone) + len({own.fit for own in lost}) + self._database.n_broken
+        n = n_broken + len(gone) + len({own.fit for own in lost})
         if n:
             warn_user(f"{n} result(s) of the store are missing or damaged; their tasks are done again.")
 
