@@ -98,20 +98,13 @@ def status_of(results):
     return told.astype(object).where(told.notna(), None).T.to_dict("list")
 
 
-@pytest.mark.parametrize(
-    ("what", "status", "error"),
-    [
-        ("fit fault", "failed", "The process crashed inside this fit 3 times; it was set aside."),
-        ("fit exit", "failed", "The process crashed inside this fit 3 times; it was set aside."),
-    ],
-)
-def test_work_that_crashes_is_set_aside_and_the_others_go_on(odd, tmp_path, monkeypatch, what, status, error):
+def test_work_that_crashes_is_set_aside_and_the_others_go_on(odd, tmp_path, monkeypatch):
     expected = Experiment(odd).run(tmp_path / "right", n_jobs=1).frame
-    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, what)
+    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "fit fault")
     found = results.frame["intervention"] == "odd"
     (told,) = results.frame[found].to_dict("records")
-    assert told["status"] == status
-    assert told["error"].startswith(error)
+    assert told["status"] == "failed"
+    assert told["error"] == "The process crashed inside this fit 3 times; it was set aside."
     pd.testing.assert_frame_equal(results.frame[~found], expected[~found], check_exact=True)
 
 
@@ -127,15 +120,13 @@ def test_what_was_set_aside_can_be_tried_again(odd, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("what", "status", "error"),
     [
-        ("fit hang", "failed", "The fit did not end within `models.deadline`, 8 s, and was ended."),
-        ("fit sleep", "failed", "The fit did not end within `models.deadline`, 8 s, and was ended."),
-        ("set sleep", "no training set", "The training set was not made within `models.deadline`, 8 s; its"),
-        ("set hang", "no training set", "The training set was not made within `models.deadline`, 8 s; its"),
+        ("fit hang", "failed", "The fit did not end within `models.deadline`, 5 s, and was ended."),
+        ("set sleep", "no training set", "The training set was not made within `models.deadline`, 5 s; its"),
     ],
 )
 def test_work_that_hangs_is_ended_and_the_others_go_on(odd, tmp_path, monkeypatch, what, status, error):
-    odd["models"]["deadline"] = 8  # enough for the others on a busy machine
-    monkeypatch.setattr(_processes, "_LEAST_GRACE", 2.0)
+    odd["models"]["deadline"] = 5  # enough for the others on a busy machine
+    monkeypatch.setattr(_processes, "_LEAST_GRACE", 1.0)
     expected = Experiment(odd).run(tmp_path / "right", n_jobs=1).frame
     results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, what)
     found = results.frame["intervention"] == "odd"
@@ -145,11 +136,10 @@ def test_work_that_hangs_is_ended_and_the_others_go_on(odd, tmp_path, monkeypatc
     pd.testing.assert_frame_equal(results.frame[~found], expected[~found], check_exact=True)
 
 
-@pytest.mark.parametrize("way", ["fault", "sleep"])
-def test_values_that_crash_or_hang_are_set_aside_and_what_needs_none_goes_on(odd, tmp_path, monkeypatch, way):
+def test_values_that_hang_are_set_aside_and_what_needs_none_goes_on(odd, tmp_path, monkeypatch):
     odd["models"]["deadline"] = 0.5
     monkeypatch.setattr(_processes, "_LEAST_GRACE", 3.0)
-    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, f"values {way}")
+    results = run_gone_wrong(odd, tmp_path / "s", monkeypatch, "values sleep")
     told = "The process crashed or hung 3 times while these values were made; they were set aside."
     assert status_of(results) == {
         "none": ["done", None], "UAR": ["no training set", told], "odd": ["done", None]

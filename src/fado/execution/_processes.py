@@ -95,12 +95,12 @@ class _Job:
 
 
 class ProcessExecutor:
-    """Runs tasks in processes, which stay until the end of its ``with`` block; see `fado.execution.Executor`.
+    """Runs tasks in processes, one run after the other; see `fado.execution.Executor`.
 
-    Tasks are taken in the caller's thread. A task whose worker dies is tried again, alone, as it may have
-    lacked memory; after the third time its result is a `LostTask`. Warnings are given here, each once.
-    Closing a run early ends its workers. The first worker is alone for its first second of work: a few small
-    tasks are done sooner than others could start.
+    Processes stay until the end of its ``with`` block; closing a run early ends those that work. Tasks are
+    taken in the caller's thread. A task whose worker dies is tried again, alone, as it may have lacked
+    memory; after the third time its result is a `LostTask`. Warnings are given here, each once. The first
+    worker is alone for its first second of work: a few small tasks are done sooner than others could start.
 
     Parameters
     ----------

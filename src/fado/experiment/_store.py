@@ -284,7 +284,8 @@ class Store:
             whole = {row[0] for row in self._database.rows("scores") if _scores_from(*row[1:]) is not None}
             lost = [own for own in self._trials.values() if own.status == DONE and own.fit not in whole]
             self._database.forget("trials", [own.number for own in lost if own.number < 0])
-            self._trials = {own.number: own for own in self._trials.values() if own.status != DONE or own.fit in whole}
+            for own in lost:
+                del self._trials[own.number]
             self.write([_anew(own) for own in lost if own.number >= 0])
         n = n_broken + len(gone) + len({own.fit for own in lost})
         if n:
