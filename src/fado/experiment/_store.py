@@ -27,7 +27,7 @@ from fado._messages import warn_user
 from fado._storage import Lock, claims_of, remove_unfinished, writing
 from fado.experiment._database import BrokenFileError, Database, ForeignStoreError, open_database, read_json
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, Trial, key_of
-from fado.experiment.config import PLUGIN_FIELDS, config_from, decides_data
+from fado.experiment.config import CROSSED, PLUGIN_FIELDS, config_from, decides_data
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 from fado.valuation import Valuation
@@ -518,7 +518,8 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
 
 def _refuse_other(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse to mix results of different experiments."""
-    settings = differences(before["settings"], now["settings"])
+    usual = {"evaluation.groups": CROSSED}  # told of neither where it is so
+    settings = differences(usual | before["settings"], usual | now["settings"])
     found = list(settings.values())
     for name in dict.fromkeys([*before["versions"], *now["versions"]]):
         old, new = (about["versions"].get(name) for about in (before, now))
