@@ -166,9 +166,9 @@ class Experiment:
         retry_failed : bool, default=False
             Whether fits that failed in an earlier run are tried again.
         isolated : bool, default=True
-            Whether fits run in a process of their own. A fit that crashes it, or takes longer than
-            ``models.deadline``, is then recorded as failed, and the others go on. False runs fits in this
-            process, as a debugger needs it. Runs with a `client`, and all runs on Windows, are not isolated.
+            Whether fits run in worker processes. A fit that crashes its worker, or takes longer than
+            ``models.deadline``, is then recorded as failed, and the others go on. False runs fits in threads
+            of this process, as a debugger needs it; runs on Windows do so too.
 
         Returns
         -------
