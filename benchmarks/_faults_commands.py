@@ -139,7 +139,7 @@ def writings(folder, place, store):
 
     valuing = ["value", data, *NAMED, "--bags", 5, *ONE_JOB]
     by_parts = ["value", files, *NAMED, "--bags", 5, "--train-rows", 500, *BY_PARTS, *ONE_JOB]
-    searching = ["frontier", data, *NAMED, "--budget", 1, *ONE_JOB]
+    searching = ["frontier", data, *NAMED, "--max-fits", 2, *ONE_JOB]
     valued = [*NAMED, "--values", folder / "values.parquet"]
     parts_valued = [*NAMED, "--values", values, *BY_PARTS]
     model, online = folder / "model", folder / "online"

@@ -13,15 +13,24 @@ from typing import Any
 
 from fado._messages import warn_user
 
-__all__ = ["BrokenFileError", "Database", "ForeignStoreError", "open_database", "read_json", "seal_of"]
+__all__ = [
+    "TRIALS",
+    "BrokenFileError",
+    "Database",
+    "ForeignStoreError",
+    "open_database",
+    "read_json",
+    "seal_of",
+]
 
+TRIALS = (
+    "number INTEGER PRIMARY KEY, intervention TEXT, settings TEXT, model INTEGER, parameters TEXT, "
+    "status TEXT, training_rows INTEGER, metrics TEXT, error TEXT, fit TEXT, seconds REAL"
+)
 _TABLES = {
     "about": "name TEXT PRIMARY KEY, text TEXT",
     "scores": "fit TEXT PRIMARY KEY, validation INTEGER, rows INTEGER, packed BLOB",
-    "trials": (
-        "number INTEGER PRIMARY KEY, intervention TEXT, settings TEXT, model INTEGER, parameters TEXT, "
-        "status TEXT, training_rows INTEGER, metrics TEXT, error TEXT, fit TEXT, seconds REAL"
-    ),
+    "trials": TRIALS,
     "valuations": "name TEXT PRIMARY KEY, checksum TEXT, error TEXT, seconds REAL",
 }
 _CREATE = {

@@ -271,22 +271,23 @@ class _Run:
 
     def _run_jobs(self, batches: Iterable[list[Trial]]) -> None:
         """Run fits, and keep what comes; what lacked memory, or was lost with others, is tried alone."""
-        again = self._keep_all(batches, alone=False)
+        again = self._keep_all(batches)
         for job in again:
             self._keep_all([[job]], alone=True)
 
-    def _keep_all(self, batches: Iterable[list[Trial]], *, alone: bool) -> list[Trial]:
+    def _keep_all(self, batches: Iterable[list[Trial]], *, alone: bool = False) -> list[Trial]:
         again: list[Trial] = []
         # An error while results are kept ends the fits before the store is let go.
         with closing(self._executor.run_unordered(run_trials, batches, self._bench)) as results:
-            for result in (one for batch in results for one in batch):
-                if not isinstance(result, LostTask):
-                    found = result
-                elif len(result.task) > 1:
-                    again += result.task
-                    continue
-                else:
-                    found = [self._lost(result)]
+            for batch in results:
+                found: list[Trial] = []
+                for result in batch:
+                    if not isinstance(result, LostTask):
+                        found += result
+                    elif len(result.task) == 1:
+                        found.append(self._lost(result))
+                    else:
+                        again += result.task
                 if not alone:
                     again += [self._with_scores(own) for own in found if own.status == OUT_OF_MEMORY]
                     found = [own for own in found if own.status != OUT_OF_MEMORY]

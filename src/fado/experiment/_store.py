@@ -25,7 +25,14 @@ import pyarrow as pa
 
 from fado._messages import warn_user
 from fado._storage import Lock, claims_of, remove_unfinished, writing
-from fado.experiment._database import BrokenFileError, Database, ForeignStoreError, open_database, read_json
+from fado.experiment._database import (
+    TRIALS,
+    BrokenFileError,
+    Database,
+    ForeignStoreError,
+    open_database,
+    read_json,
+)
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, Trial, key_of
 from fado.experiment.config import CROSSED, PLUGIN_FIELDS, config_from, decides_data
 from fado.interventions import intervention_entries
@@ -38,6 +45,7 @@ FORMAT = 1
 DATABASE, LOCK, VALUES, SHELF = "experiment.sqlite", "lock", "values", "shelf"
 _MOST = 2**53  # rows, or anything else that is counted
 _MOST_SCORES = 2**27  # of one fit
+_COLUMNS = [own.split()[0] for own in TRIALS.split(", ")]
 _KEY = re.compile("[0-9a-f]{32}")  # also the name of a file
 _CHECKSUM = re.compile("[0-9a-f]{64}")
 _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validation|test)_.*", re.DOTALL)
@@ -73,7 +81,7 @@ class Store:
         self._database = database
         self.about = database.about()
         _check_about(self.about)
-        self._trials = {row[0]: _trial_from(*row) for row in database.rows("trials")}
+        self._trials = {row[0]: _trial_from(row) for row in database.rows("trials")}
         self._values = {name: tuple(row) for name, *row in database.rows("valuations")}
         for name, row in self._values.items():
             _check_valuation(name, *row)
@@ -161,10 +169,7 @@ class Store:
     @property
     def named(self) -> list[Any]:
         """What the names of fits are made of, beside the training set and the parameters."""
-        return [
-            self._identity,
-            self._of("seed", "evaluation", "models.estimator", "models.pipeline"),
-        ]
+        return [self._identity, self._of("seed", "evaluation", "models.estimator", "models.pipeline")]
 
     @property
     def keeps_scores(self) -> bool:
@@ -188,7 +193,7 @@ class Store:
         self, trials: Sequence[Trial], scores: Mapping[str, Scores] | None = None, cut: int = 0
     ) -> None:
         """Keep what came of trials, and the scores of fits; the first `cut` are of validation rows."""
-        rows = {"trials": [(trial.number, *_row_of(trial)) for trial in trials], "scores": []}
+        rows = {"trials": [_row_of(trial) for trial in trials], "scores": []}
         for fit, own in (scores or {}).items():
             rows["scores"].append((fit, cut, len(own), _compressed(own)))
         with _explained(self.path):
@@ -198,12 +203,8 @@ class Store:
     def forget_failed(self) -> None:
         """Let all that failed be tried again."""
         failed = [trial for trial in self._trials.values() if trial.status in (FAILED, IMPOSSIBLE)]
-        lacking = [name for name, (checksum, *_) in self._values.items() if not checksum]
-        with _explained(self.path):
-            self._database.write({"trials": [(own.number, *_row_of(_anew(own))) for own in failed]})
-            self._database.forget("valuations", lacking)
-        self._trials |= {own.number: _anew(own) for own in failed}
-        self._values = {name: row for name, row in self._values.items() if name not in lacking}
+        self.write([_anew(own) for own in failed])
+        self._forget_values([name for name, (checksum, *_) in self._values.items() if not checksum])
 
     def values(self, algorithm: str) -> Valuation | str | None:
         """Read the values by an algorithm; why there are none, if they failed; None if nobody made them.
@@ -273,13 +274,18 @@ class Store:
     def _values_file(self, name: str) -> Path:
         return self.path / VALUES / f"{name}.parquet"
 
+    def _forget_values(self, names: Sequence[str]) -> None:
+        with _explained(self.path):
+            self._database.forget("valuations", names)
+        for name in names:
+            del self._values[name]
+
     def _drop_damaged(self) -> None:
         """Let what is missing or not as it was written be done again."""
         n_broken, lost = self._database.n_broken, []
         files = {name: checksum for name, (checksum, *_) in self._values.items() if checksum}
         gone = [name for name, own in files.items() if _checksum(self._values_file(name)) != own]
-        self._database.forget("valuations", gone)
-        self._values = {name: row for name, row in self._values.items() if name not in gone}
+        self._forget_values(gone)
         if self.keeps_scores:
             whole = {row[0] for row in self._database.rows("scores") if _scores_from(*row[1:]) is not None}
             lost = [own for own in self._trials.values() if own.status == DONE and own.fit not in whole]
@@ -316,70 +322,38 @@ def _scores_from(validation: Any, rows: Any, packed: Any) -> Scores | None:
 
 
 def _row_of(trial: Trial) -> tuple[Any, ...]:
-    """Give the columns of a trial, but for its number."""
-    return (
-        trial.intervention,
-        json.dumps(dict(trial.settings)),
-        trial.model,
-        json.dumps(dict(trial.parameters)),
-        trial.status,
-        trial.training_rows,
-        None if trial.metrics is None else json.dumps(dict(trial.metrics)),
-        trial.error,
-        trial.fit,
-        float(trial.seconds),
-    )
+    values = [getattr(trial, name) for name in _COLUMNS]
+    return tuple(json.dumps(dict(own)) if isinstance(own, Mapping) else own for own in values)
 
 
-def _trial_from(
-    number: Any,
-    intervention: Any,
-    settings: Any,
-    model: Any,
-    parameters: Any,
-    status: Any,
-    training_rows: Any,
-    metrics: Any,
-    error: Any,
-    fit: Any,
-    seconds: Any,
-) -> Trial:
+def _trial_from(row: Sequence[Any]) -> Trial:
     """Give a trial, or refuse what no run writes; a seal says only that it is as somebody wrote it."""
-    settings, parameters = (read_json(own, "a trial") for own in (settings, parameters))
-    if metrics is not None:
-        metrics = read_json(metrics, "the metrics of a trial", constants=True)
+    told = dict(zip(_COLUMNS, row, strict=True))
+    for name in ("settings", "parameters"):
+        told[name] = read_json(told[name], "a trial")
+    if told["metrics"] is not None:
+        told["metrics"] = read_json(told["metrics"], "the metrics of a trial", constants=True)
+    trial = Trial(**told)
     right = (
-        isinstance(number, int)
-        and abs(number) < _MOST
-        and isinstance(intervention, str)
-        and _is_count(model, 2**31)
-        and _is_plain(settings)
-        and _is_plain(parameters)
-        and not settings.keys() & parameters.keys()
-        and status in (PENDING, DONE, FAILED, IMPOSSIBLE)
-        and (training_rows is None or _is_count(training_rows))
-        and (metrics is not None) == (status == DONE)
-        and (metrics is None or check_metrics(metrics))
-        and isinstance(error, str | None)
-        and isinstance(fit, str)
-        and (_KEY.fullmatch(fit) or (not fit and status != DONE))
-        and _is_number(seconds)
+        isinstance(trial.number, int)
+        and abs(trial.number) < _MOST
+        and isinstance(trial.intervention, str)
+        and _is_count(trial.model, 2**31)
+        and _is_plain(trial.settings)
+        and _is_plain(trial.parameters)
+        and not trial.settings.keys() & trial.parameters.keys()
+        and trial.status in (PENDING, DONE, FAILED, IMPOSSIBLE)
+        and (trial.training_rows is None or _is_count(trial.training_rows))
+        and (trial.metrics is not None) == (trial.status == DONE)
+        and (trial.metrics is None or check_metrics(trial.metrics))
+        and isinstance(trial.error, str | None)
+        and isinstance(trial.fit, str)
+        and (_KEY.fullmatch(trial.fit) or (not trial.fit and trial.status != DONE))
+        and _is_number(trial.seconds)
     )
     if not right:
         raise ForeignStoreError("a trial is not what a run writes")
-    return Trial(
-        intervention,
-        settings,
-        model,
-        parameters,
-        status,
-        training_rows,
-        metrics,
-        error,
-        fit,
-        seconds,
-        number,
-    )
+    return trial
 
 
 def check_metrics(metrics: Any) -> bool:
@@ -546,7 +520,7 @@ def _check_directory(path: Path) -> None:
     _check_links(path)
     if (path / DATABASE).exists():
         return
-    ours = {f"{DATABASE}-journal", LOCK, VALUES, SHELF, *(claim.name for claim in claims_of(lock))}
+    ours = {f"{DATABASE}-journal", LOCK, VALUES, *(claim.name for claim in claims_of(lock))}
     foreign = [entry for entry in path.iterdir() if entry.name not in ours]
     if foreign or (lock.is_file() and lock.stat().st_size):
         raise ValueError(f"{str(path)!r} is neither empty nor a store: name a new directory.")
