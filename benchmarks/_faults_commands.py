@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 import pandas as pd
@@ -15,7 +17,7 @@ from _faults_process import MOVING, Forked, Watched, calls_of, wait_until
 from fado import OnlineEntropy, Valuation, load_model, value_files
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment.store import Store
+from fado.experiment._store import DATABASE, Store
 from fado.valuation import load_models
 
 STORE = "store"
@@ -137,7 +139,7 @@ def writings(folder, place, store):
 
     valuing = ["value", data, *NAMED, "--bags", 5, *ONE_JOB]
     by_parts = ["value", files, *NAMED, "--bags", 5, "--train-rows", 500, *BY_PARTS, *ONE_JOB]
-    searching = ["frontier", data, *NAMED, "--budget", 1, *ONE_JOB]
+    searching = ["frontier", data, *NAMED, "--max-fits", 2, *ONE_JOB]
     valued = [*NAMED, "--values", folder / "values.parquet"]
     parts_valued = [*NAMED, "--values", values, *BY_PARTS]
     model, online = folder / "model", folder / "online"
@@ -227,14 +229,21 @@ def result_of(place):
 
 
 def done_fits(store):
-    """Give the fits that the ledger holds, each with what tells its file from one written again."""
+    """Give the trials that are done, each with what tells its fit from one that was made again."""
     try:
         with Store.reading(store) as opened:
-            keys = [key for kind, key in opened.records if kind == "fit"]
-    except (FileNotFoundError, ValueError):  # killed before there was a whole ledger
+            return {trial.number: trial.seconds for trial in opened.trials if trial.status == "done"}
+    except (FileNotFoundError, ValueError):  # killed before there was a whole file
         return {}
-    files = {key: (store / "fits" / f"{key}.parquet").stat() for key in keys}
-    return {key: (stat.st_ino, stat.st_mtime_ns) for key, stat in files.items()}
+
+
+def n_done(store):
+    """Count the trials that are done, without a look at them."""
+    try:
+        with closing(sqlite3.connect(f"file:{store}/{DATABASE}?mode=ro", uri=True, timeout=30)) as connection:
+            return connection.execute("SELECT count(*) FROM trials WHERE status = 'done'").fetchone()[0]
+    except sqlite3.Error:  # there are none yet, or a killed writer's transaction must be undone first
+        return 0
 
 
 def below(content, name):

@@ -150,7 +150,7 @@ WATCHED(int, symlink, (const char *p, const char *q), (p, q), of_path(AT_FDCWD, 
 """
 
 MOVING = {"rename", "renameat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "fsync", "fdatasync"}
-IMPORTED = ["fado.cli._app", "fado.experiment.run._child", "lightgbm", "altair", "dask.dataframe"]
+IMPORTED = ["fado.cli._app", "fado.experiment._runner", "lightgbm", "altair", "dask.dataframe"]
 
 
 @dataclass(frozen=True)
@@ -264,13 +264,13 @@ def calls_of(arguments, folder, *, watched):
     return [Call(name, float(moment)) for name, moment in lines]
 
 
-def child_of(pid):
-    """Give the process that a supervisor has started, or None."""
-    with contextlib.suppress(OSError):
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in path.read_text().split():
-                return int(child)
-    return None
+def children_of(pid):
+    """Give the processes that another has started."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in path.read_text().split()]
+    return found
 
 
 def is_alive(pid):

@@ -5,8 +5,8 @@
 Everything that writes is killed (SIGKILL): every command, and what saves a model, its card and an online
 valuator. Most of these kills come right before or after a system call that changes a file, spread evenly
 over all that an undisturbed run makes, each rename, removal and sync among them; the others at random
-moments, mostly while files are written. Some of the runs after a kill are killed too. An experiment's
-supervisor, the process in which it runs, and workers of a Dask cluster are killed at random moments alone.
+moments, mostly while files are written. Some of the runs after a kill are killed too. The process of an
+experiment, its workers, and workers of a Dask cluster are killed at random moments alone.
 
 After every kill what stands under the final name is the old one or the new one, whole; of a directory that
 was being replaced, the old one may stand beside its place, and whoever reads there is told so. The next run
@@ -31,8 +31,8 @@ import threading
 import time
 from pathlib import Path
 
-from _faults_commands import HEADER, Count, Killing, done_fits, writings
-from _faults_process import Forked, child_of, is_alive, prepare, wait_until
+from _faults_commands import HEADER, Count, Killing, done_fits, n_done, writings
+from _faults_process import Forked, children_of, is_alive, prepare, wait_until
 from fado.experiment import Experiment, Results
 
 CONFIG = """
@@ -73,7 +73,7 @@ def start(config, store, jobs=2):
 
 
 class Killer:
-    """Kills the supervisor of an experiment or its child at random moments, and starts it again.
+    """Kills the process of an experiment or one of its workers at random moments, and starts it again.
 
     Parameters
     ----------
@@ -97,33 +97,28 @@ class Killer:
         """Kill once; False if the experiment was done before it came to that."""
         if self._process is None or self._process.poll() is not None:
             self._process = self._begin()
-        process, fits = self._process, self._store / "fits"
-
-        def n_files():
-            return len(list(fits.iterdir())) if fits.is_dir() else 0
-
-        before = n_files()
+        process, before = self._process, n_done(self._store)
         if self._generator.random() < 0.3:
             time.sleep(self._generator.uniform(0.1, 4))  # anywhere: import, data, values, binning
         else:  # while fits come in
-            wait_until(lambda: process.poll() is not None or n_files() > before, 600)
+            wait_until(lambda: process.poll() is not None or n_done(self._store) > before, 600, step=0.02)
             time.sleep(self._generator.uniform(0, 0.05))
         if process.poll() == 0:
             return False
         if process.poll() is not None:  # it has given up, after too many deaths in a row
             process.communicate()
             return True
-        child = child_of(process.pid)
+        workers = children_of(process.pid)
         self.count.kills += 1
         self.count.hits += process.poll() is None
-        if child is not None and self._generator.random() < 0.5:
+        if workers and self._generator.random() < 0.5:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+                os.kill(self._generator.choice(workers), signal.SIGKILL)
         else:
             process.kill()
             process.communicate()
-            if child is not None and not wait_until(lambda: not is_alive(child), 10):
-                raise RuntimeError("The child outlived its supervisor.")
+            if not wait_until(lambda: not any(map(is_alive, workers)), 10):
+                raise RuntimeError("A worker outlived the process that started it.")
         self.look()
         return True
 
@@ -175,7 +170,7 @@ def kill_experiments(kills, generator, folder, expected):
             setattr(count, name, getattr(count, name) + getattr(killer.count, name))
         count.changed += not same_results(store, expected, folder / "killed.html")
         count.left += len([path for path in store.rglob("*") if path.name.endswith(".part")])
-        count.left += len(list((store / "running").iterdir()))
+        count.left += (store / "shelf").exists()
         shutil.rmtree(store)
         count.tell("experiment", kills)
     return count
@@ -246,8 +241,8 @@ def _joined_workers(cluster):
 
 
 def _wait_for_more(store, n_fits, over):
-    """Wait until a store has more files of fits than so many, or nothing more will come."""
-    wait_until(lambda: over.is_set() or len(list(store.glob("fits/*.parquet"))) > n_fits, 600)
+    """Wait until a store has more fits than so many, or nothing more will come."""
+    wait_until(lambda: over.is_set() or n_done(store) > n_fits, 600, step=0.02)
 
 
 def main():

@@ -149,14 +149,6 @@ def test_a_file_system_without_locks_is_one_where_claims_decide(tmp_path, monkey
         pass
 
 
-def test_a_supervised_process_inherits_what_its_supervisors_held(tmp_path, without_locks):
-    path = tmp_path / "lock"
-    claim(path, json.dumps(locks._identity(os.getppid())))
-    with Lock(path, supervisor=os.getppid()):
-        assert holder_of(path)["pid"] == os.getppid()
-        assert len(claims_of(path)) == 1
-
-
 def test_a_network_file_system_is_warned_of_and_another_hosts_claim_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(locks, "on_network", lambda path: True)
     path = tmp_path / "lock"

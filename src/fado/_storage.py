@@ -261,15 +261,11 @@ class Lock:
         The lock file; its directory exists.
     what : str, optional
         What is locked, as the beginning of a sentence. With it, a network file system is warned of.
-    supervisor : int, optional
-        The process that supervises this one: the lock is held in its name, and what one of its processes
-        held before is this one's.
     """
 
-    def __init__(self, path: Path, what: str | None = None, supervisor: int | None = None) -> None:
+    def __init__(self, path: Path, what: str | None = None) -> None:
         self._path = path
         self._what = what
-        self._supervisor = supervisor
         self._claim = path.with_name(f"{path.name}.{secrets.token_hex(4)}.holder")
         self._lock: BaseFileLock | None = None
 
@@ -281,7 +277,7 @@ class Lock:
         except Timeout:
             raise self._in_use(holder_of(self._path), is_sure=True) from None
         try:
-            self._outclaim(_identity(os.getpid() if self._supervisor is None else self._supervisor))
+            self._outclaim(_identity(os.getpid()))
         except BaseException:
             self._give_back()
             raise
@@ -306,8 +302,7 @@ class Lock:
                 continue
             holder = _read(claim)
             hidden = self._lock is None or (afar and holder.get("host") != own["host"])
-            inherited = self._supervisor is not None and holder == own
-            if hidden and not inherited and _may_live(holder):
+            if hidden and _may_live(holder):
                 raise self._in_use(holder, is_sure=False)
             claim.unlink(missing_ok=True)
 

@@ -75,7 +75,7 @@ def run(folder, words, code=0):
         (f"generate d.csv {NAMED} --values v.parquet --jobs 1 --out o.parquet", "The table", "o.parquet"),
         (f"query d.csv d.csv {NAMED} {QUICK} --n 3 --out o.parquet", "The table", "o.parquet"),
         ("predict model d.csv --out o.parquet", "The table", "o.parquet"),
-        (f"frontier d.csv {NAMED} --max-fits 2 --jobs 1 --store s --out o", "A fit", r"s/fits/\w+.parquet"),
+        (f"frontier d.csv {NAMED} --max-fits 2 --jobs 1 --store s --out o", "The model", "o/.*"),
         ("experiment init o.toml", "The configuration", "o.toml"),
         ("experiment report store --out o.html", "The report", "o.html"),
     ],

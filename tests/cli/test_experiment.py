@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from fado.cli._app import build_app
 from fado.cli.experiment import print_winners
 from fado.experiment import Experiment, Results
-from fado.experiment.run import Bench
+from fado.experiment._bench import Bench
 
 
 def run(*arguments):

@@ -1,9 +1,15 @@
 """One suite over every executor, and what a Dask cluster adds."""
 
+import ctypes
+import itertools
 import os
+import signal
 import threading
 import time
+import warnings
 from contextlib import closing, contextmanager
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +17,13 @@ import pytest
 from fado.execution import (
     JoblibExecutor,
     LostTask,
+    NotSentError,
+    ProcessExecutor,
     ThreadExecutor,
     cluster_executor,
     n_workers,
     on_cluster,
+    tell,
 )
 
 # distributed's own clean-up leaves sockets to the collector now and then
@@ -46,11 +55,14 @@ def make(kind, workers):
     if kind == "dask":
         with dask_executor(workers) as executor:
             yield executor
+    elif kind == "processes":
+        with ProcessExecutor(workers) as executor:
+            yield executor
     else:
         yield {"threads": ThreadExecutor, "joblib": JoblibExecutor}[kind](workers)
 
 
-KINDS = ["threads", "joblib", "dask"]
+KINDS = ["threads", "processes", "joblib", "dask"]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -235,6 +247,107 @@ def test_number_of_workers():
 def test_what_is_no_number_of_workers_is_refused(n_jobs, error, sentence):
     with pytest.raises(error, match=sentence):
         n_workers(n_jobs)
+
+
+# --- processes alone
+
+
+def die_at_three(task, shared, stop):
+    if task == 3:
+        tell("the third")
+        os.kill(os.getpid(), shared)
+    return task
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL], ids=str)
+def test_what_a_worker_dies_of_is_tried_three_times_and_the_others_go_on(number):
+    with ProcessExecutor(2) as executor:
+        found = [one for batch in executor.run_unordered(die_at_three, range(8), number) for one in batch]
+    (lost,) = (one for one in found if isinstance(one, LostTask))
+    assert lost == LostTask(3, f"died of {number.name}", False, "the third", 3)
+    assert sorted(one for one in found if one is not lost) == [0, 1, 2, 4, 5, 6, 7]
+
+
+def die_once(task, shared, stop):
+    if not shared.exists():
+        shared.touch()
+        os._exit(3)
+    return task
+
+
+def test_a_task_that_only_had_bad_luck_is_done(tmp_path):
+    with ProcessExecutor(2) as executor:
+        assert list(executor.run(die_once, range(4), tmp_path / "seen")) == [0, 1, 2, 3]
+
+
+def hang(task, shared, stop):
+    if task == "moves":
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            time.sleep(0.01)
+    elif task == "is timed":
+        tell("timed", timed=True)
+        while True:
+            time.sleep(0.01)
+    elif task is not None:
+        (ctypes.PyDLL if task == "holds the lock" else ctypes.CDLL)(None).sleep(100)
+    return task
+
+
+@pytest.mark.parametrize("task", ["sleeps", "holds the lock", "is timed"])
+def test_what_hangs_is_ended_and_what_moves_is_not(monkeypatch, task):
+    monkeypatch.setattr("fado.execution._processes._LEAST_GRACE", 1.3)
+    with ProcessExecutor(2, deadline=0.1) as executor:
+        first, lost, last = executor.run(hang, ["moves", task, None])
+    assert (first, last) == ("moves", None)
+    assert (lost.task, lost.late, lost.deaths) == (task, True, 1)
+
+
+def test_a_machine_that_slept_makes_nothing_late(monkeypatch):
+    clock, now = itertools.count(0, 3600), time.monotonic
+    with ProcessExecutor(1, deadline=3000) as executor:
+        monkeypatch.setattr("fado.execution._processes.time", SimpleNamespace(monotonic=lambda: next(clock)))
+        began = now()
+        assert list(executor.run(nap, range(20))) == list(range(20))
+    assert now() - began < 60
+
+
+def test_workers_that_never_start_end_in_a_sentence():
+    with (
+        ProcessExecutor(2, setup=partial(os._exit, 3)) as executor,
+        pytest.raises(RuntimeError, match=r"^A worker process left with code 3 5 times in a row before it"),
+    ):
+        list(executor.run(nap, range(3)))
+
+
+def test_what_cannot_be_sent_is_told():
+    with ProcessExecutor(1) as executor:
+        with pytest.raises(NotSentError, match=r"cannot pickle '_thread.lock'"):
+            list(executor.run(nap, range(3), threading.Lock()))
+        with pytest.raises(NotSentError, match="there is no such thing here"):
+            list(executor.run(nap, range(3), Missing()))
+        assert list(executor.run(nap, range(3))) == [0, 1, 2]
+
+
+def not_there():
+    raise AttributeError("there is no such thing here")
+
+
+class Missing:
+    def __reduce__(self):
+        return not_there, ()
+
+
+def warn(task, shared, stop):
+    warnings.warn(f"odd {task % 2}", UserWarning, stacklevel=1)
+    return task
+
+
+def test_warnings_are_given_once_with_the_line_of_the_caller():
+    setup = partial(warnings.simplefilter, "always")
+    with ProcessExecutor(2, setup=setup) as executor, pytest.warns(UserWarning, match="odd") as given:
+        list(executor.run(warn, range(6)))
+    assert sorted(str(one.message) for one in given) == ["odd 0", "odd 1"]
 
 
 # --- Dask alone
@@ -438,7 +551,7 @@ def test_a_closed_client_gets_a_sentence(cluster):
 )
 def test_what_is_no_cluster_gets_a_sentence(client, error, sentence, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("fado.execution._cluster._SECONDS", 0.2)
+    monkeypatch.setattr("fado.execution._executors._SECONDS", 0.2)
     with pytest.raises(error, match=sentence):
         on_cluster(client).__enter__()
     assert cluster_executor() is None

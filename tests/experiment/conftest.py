@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from fado.experiment import Experiment
-from fado.experiment.run import run_experiment
+from fado.experiment._runner import run_experiment
 
 TINY = {
     "data": {

@@ -8,9 +8,9 @@ import pytest
 
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment
-from fado.experiment.run import Bench, read_data
-from fado.experiment.run._split import split_at_random
-from fado.experiment.search import Recipe
+from fado.experiment._bench import Bench
+from fado.experiment._data import read_data, split_at_random
+from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
 BAD_DATA = [
@@ -155,28 +155,28 @@ def test_weights_count_in_fits_rates_and_metrics(customers):
     _, table = customers
     experiment = Experiment(table | {"data": table["data"] | {"weight": "weight", "drop": ["customer"]}})
     data = read_data(experiment.config)
-    bench = Bench.of(data, {}, experiment.config, 1)
+    bench = Bench(data, experiment.config)
     train, test = data.parts["train"], data.parts["test"]
     own, old = data.problem.sample_weight[train], data.groups.codes[train] == 1
-    np.testing.assert_allclose(bench.training_set(Recipe("none")).weights, own / own.mean(), rtol=1e-6)
+    np.testing.assert_allclose(bench.training_set(Trial("none")).weights, own / own.mean(), rtol=1e-6)
     tiny = replace(data, problem=replace(data.problem, sample_weight=data.problem.sample_weight / 2**40))
     for intervention in ("none", "RW", "RPS"):
-        light = Bench.of(tiny, {}, experiment.config, 1).training_set(Recipe(intervention))
-        assert light.digest() == bench.training_set(Recipe(intervention)).digest()
-    weights = bench.training_set(Recipe("RW")).weights.astype(float)
+        light = Bench(tiny, experiment.config).training_set(Trial(intervention))
+        assert light.digest() == bench.training_set(Trial(intervention)).digest()
+    weights = bench.training_set(Trial("RW")).weights.astype(float)
     rates = [np.average(data.positive[train][group], weights=weights[group]) for group in (old, ~old)]
     assert rates[0] == pytest.approx(rates[1], rel=1e-5)
     plain = [np.average(data.positive[train][group], weights=own[group]) for group in (old, ~old)]
     assert abs(plain[0] - plain[1]) > 0.001
     parameters = {"n_estimators": 5, "random_state": 0}
-    scores = bench.scores(Recipe("none"), parameters)[len(data.parts["validation"]) :]
+    scores = bench.scores(Trial("none", parameters=parameters))
     expected = evaluate(
         data.positive[test],
-        scores,
+        scores[len(data.parts["validation"]) :],
         sensitive_features=data.groups.codes[test],
         sample_weight=data.problem.sample_weight[test],
     )
-    metrics = bench._validation(bench.scores(Recipe("none"), parameters), "0" * 32)
+    metrics = bench._measuring.measure(scores, "0" * 32)
     assert {name: metrics[f"test_{name}"] for name in expected} == pytest.approx(expected, nan_ok=True)
 
 

@@ -14,10 +14,11 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 
 from fado.experiment import Experiment, Results
+from fado.experiment._bench import Bench
+from fado.experiment._data import read_data
+from fado.experiment._trial import Trial
 from fado.experiment.config import config_from, estimator_versions, make_estimator
 from fado.experiment.config._estimators import describe_object, parameter_names
-from fado.experiment.run import Bench, Job, read_data
-from fado.experiment.search import Recipe
 
 STEPS = ["sklearn.impute.SimpleImputer", "sklearn.preprocessing.StandardScaler"]
 LOGISTIC = {
@@ -276,16 +277,16 @@ def test_an_object_of_lightgbm_keeps_the_shared_bins(table, undisturbed):
     config = Experiment(table, estimator=LGBMClassifier(random_state=0), space=space)
     data = read_data(config.config)
     parameters = {"n_estimators": 8, "num_leaves": 5}
-    by_default = Bench.of(data, {}, Experiment(table | {"models": {"space": space}}).config, 1)
-    expected = by_default.scores(Recipe("RW"), parameters | {"random_state": 0})
-    bench = Bench.of(data, {}, config.config, 1, config._given)
-    np.testing.assert_array_equal(bench.scores(Recipe("RW"), parameters), expected)
+    by_default = Bench(data, Experiment(table | {"models": {"space": space}}).config)
+    expected = by_default.scores(Trial("RW", parameters=parameters | {"random_state": 0}))
+    bench = Bench(data, config.config, given=config._given)
+    np.testing.assert_array_equal(bench.scores(Trial("RW", parameters=parameters)), expected)
     assert len(bench._engines) == 1
     weighted = Experiment(
         table, estimator=LGBMClassifier(random_state=0, class_weight={0: 1.0, 1: 1.0}), space=space
     )
-    own = Bench.of(data, {}, weighted.config, 1, weighted._given)
-    np.testing.assert_allclose(own.scores(Recipe("RW"), parameters), expected, rtol=1e-9)
+    own = Bench(data, weighted.config, given=weighted._given)
+    np.testing.assert_allclose(own.scores(Trial("RW", parameters=parameters)), expected, rtol=1e-9)
     assert len(own._engines) == 2
 
 
@@ -322,8 +323,8 @@ def test_a_digest_does_not_hang_on_where_things_lie_in_memory():
 def test_a_fit_that_cannot_be_stopped_is_late_afterwards(table):
     few(table, deadline=1e-6, **LOGISTIC)
     config = Experiment(table).config
-    bench = Bench.of(read_data(config), {}, config, 1)
-    validated = bench.run(Job("0" * 32, Recipe("none"), {}))
+    bench = Bench(read_data(config), config)
+    validated = bench.run(Trial("none"))
     assert validated.error.startswith("TimeoutError: The fit took longer than `models.deadline`")
 
 

@@ -2,21 +2,24 @@
 
 import tomllib
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fado.experiment import Experiment
+from fado.experiment._bench import Bench
+from fado.experiment._data import data_from
+from fado.experiment._proposers import GridProposer
+from fado.experiment._store import Store
+from fado.experiment._trial import Trial
 from fado.experiment.config import (
-    EvaluationConfig,
     Parameter,
     config_from,
     draw_models,
     preset_text,
 )
-from fado.experiment.run import Bench, Measuring, Part
-from fado.experiment.search import GridProposer, Outcome, Recipe, shared_recipe
-from fado.tabular import Groups, Table
+from fado.tabular import read_problem
 from fado.valuation import Valuation
 
 
@@ -40,23 +43,23 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
     """By content: of the paper's 183 recipes two leave nothing to train on, and no two others are equal."""
     rng = np.random.default_rng(0)
     n = 4000
-    groups = (rng.random(n) < 0.3).astype(int)
-    positive = rng.random(n) < np.where(groups == 1, 0.1, 0.04)
-    named = Groups(groups, ("young", "old"), ("young", "old"))
-    part = Part(Table.from_input(np.zeros((n, 1))), positive, named, None)
-    bench = Bench(
-        part,
-        part,
-        valuations={
-            name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
-            for name in ("oob", "inbag")
-        },
-        measuring=Measuring(positive, None, (), 0, EvaluationConfig(0.05, "test", 0), 0),
-        seed=0,
-        min_group_size=30,
-        deadline=None,
-        workers=1,
+    old = (rng.random(n) < 0.3).astype(int)
+    positive = rng.random(n) < np.where(old == 1, 0.1, 0.04)
+    config = config_from(
+        {
+            "data": {"given": True, "target": "y", "protected": ["old"]},
+            "split": {"method": "given", "validation": False},
+            "interventions": {"rw": True},
+            "models": {"space": {"n_estimators": 5}},
+        }
     )
+    problem = read_problem(np.zeros((2 * n, 1)), np.tile(positive, 2), {"old": np.tile(old, 2)})
+    data = data_from(problem, {"train": np.arange(n), "test": np.arange(n, 2 * n)}, config)
+    valuations = {
+        name: Valuation.from_probabilities(rng.beta(1, 4, n), {"z": rng.beta(2, 3, n)})
+        for name in ("oob", "inbag")
+    }
+    bench = Bench(data, config, valuations)
     sets, impossible = {}, []
     for recipe in paper.recipes:
         try:
@@ -64,8 +67,8 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
         except ValueError:
             impossible.append(recipe)
             continue
-        assert sets.setdefault(recipe.simplest(1).key, made.digest()) == made.digest()
-    assert [str(recipe) for recipe in impossible] == [
+        assert sets.setdefault(recipe.simplest(1).set_key, made.digest()) == made.digest()
+    assert [recipe.recipe for recipe in impossible] == [
         f"UAR, algorithm {algorithm}, utility difference, alpha 0.0, scaling none, negative clip"
         for algorithm in ("oob", "inbag")
     ]
@@ -74,7 +77,7 @@ def test_simplest_recipes_are_the_training_sets_that_differ(paper):
 
 
 def test_with_several_attributes_utilities_differ_at_alpha_0():
-    one = Recipe("UAR", {"algorithm": "oob", "utility": "cobb-douglas", "alpha": 0.0, "scaling": "minmax"})
+    one = Trial("UAR", {"algorithm": "oob", "utility": "cobb-douglas", "alpha": 0.0, "scaling": "minmax"})
     assert one.simplest(1).settings == {**one.settings, "utility": "linear"}
     assert one.simplest(2).settings == one.settings
 
@@ -108,8 +111,8 @@ def test_the_grid_proposes_what_was_not_proposed(table):
     assert trials[2].settings == {"strength": 1.0}
     assert trials[2].parameters == grid.models[0]
     assert grid.ask([], 4) == trials[:4]
-    assert grid.ask([Outcome(trial) for trial in trials[:3] + trials[5:]]) == trials[3:5]
-    assert grid.ask([Outcome(trial, "failed") for trial in trials]) == []
+    assert grid.ask([*trials[:3], *trials[5:]]) == trials[3:5]
+    assert grid.ask([replace(trial, status="failed") for trial in trials]) == []
 
 
 def test_models_stay_the_same_whatever_else_is_draw_models():
@@ -149,15 +152,15 @@ SETTINGS = {"algorithm": "oob", "utility": "difference", "alpha": 0.5, "scaling"
 @pytest.mark.parametrize(
     ("name", "own", "expected"),
     [
-        ("corrected UAR", {"floor": 1.0, "prevalence_correction": 1.0}, Recipe("RW")),
-        ("corrected UAR", {"floor": 1.0, "prevalence_correction": 0.0}, Recipe("none")),
-        ("UAPS", {"strength": 0.0}, Recipe("none")),
-        ("RPS", {"strength": 1.0}, Recipe("RPS", {**SETTINGS, "strength": 1.0})),
-        ("theirs", {"floor": 1.0}, Recipe("theirs", {**SETTINGS, "floor": 1.0})),
+        ("corrected UAR", {"floor": 1.0, "prevalence_correction": 1.0}, Trial("RW")),
+        ("corrected UAR", {"floor": 1.0, "prevalence_correction": 0.0}, Trial("none")),
+        ("UAPS", {"strength": 0.0}, Trial("none")),
+        ("RPS", {"strength": 1.0}, Trial("RPS", {**SETTINGS, "strength": 1.0})),
+        ("theirs", {"floor": 1.0}, Trial("theirs", {**SETTINGS, "floor": 1.0})),
     ],
 )
 def test_recipes_that_are_others_in_disguise(name, own, expected):
-    assert shared_recipe(Recipe(name, {**SETTINGS, **own}), 1) == expected
+    assert Trial(name, {**SETTINGS, **own}).shared(1) == expected
 
 
 def test_interventions_that_give_the_same_weights_share_their_fits(table, tmp_path):
@@ -175,7 +178,8 @@ def test_interventions_that_give_the_same_weights_share_their_fits(table, tmp_pa
     results = experiment.run(tmp_path / "s", n_jobs=1)
     assert len(results.frame) == 2 * (2 + 1 + 12)
     # none (with UAPS of strength 0 and no correction), RW (a correction of 1), and a correction of 2
-    assert experiment.plan.n_fits == len(list((tmp_path / "s" / "fits").iterdir())) == 2 * 3
+    with Store.reading(tmp_path / "s") as store:
+        assert experiment.plan.n_fits == len({trial.fit for trial in store.trials}) == 2 * 3
     frame = results.frame.set_index("intervention")
     metrics = [name for name in frame if name.startswith("test_")]
     corrected = frame.loc["corrected UAR"]

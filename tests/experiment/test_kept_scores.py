@@ -2,6 +2,7 @@
 
 import copy
 import shutil
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,11 @@ import pytest
 from tests.experiment.conftest import TINY
 
 from fado.experiment import Experiment, Results
-from fado.experiment.run import Bench, read_data, run_experiment
-from fado.experiment.search import Recipe, Trial
-from fado.experiment.store import Store
-from fado.experiment.store._scores import read_scores, write_scores
+from fado.experiment._bench import Bench
+from fado.experiment._data import read_data
+from fado.experiment._runner import run_experiment
+from fado.experiment._store import DATABASE, Store, _compressed, _scores_from
+from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
 RECIPES = {"rps": False, "uar": {"alphas": [0.5]}}
@@ -34,28 +36,24 @@ def store(kept, tmp_path):
     return tmp_path / "store"
 
 
-def test_a_file_gives_back_every_bit(tmp_path):
+def test_scores_come_back_to_the_bit():
     scores = np.random.default_rng(0).random(5000)
-    write_scores(tmp_path / "a", "0" * 32, scores, 2000)
-    found = read_scores(tmp_path / "a", "0" * 32)
-    np.testing.assert_array_equal(np.concatenate([found["validation"], found["test"]]), scores)
-    assert len(found["validation"]) == 2000
-    assert read_scores(tmp_path / "a", "1" * 32) is None
-    assert read_scores(tmp_path / "none", "0" * 32) is None
-    whole = bytearray((tmp_path / "a").read_bytes())
-    whole[100] ^= 1
-    (tmp_path / "a").write_bytes(bytes(whole))
-    assert read_scores(tmp_path / "a", "0" * 32) is None
+    packed = _compressed(scores)
+    assert len(packed) < scores.nbytes
+    np.testing.assert_array_equal(_scores_from(2000, 5000, packed), scores)
+    for wrong in ((2000, 4999, packed), (2000, 2**60, packed), (9000, 5000, packed), (0, 5000, packed[:-9])):
+        assert _scores_from(*wrong) is None
+    assert _scores_from(0, 1, _compressed(np.array([np.nan]))) is None
 
 
 def test_they_are_those_of_the_models(kept):
     table, _, results = kept
     config = Experiment(copy.deepcopy(table)).config
     data = read_data(config)
-    bench = Bench.of(data, {}, config, 1)
+    bench = Bench(data, config)
     row = results.frame.loc[0]
     parameters = {name: row[name] for name in ("boosting_type", "n_estimators", "num_leaves", "random_state")}
-    scores = bench.scores(Recipe("none"), parameters)
+    scores = bench.scores(Trial("none", parameters=parameters))
     cut = len(data.parts["validation"])
     np.testing.assert_array_equal(results.scores(0), scores[cut:])
     np.testing.assert_array_equal(results.scores(results.frame.loc[0], "validation"), scores[:cut])
@@ -141,7 +139,6 @@ def test_without_kept_scores_a_sentence_says_so(undisturbed):
     for asked in (lambda: results.scores(0), results.remeasure):
         with pytest.raises(ValueError, match=r"run the experiment with `evaluation.keep_scores = true`"):
             asked()
-    assert not (undisturbed[0] / "store" / "scores").exists()
     lost = results.frame.index[results.frame["status"] == "no training set"][0]
     with pytest.raises(ValueError, match="is not done, and has no scores"):
         results.scores(lost)
@@ -154,39 +151,35 @@ def test_without_kept_scores_a_sentence_says_so(undisturbed):
         alone.scores(0)
 
 
-@pytest.mark.parametrize("harm", ["delete", "alter", "cut"])
+def change(store, statement):
+    with sqlite3.connect(store / DATABASE) as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "harm", ["DELETE FROM scores", "UPDATE scores SET packed = x'00'", "UPDATE scores SET validation = 3"]
+)
 def test_damaged_scores_are_made_again(kept, store, harm):
-    path = sorted((store / "scores").iterdir())[0]
-    before = path.read_bytes()
-    if harm == "delete":
-        path.unlink()
-    else:
-        path.write_bytes(before[:-10] if harm == "cut" else before[:200] + b"?" + before[201:])
-    with pytest.warns(UserWarning, match=r"1 file\(s\) of the store are missing or damaged"):
+    change(store, f"{harm} WHERE fit = (SELECT max(fit) FROM scores)")
+    with pytest.warns(UserWarning, match=r"1 result\(s\) of the store are missing or damaged"):
         results = Experiment(copy.deepcopy(kept[0])).run(store, n_jobs=1)
     pd.testing.assert_frame_equal(results.frame, kept[2].frame, check_exact=True)
-    assert path.read_bytes() == before
-
-
-def test_a_ledger_made_anew_takes_scores_in_again(kept, store):
-    (store / "ledger.sqlite").write_bytes(b"no ledger")
-    times = {path.name: path.stat().st_mtime_ns for path in (store / "scores").iterdir()}
-    with pytest.warns(UserWarning, match=r"a new one was made from the files of \d+ fit"):
-        results = Experiment(copy.deepcopy(kept[0])).run(store, n_jobs=1)
     pd.testing.assert_frame_equal(results.remeasure(), kept[2].frame, check_exact=True)
-    assert {path.name: path.stat().st_mtime_ns for path in (store / "scores").iterdir()} == times
 
 
 def test_a_store_with_scores_of_other_fits_is_read_and_no_further(kept, store):
-    files = sorted((store / "scores").iterdir())
-    shutil.copy(files[0], files[1])
+    change(
+        store,
+        "UPDATE scores SET packed = (SELECT packed FROM scores) WHERE fit = (SELECT max(fit) FROM scores)",
+    )
     results = Results.load(store)
     wrong = 0
     for row in results.frame.index:
         try:
             results.scores(row)
         except ValueError as error:
-            assert "A file of scores in the store" in str(error)  # noqa: PT017
+            assert "The scores of a fit in the store" in str(error)  # noqa: PT017
             wrong += 1
     assert wrong == 1
 
@@ -204,7 +197,7 @@ class Halving:
             return []
         self.lengths |= {len(outcome.scores()) for outcome in outcomes}
         best = max(outcomes, key=lambda outcome: np.std(outcome.scores()))
-        return [Trial("RW", {}, 4, {**best.trial.parameters, "n_estimators": 10})]
+        return [Trial("RW", {}, 4, {**best.parameters, "n_estimators": 10})]
 
 
 def test_a_proposer_sees_scores(kept, tmp_path):
@@ -215,4 +208,4 @@ def test_a_proposer_sees_scores(kept, tmp_path):
     assert frame["status"].tolist() == ["done"] * 5
     assert frame["n_estimators"].tolist() == [2, 3, 4, 5, 10]
     with Store.reading(tmp_path / "s") as opened:
-        assert sum(kind == "scores" for kind, _ in opened.records) == 5
+        assert len({len(trial.scores()) for trial in opened.trials}) == 1

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from fado.experiment import Experiment, Results
+from fado.experiment._bench import Bench, Measuring
+from fado.experiment._data import Comparison, few_rows, read_data
+from fado.experiment._trial import Trial
 from fado.experiment.config import EvaluationConfig
-from fado.experiment.run import Bench, Comparison, Measuring, read_data
-from fado.experiment.run._measuring import few_rows
-from fado.experiment.search import Recipe
 from fado.metrics import evaluate
 from fado.tabular import Groups
 
@@ -125,12 +125,12 @@ def test_small_groups_are_told_once_and_are_the_same_in_both_parts(config):
 def test_ratios_are_those_of_the_groups_that_are_not_small(config):
     experiment = Experiment(config)
     data = read_data(experiment.config)
-    bench = Bench.of(data, {}, experiment.config, 1)
-    scores = bench.scores(Recipe("none"), {"n_estimators": 10, "random_state": 0})
-    metrics = bench._validation(scores, KEY)
+    bench = Bench(data, experiment.config)
+    scores = bench.scores(Trial("none", parameters={"n_estimators": 10, "random_state": 0}))
+    metrics = bench._measuring.measure(scores, KEY)
     frame = people()
     for part, own in (
-        ("validation", scores[: data.measuring(experiment.config).n_validation]),
+        ("validation", scores[: Measuring.of(data, experiment.config).n_validation]),
         ("test", scores),
     ):
         rows = np.flatnonzero(frame["part"] == part)
@@ -245,8 +245,8 @@ def test_interventions_keep_to_crossed_groups(config):
     for groups in ("crossed", "each"):
         config["evaluation"] = {"groups": groups}
         experiment = Experiment(config)
-        bench = Bench.of(read_data(experiment.config), {}, experiment.config, 1)
-        weights.append(bench.training_set(Recipe("RW")).weights)
+        bench = Bench(read_data(experiment.config), experiment.config)
+        weights.append(bench.training_set(Trial("RW")).weights)
     np.testing.assert_array_equal(*weights)
     assert len(np.unique(weights[0])) > 4
 

@@ -8,9 +8,9 @@ import pytest
 from sklearn.metrics import f1_score
 
 from fado.experiment import Experiment, Results, register_metric
+from fado.experiment._data import read_data
+from fado.experiment._store import check_metrics
 from fado.experiment.config import _metrics, config_from, metric_names
-from fado.experiment.run import read_data
-from fado.experiment.store._content import check_metrics
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fado.experiment import Experiment, Results
-from fado.experiment.run._session import Session
+from fado.experiment._runner import session
 from fado.interventions import (
     BaseIntervention,
     Setting,
@@ -172,9 +172,9 @@ def test_another_process_learns_all_of_an_entry(registries):
     before = intervention_entries()
     assert before[-1].needs_group
     assert not any(entry.needs_group for entry in before[:5])
-    session = Session.of_this_process()
+    restore = session()
     registries()
-    session.restore()
+    restore()
     assert intervention_entries()[-1].name == "by group"
     assert intervention_entries()[-1].needs_group
     sys.modules["fado.interventions._registry"]._ENTRIES.pop("by_group")

@@ -10,9 +10,11 @@ from lightgbm import LGBMClassifier
 
 from fado import LinearUtility, OutOfBagEntropy, UtilityAwarePrevalenceSampler, UtilityAwareReweigher
 from fado.experiment import Experiment, Results
-from fado.experiment.run import Bench, read_data, run_experiment
-from fado.experiment.search import Recipe, Trial
-from fado.experiment.store import Store, proposed_trials
+from fado.experiment._bench import Bench
+from fado.experiment._data import read_data
+from fado.experiment._runner import run_experiment
+from fado.experiment._store import Store
+from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
 
@@ -30,7 +32,7 @@ def test_the_report_is_the_same_to_the_byte(undisturbed, tmp_path):
 
 def test_a_second_run_does_nothing(undisturbed, table, monkeypatch):
     monkeypatch.setattr(Bench, "run", None)
-    monkeypatch.setattr("fado.experiment.run._runner.value_training_part", None)
+    monkeypatch.setattr("fado.experiment._runner._value", None)
     results = Experiment(table).run(undisturbed[0] / "store", n_jobs=1)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
 
@@ -46,7 +48,10 @@ def test_the_frame_lists_every_setting_and_shares_fits(undisturbed):
     assert lost["error"].str.contains("No utility is above 0").all()
     assert (frame.drop(lost.index)["status"] == "done").all()
     # UAPS: 2 of 4 differ; UAR: 3 of 4 per scaling (linear 0, both 1, difference 0), one of them impossible.
-    assert len(list((folder / "store" / "fits").iterdir())) == 2 * (3 + 2 + 3 + 2)
+    assert frame.drop(lost.index)["test_tpr"].notna().all()
+    with Store.reading(folder / "store") as store:
+        fits = {trial.fit for trial in store.trials if trial.fit}
+    assert len(fits) == 2 * (3 + 2 + 3 + 2)
     metrics = [name for name in frame.columns if name.startswith(("validation_", "test_"))]
     uaps = frame[frame["intervention"] == "UAPS"]
     one, other = (
@@ -131,13 +136,13 @@ def failing(monkeypatch, times, error):
     """Let the fits of one model fail so many times."""
     original, lock, left = Bench.scores, threading.Lock(), {"n": times}
 
-    def scores(self, recipe, parameters, *more):
+    def scores(self, trial, *more):
         with lock:
-            fails = recipe.intervention == "RW" and left["n"] > 0
+            fails = trial.intervention == "RW" and left["n"] > 0
             left["n"] -= fails
         if fails:
             raise error
-        return original(self, recipe, parameters, *more)
+        return original(self, trial, *more)
 
     monkeypatch.setattr(Bench, "scores", scores)
 
@@ -191,12 +196,12 @@ def test_a_failed_write_ends_the_fits_before_the_store_is_let_go(table, tmp_path
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fado.experiment.store.Store.save_fit", full)
+    monkeypatch.setattr("fado.experiment._store._compressed", full)
+    table["evaluation"]["keep_scores"] = True
     with pytest.raises(OSError, match="No space left") as caught:  # it keeps the traceback and all it holds
         Experiment(table).run(tmp_path / "store", n_jobs=2)
     assert caught.traceback
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("fado")]
-    assert not list((tmp_path / "store" / "running").iterdir())
 
 
 class Doubling:
@@ -207,7 +212,7 @@ class Doubling:
 
     def ask(self, outcomes, n=None):
         self.rounds.append([(outcome.status, outcome.metrics) for outcome in outcomes])
-        trees = 2 * outcomes[-1].trial.parameters["n_estimators"] if outcomes else 2
+        trees = 2 * outcomes[-1].parameters["n_estimators"] if outcomes else 2
         parameters = {"n_estimators": trees, "random_state": 0}
         return [Trial("RW", {}, len(outcomes), parameters)] if trees <= 8 else []
 
@@ -235,18 +240,18 @@ def test_trials_are_in_the_store_before_they_are_run(table, tmp_path, monkeypatc
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fado.experiment.run._runner.value_training_part", stopped)
+    monkeypatch.setattr("fado.experiment._runner._value", stopped)
     with pytest.raises(KeyboardInterrupt):
         Experiment(table).run(tmp_path / "s", n_jobs=1)
     with Store.reading(tmp_path / "s") as store:
-        assert len(proposed_trials(store)) == 30
+        assert len(store.trials) == 30
     assert (Results.load(tmp_path / "s").frame["status"] == "pending").all()
 
 
 def test_a_bench_that_was_sent_elsewhere_gives_the_same_scores(table):
     config = Experiment(table).config
-    bench = Bench.of(read_data(config), {}, config, 2)
+    bench = Bench(read_data(config), config, workers=2)
     parameters = {"n_estimators": 5, "random_state": 0}
-    expected = bench.scores(Recipe("RW"), parameters)
+    expected = bench.scores(Trial("RW", parameters=parameters))
     there = pickle.loads(pickle.dumps(bench))
-    np.testing.assert_array_equal(there.scores(Recipe("RW"), parameters), expected)
+    np.testing.assert_array_equal(there.scores(Trial("RW", parameters=parameters)), expected)

@@ -1,6 +1,7 @@
 """Interventions on scores: ours and a user's own, by validation rows, without another fit of the model."""
 
 import copy
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -13,12 +14,14 @@ from typer.testing import CliRunner
 from fado.cli._app import build_app
 from fado.cli.sample import entries_of
 from fado.experiment import Experiment, Results
+from fado.experiment._bench import Bench
+from fado.experiment._data import data_from
+from fado.experiment._known import KnownParts
+from fado.experiment._runner import run_experiment
+from fado.experiment._store import DATABASE, Store
+from fado.experiment._trial import Trial
 from fado.experiment.config import config_from
 from fado.experiment.results._looks import looks_of
-from fado.experiment.run import Bench, data_from, run_experiment
-from fado.experiment.run._known import KnownParts
-from fado.experiment.search import UNTOUCHED, Recipe
-from fado.experiment.store import Store
 from fado.interventions import BaseScoreIntervention, Setting, register_intervention
 from fado.interventions._registry import _ENTRIES
 from fado.metrics import Budget
@@ -110,14 +113,14 @@ def test_models_are_fitted_once_for_all_ratios_and_lines(monkeypatch, tmp_path):
     fits = []
     fit = Bench.fitted
 
-    def counted(self, recipe, parameters, stop=None):
-        fits.append((recipe, tuple(parameters.items())))
-        return fit(self, recipe, parameters, stop)
+    def counted(self, trial, stop=None):
+        fits.append(trial.recipe)
+        return fit(self, trial, stop)
 
     monkeypatch.setattr(Bench, "fitted", counted)
     results = run(config_of(), tmp_path)
     assert len(results.frame) == 12
-    assert [recipe for recipe, _ in fits] == [UNTOUCHED, UNTOUCHED]
+    assert fits == ["none", "none"]
 
 
 def test_models_need_not_be_asked_for_themselves(changed, tmp_path):
@@ -186,13 +189,14 @@ def test_workers_change_nothing_and_a_run_resumes(changed, tmp_path):
 def test_what_a_store_lost_is_made_again_to_the_bit(changed, tmp_path):
     config = config_of()
     run(config, tmp_path)
-    kept = {path.name: path.read_bytes() for path in (tmp_path / "scores").iterdir()}
-    for path in sorted((tmp_path / "scores").iterdir())[::2]:
-        path.unlink()
+    with sqlite3.connect(tmp_path / DATABASE) as connection:
+        connection.execute("DELETE FROM scores WHERE fit < '8'")
+    connection.close()
     with pytest.warns(UserWarning, match="missing or damaged"):
         again = run(config, tmp_path, n_jobs=2)
     pd.testing.assert_frame_equal(again.frame, changed.frame, check_exact=True)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "scores").iterdir()} == kept
+    for row in changed.frame.index:
+        np.testing.assert_array_equal(again.scores(row), changed.scores(row))
 
 
 def test_a_cluster_gives_the_same(changed, tmp_path):
@@ -425,12 +429,12 @@ def test_scores_that_are_none_fail_in_words(tmp_path):
 
 def test_students_learn_with_the_settings_of_the_model(changed):
     config = config_of()
-    bench = Bench.of(data_of(config), {}, config, 1)
+    bench = Bench(data_of(config), config)
     frame = changed.frame
     row = frame.index[frame["intervention"] == "student"][0]
     parameters = {"n_estimators": int(frame["n_estimators"][row]), "num_leaves": 6, "random_state": 0}
-    recipe = Recipe("student", {"ratio": "fpr_ratio", "at_least": 0.8})
-    scorer, scores = bench.scorer(recipe, parameters)
+    recipe = Trial("student", {"ratio": "fpr_ratio", "at_least": 0.8}, parameters=parameters)
+    scorer, scores = bench.scorer(recipe)
     np.testing.assert_array_equal(scores[:1500], changed.scores(row, "validation"))
     assert scorer.kind == "student"
     table = data_of(config).part("validation").table

@@ -1,4 +1,9 @@
-"""The store: seals, links, and the ledger that is rebuilt."""
+"""The store: what is kept, what is damaged, and what is refused."""
+
+import math
+import sqlite3
+from dataclasses import replace
+from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
@@ -7,9 +12,9 @@ import pytest
 from fado import Valuation
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment.search import Trial
-from fado.experiment.store import DONE, Record, Store, StoredTrial, differences, read_trials, write_trials
-from fado.experiment.store._ledger import DamagedLedgerError, Ledger
+from fado.experiment._database import BrokenFileError, Database
+from fado.experiment._store import DATABASE, Store, differences
+from fado.experiment._trial import Trial
 
 ABOUT = {
     "format": 1,
@@ -26,25 +31,35 @@ ABOUT = {
 }
 
 
-def test_the_ledger_gives_back_what_was_committed(tmp_path):
-    ledger = Ledger(tmp_path / "l", {"a": [1, 2.5]})
-    records = [Record("fit", "k", DONE, checksum="c", seconds=0.25), Record("set", "s", DONE, "text")]
-    ledger.write(records)
-    ledger.close()
-    ledger = Ledger(tmp_path / "l")
-    assert ledger.about() == {"a": [1, 2.5]}
-    assert ledger.records() == {("fit", "k"): records[0], ("set", "s"): records[1]}
-    ledger.forget([("set", "s")])
-    assert list(ledger.records()) == [("fit", "k")]
-    ledger.close()
+def trials_of(count):
+    return [
+        Trial("UAR", {"alpha": 0.1 * j, "scaling": "minmax"}, j, {"learning_rate": 1 / 3})
+        for j in range(count)
+    ]
 
 
-def test_every_flipped_bit_of_a_ledger_is_harmless(tmp_path):
-    """Whatever a flip hits, records are either right or absent, or the ledger says that it is damaged."""
-    ledger = Ledger(tmp_path / "l", {"a": 1})
-    written = {("fit", f"{i:02}"): Record("fit", f"{i:02}", DONE, checksum="c" * 64) for i in range(20)}
-    ledger.write(list(written.values()))
-    ledger.close()
+def ended(trial):
+    metrics = {"test_tpr": 1 / 3, "test_fpr": math.nan, "test_threshold": math.inf}
+    return replace(trial, status="done", fit="f" * 32, metrics=metrics, training_rows=7, seconds=0.25)
+
+
+def test_trials_come_back_as_they_were_committed(tmp_path):
+    with Store.writing(tmp_path / "s", ABOUT) as store:
+        first, second = store.add(trials_of(2))
+        store.write([ended(second)])
+    with Store.reading(tmp_path / "s") as store:
+        assert store.about == ABOUT
+        found = store.trials
+    assert found[0] == first
+    assert repr(found[1]) == repr(ended(second))
+
+
+def test_every_flipped_bit_of_the_file_is_harmless(tmp_path):
+    """Whatever a flip hits, rows are either right or absent, or the file says that it is damaged."""
+    database = Database(tmp_path / "l", {"a": 1})
+    written = [(f"{j:02}", "c" * 64, "", 0.5) for j in range(20)]
+    database.write({"valuations": written})
+    database.close()
     content = (tmp_path / "l").read_bytes()
     damaged = absent = 0
     for position in range(0, len(content), 97):
@@ -52,57 +67,53 @@ def test_every_flipped_bit_of_a_ledger_is_harmless(tmp_path):
         flipped[position] ^= 1 << position % 8
         (tmp_path / "m").write_bytes(flipped)
         try:
-            other = Ledger(tmp_path / "m")
-            found = other.records()
+            other = Database(tmp_path / "m")
+            found = list(other.rows("valuations"))
             other.close()
-        except DamagedLedgerError:
+        except BrokenFileError:
             damaged += 1
             continue
-        assert found.items() <= written.items()
+        assert set(found) <= set(written)
         absent += found != written
     assert damaged > 0
     assert absent > 0
 
 
-def test_a_ledger_torn_at_any_byte_is_damaged_or_whole(tmp_path):
-    ledger = Ledger(tmp_path / "l", {"a": 1})
-    ledger.write([Record("fit", "k", DONE)])
-    ledger.close()
+def test_a_file_torn_at_any_byte_is_damaged_or_whole(tmp_path):
+    database = Database(tmp_path / "l", {"a": 1})
+    database.write({"valuations": [("k", "", "no", 0.5)]})
+    database.close()
     content = (tmp_path / "l").read_bytes()
     for length in range(0, len(content), 511):
         (tmp_path / "m").write_bytes(content[:length])
         try:
-            other = Ledger(tmp_path / "m")
-        except DamagedLedgerError:
+            other = Database(tmp_path / "m")
+            found = list(other.rows("valuations"))
+            other.close()
+        except BrokenFileError:
             continue
-        assert other.records() == {}  # the torn record is the last one, at the very end of the file
-        other.close()
+        assert found == []  # the torn row is the last one, at the very end of the file
         assert length > len(content) - 512
 
 
 def test_trials_are_kept_in_order_and_one_that_is_lost_gets_its_place_again(tmp_path):
-    trials = [
-        StoredTrial(
-            Trial("UAR", {"alpha": 0.1 * j, "scaling": "minmax"}, j, {"learning_rate": 1 / 3}), f"s{j}"
-        )
-        for j in range(12)
-    ]
+    trials = trials_of(12)
     with Store.writing(tmp_path / "s", ABOUT) as store:
-        write_trials(store, trials[:5])
-        write_trials(store, trials[5:])
+        store.add(trials[:5])
+        store.add(trials[5:])
     with Store.reading(tmp_path / "s") as store:
-        assert read_trials(store) == trials
-    ledger = Ledger(tmp_path / "s" / "ledger.sqlite")
-    (lost,) = [key for kind, key in ledger.records() if key.endswith("7")]
-    ledger.forget([("trial", lost)])
-    ledger.close()
-    with Store.writing(tmp_path / "s", ABOUT) as store:
-        assert read_trials(store) == trials[:7] + trials[8:]
-        write_trials(store, trials[7:8])
-        assert read_trials(store) == trials
+        assert store.trials == trials
+    change(tmp_path / "s", "UPDATE trials SET seal = 'x' WHERE number = 7")
+    with pytest.warns(UserWarning, match=r"1 trial\(s\) of the store are damaged"):
+        Results.load(tmp_path / "s")
+    with catch_warnings(record=True, action="always") as given, Store.writing(tmp_path / "s", ABOUT) as store:
+        assert store.trials == trials[:7] + trials[8:]
+        store.add(trials[7:8])
+        assert store.trials == trials
+    assert ["1 result(s) of the store are" in str(one.message) for one in given] == [True]
 
 
-def test_what_another_release_did_not_know_is_no_difference_unless_it_is_set():
+def test_what_is_not_named_is_no_difference_unless_it_is_set():
     before = {"a": 1, "gone": None, "was": 2}
     now = {"a": 1, "weight": None, "switch": False, "new": [1]}
     assert differences(before, now) == {
@@ -118,13 +129,13 @@ def test_links_are_refused(tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     (store / "lock").touch()
-    (store / "fits").symlink_to(outside)
-    with pytest.raises(ValueError, match="fits' is a link"), Store.writing(store, ABOUT):
+    (store / "values").symlink_to(outside)
+    with pytest.raises(ValueError, match="values' is a link"), Store.writing(store, ABOUT):
         pass
-    (store / "fits").unlink()
+    (store / "values").unlink()
     with Store.writing(store, ABOUT):
         pass
-    (store / "fits" / "abc.parquet").symlink_to(outside / "x")
+    (store / "values" / "abc.parquet").symlink_to(outside / "x")
     for opening in (lambda: Store.writing(store, ABOUT), lambda: Store.reading(store)):
         with pytest.raises(ValueError, match=r"abc.parquet' is a link"), opening():
             pass
@@ -141,17 +152,21 @@ def test_a_directory_of_something_else_is_refused(tmp_path):
 def test_what_killed_runners_left_half_written_is_removed(tmp_path):
     with Store.writing(tmp_path / "s", ABOUT):
         pass
-    (tmp_path / "s" / "fits" / ".abc.parquet.x.part").write_bytes(b"half")
+    (tmp_path / "s" / "values" / ".abc.parquet.x.part").write_bytes(b"half")
     with Store.writing(tmp_path / "s", ABOUT):
-        assert list((tmp_path / "s" / "fits").iterdir()) == []
+        assert list((tmp_path / "s" / "values").iterdir()) == []
 
 
-def fits_of(store):
-    return sorted((store / "fits").glob("*.parquet"))
+def change(store, statement):
+    with sqlite3.connect(store / DATABASE) as connection:
+        connection.execute(statement)
+    connection.close()
 
 
 def state_of(store):
-    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in fits_of(store)}
+    """What tells a fit from one that was done again."""
+    with Store.reading(store) as opened:
+        return {trial.number: trial.seconds for trial in opened.trials}
 
 
 def copied(undisturbed, tmp_path):
@@ -161,26 +176,19 @@ def copied(undisturbed, tmp_path):
     return tmp_path / "store"
 
 
-@pytest.mark.parametrize("damage", ["bit", "torn", "gone"])
-def test_only_the_fit_of_a_damaged_file_is_redone(undisturbed, table, tmp_path, damage):
+@pytest.mark.parametrize("damage", ["UPDATE trials SET metrics = '{}'", "DELETE FROM trials"])
+def test_only_the_fit_of_a_damaged_trial_is_redone(undisturbed, table, tmp_path, damage):
     store = copied(undisturbed, tmp_path)
     before = state_of(store)
-    victim = fits_of(store)[3]
-    content = bytearray(victim.read_bytes())
-    if damage == "bit":
-        content[len(content) // 3] ^= 4
-        victim.write_bytes(content)
-    elif damage == "torn":
-        victim.write_bytes(content[:-7])
+    change(store, f"{damage} WHERE number = 3")
+    if damage.startswith("UPDATE"):
+        with pytest.warns(UserWarning, match=r"1 result\(s\) of the store are missing or damaged"):
+            results = Experiment(table).run(store, n_jobs=1)
     else:
-        victim.unlink()
-    if damage != "bit":
-        assert (Results.load(store).frame["status"] == "pending").any()
-    with pytest.warns(UserWarning, match=r"1 file\(s\) of the store are missing or damaged"):
         results = Experiment(table).run(store, n_jobs=1)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
     after = state_of(store)
-    assert {name for name in before if before[name] != after[name]} == {victim.name}
+    assert {number for number in before if before[number] != after[number]} == {3}
 
 
 def test_damaged_values_are_made_again_and_no_fit_is(undisturbed, table, tmp_path):
@@ -197,32 +205,37 @@ def test_damaged_values_are_made_again_and_no_fit_is(undisturbed, table, tmp_pat
 
 
 def test_values_that_were_swapped_on_disk_are_not_read(tmp_path):
-    made = {key: Valuation.from_probabilities([own, 0.5]) for key, own in (("a" * 32, 0.1), ("b" * 32, 0.9))}
+    made = {name: Valuation.from_probabilities([own, 0.5]) for name, own in (("oob", 0.1), ("inbag", 0.9))}
     with Store.writing(tmp_path, ABOUT) as store:
-        for key, own in made.items():
-            store.save_values(key, own, 0.0)
-    one, other = (tmp_path / "values" / f"{key}.parquet" for key in made)
+        for algorithm, own in made.items():
+            store.save_values(algorithm, own)
+            assert store.values("influence") is None
+        one, other = (store._values_file(store._values_name(algorithm)) for algorithm in made)
     with Store.reading(tmp_path) as store:
-        assert store.load_values("a" * 32)["y"].tolist() == made["a" * 32]["y"].tolist()
+        assert store.values("oob")["y"].tolist() == made["oob"]["y"].tolist()
         one.rename(tmp_path / "aside")
         other.rename(one)
         (tmp_path / "aside").rename(other)
-        with pytest.raises(ValueError, match=r"a\.parquet' is missing, damaged, or holds other values: run"):
-            store.load_values("a" * 32)
+        with pytest.raises(ValueError, match=r"\.parquet' is missing, damaged, or holds other values: run"):
+            store.values("oob")
 
 
-def test_a_damaged_ledger_is_rebuilt_from_the_files(undisturbed, table, tmp_path):
+def test_a_damaged_file_is_put_aside_and_the_rows_that_are_whole_are_kept(undisturbed, table, tmp_path):
     store = copied(undisturbed, tmp_path)
     before = state_of(store)
-    ledger = store / "ledger.sqlite"
-    ledger.write_bytes(ledger.read_bytes()[:5000])
-    with pytest.raises(ValueError, match=r"ledger of the store .* is damaged"):
+    change(store, "CREATE TABLE mine (x)")
+    with pytest.raises(ValueError, match=r"The store .* is damaged \(its tables are others.*which mends it"):
         Results.load(store)
-    with pytest.warns(UserWarning, match=f"a new one was made from the files of {len(before)} fit"):
+    with pytest.warns(UserWarning, match="a new one was made, with 30 of its trials"):
         results = Experiment(table).run(store, n_jobs=1)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
     assert state_of(store) == before
-    assert (store / "ledger.damaged-0.sqlite").exists()
+    assert (store / "experiment.damaged-0.sqlite").exists()
+    (store / DATABASE).write_bytes((store / DATABASE).read_bytes()[:5000])
+    with pytest.warns(UserWarning, match="a new one was made, with 0 of its trials"):
+        results = Experiment(table).run(store, n_jobs=1)
+    pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    assert (store / "experiment.damaged-1.sqlite").exists()
 
 
 def test_another_experiment_is_refused_with_the_difference(undisturbed, table, tmp_path, monkeypatch):
@@ -236,13 +249,13 @@ def test_another_experiment_is_refused_with_the_difference(undisturbed, table, t
     with pytest.raises(ValueError, match=r"made with `data.rows` = 2000, the configuration says 2100: undo"):
         Experiment(table).run(store)
     table["data"]["rows"] = 2000
-    monkeypatch.setattr("fado.experiment.run._runner.library_versions", lambda: {"lightgbm": "0.1"})
+    monkeypatch.setattr("fado.experiment._runner.library_versions", lambda: {"lightgbm": "0.1"})
     with pytest.raises(ValueError, match=r"made with .*lightgbm 4\S*, here is 0.1"):
         Experiment(table).run(store)
     assert state_of(store) == before
 
 
-@pytest.mark.parametrize("name", ["lock", "running/2024-05-marathon.csv", "fits/mine.txt"])
+@pytest.mark.parametrize("name", ["lock", "values/mine.txt"])
 def test_a_directory_of_other_things_stays_as_it_is(tmp_path, table, name):
     path = tmp_path / "project" / name
     path.parent.mkdir(parents=True)
@@ -258,15 +271,6 @@ def test_a_lone_file_called_lock_is_no_store(tmp_path, table):
     with pytest.raises(ValueError, match="neither empty nor a store"):
         Experiment(table).run(tmp_path, n_jobs=1)
     assert (tmp_path / "lock").read_text() == "mine"
-
-
-def test_a_note_that_is_none_of_ours_stays(tmp_path, table):
-    table["interventions"] = {}
-    mine = tmp_path / "running" / "2024-05-marathon.csv"
-    mine.parent.mkdir()
-    mine.write_text("mine")
-    Experiment(table).run(tmp_path, n_jobs=1)
-    assert mine.read_text() == "mine"
 
 
 def test_a_lock_that_is_a_link_is_refused_before_it_is_written(tmp_path, table):

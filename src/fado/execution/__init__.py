@@ -1,11 +1,18 @@
-"""Executors that run many independent tasks side by side: in threads, under joblib, on a Dask cluster."""
+"""Executors that run many independent tasks side by side: threads, processes, joblib, a Dask cluster."""
 
 from typing import TYPE_CHECKING, Any
 
-from fado.execution._base import Executor, LostTask, n_workers
-from fado.execution._cluster import cluster_executor, on_cluster, opened_client
-from fado.execution._joblib import JoblibExecutor
-from fado.execution._threads import ThreadExecutor
+from fado.execution._executors import (
+    Executor,
+    JoblibExecutor,
+    LostTask,
+    ThreadExecutor,
+    cluster_executor,
+    n_workers,
+    on_cluster,
+    opened_client,
+)
+from fado.execution._processes import NotSentError, ProcessExecutor, can_start_processes, pack, tell, unpack
 
 if TYPE_CHECKING:
     from fado.execution._dask import DaskExecutor
@@ -15,11 +22,17 @@ __all__ = [
     "Executor",
     "JoblibExecutor",
     "LostTask",
+    "NotSentError",
+    "ProcessExecutor",
     "ThreadExecutor",
+    "can_start_processes",
     "cluster_executor",
     "n_workers",
     "on_cluster",
     "opened_client",
+    "pack",
+    "tell",
+    "unpack",
 ]
 
 

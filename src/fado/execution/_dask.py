@@ -18,7 +18,7 @@ from typing import Any, Generic, Self
 import distributed
 
 from fado._version import library_versions
-from fado.execution._base import Function, LostTask, Result, Task
+from fado.execution._executors import Function, LostTask, Result, Task
 
 __all__ = ["DaskExecutor"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fado.experiment._proposers import GridProposer
+from fado.experiment._results import Results
 from fado.experiment.config import Config, Given, config_from, read_config, write_preset
-from fado.experiment.results import Results
-from fado.experiment.search import GridProposer
 
 __all__ = ["Experiment"]
 
@@ -135,7 +135,7 @@ class Experiment:
         -------
         float
         """
-        from fado.experiment.run import estimate_seconds
+        from fado.experiment._runner import estimate_seconds
 
         return estimate_seconds(self._config, n_jobs, self._given)
 
@@ -166,9 +166,9 @@ class Experiment:
         retry_failed : bool, default=False
             Whether fits that failed in an earlier run are tried again.
         isolated : bool, default=True
-            Whether fits run in a process of their own. A fit that crashes it, or takes longer than
-            ``models.deadline``, is then recorded as failed, and the others go on. False runs fits in this
-            process, as a debugger needs it. Runs with a `client`, and all runs on Windows, are not isolated.
+            Whether fits run in worker processes. A fit that crashes its worker, or takes longer than
+            ``models.deadline``, is then recorded as failed, and the others go on. False runs fits in threads
+            of this process, as a debugger needs it; runs on Windows do so too.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class Experiment:
             If the store holds another experiment: other data, another configuration or other versions of
             libraries.
         """
-        from fado.experiment.run import run_experiment
+        from fado.experiment._runner import run_experiment
 
         run_experiment(
             self._config,

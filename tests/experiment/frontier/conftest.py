@@ -4,8 +4,8 @@ import pytest
 from tests.aim.conftest import draw_applicants
 
 from fado import find_frontier
+from fado.experiment._store import Store
 from fado.experiment.frontier import Choice, train_choice
-from fado.experiment.store import Store
 
 SPACE = {"n_estimators": {"log_uniform": [8, 24]}, "num_leaves": {"log_uniform": [4, 10]}}
 N = 1600

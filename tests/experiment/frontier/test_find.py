@@ -3,6 +3,8 @@
 import gc
 import math
 import shutil
+import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +24,10 @@ from tests.experiment.frontier.conftest import APPLICANTS, N, model_of, search
 
 from fado import load_model
 from fado.engine import LightGBMEngine, SklearnEngine
+from fado.experiment._store import Store
+from fado.experiment._trial import Trial
 from fado.experiment.frontier import _find
 from fado.experiment.frontier._proposer import FrontierProposer, n_models
-from fado.experiment.search import Outcome, Trial
-from fado.experiment.store import Store
 
 NUMBERS = APPLICANTS.X[["skill", "height"]].to_numpy()
 FRESH = draw_applicants(900, seed=1)
@@ -53,8 +55,7 @@ def test_workers_and_a_store_change_nothing(frontier, tmp_path):
     same(search(max_fits=12, n_jobs=2), frontier)
     kept = search(max_fits=12, n_jobs=2, store=tmp_path / "store")
     same(kept, frontier)
-    for path in ("ledger.sqlite", "scores"):
-        assert (tmp_path / "store" / path).exists()
+    assert (tmp_path / "store" / "experiment.sqlite").exists()
     again = search(max_fits=12, store=tmp_path / "store")
     same(again, frontier)
 
@@ -84,19 +85,18 @@ def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, mo
         with pytest.raises(StoppedError):
             search(max_fits=12, store=tmp_path)
     with Store.reading(tmp_path) as store:
-        fits = sum(kind == "fit" for kind, _ in store.records)
+        fits = sum(trial.status == "done" for trial in store.trials)
     assert 0 < fits < len(frontier.frame)
     same(search(max_fits=12, store=tmp_path), frontier)
 
 
 def test_a_store_that_lost_fits_is_made_whole(frontier, tmp_path):
     search(max_fits=12, store=tmp_path / "a")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "a" / "fits").iterdir()}
-    for path in sorted((tmp_path / "a" / "fits").iterdir())[::2]:
-        path.unlink()
+    with sqlite3.connect(tmp_path / "a" / "experiment.sqlite") as connection:
+        connection.execute("UPDATE trials SET seal = 'broken' WHERE number % 2 = 0")
+    connection.close()
     with pytest.warns(UserWarning, match="of the store are missing or damaged"):
         same(search(max_fits=12, store=tmp_path / "a"), frontier)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "a" / "fits").iterdir()} == before
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_points_are_those_of_the_curve_on_validation_rows(frontier):
 
 def done(trial, tpr, **ratios):
     metrics = {"validation_tpr": tpr} | {f"validation_{name}": own for name, own in ratios.items()}
-    return Outcome(trial, "done", metrics, lambda: np.zeros(0))
+    return replace(trial, status="done", metrics=metrics, scores=lambda: np.zeros(0))
 
 
 def test_what_is_proposed_by_hand():
@@ -189,7 +189,7 @@ def test_what_is_proposed_by_hand():
     outcomes = list(map(done, first, [0.5, 0.6, float("nan"), 0.6]))
     whole = proposer.ask(outcomes)
     assert [(trial.model, trial.parameters["n_estimators"]) for trial in whole] == [(1, 40), (3, 2)]
-    outcomes += [Outcome(whole[0], "failed"), done(whole[1], 0.7, fpr_ratio=0.95)]
+    outcomes += [replace(whole[0], status="failed"), done(whole[1], 0.7, fpr_ratio=0.95)]
     curve = proposer.ask(outcomes)
     assert [trial.settings["demand"] for trial in curve] == [0.8, 0.9, 1.0]
     assert {(trial.intervention, trial.model) for trial in curve} == {("aimed", 3)}
@@ -202,7 +202,7 @@ def test_what_is_proposed_by_hand():
     other = Trial("student", {"ratio": "fpr_ratio", "at_least": 0.7}, 3, student.parameters)
     assert rich.costs([student, other]) == [11, 1]
     assert rich.ask([*outcomes, done(student, 0.5)]) == []
-    none = [Outcome(trial, "failed") for trial in first]
+    none = [replace(trial, status="failed") for trial in first]
     assert proposer.ask(none) == []
     poor = FrontierProposer(models, (100, 40, 100, 2), 0.25, lines, 2)
     assert poor.ask(list(map(done, first, [0.5, 0.6, 0.1, 0.2]))) == []
@@ -325,7 +325,7 @@ def test_an_interrupt_leaves_no_temporary_store(tmp_path, monkeypatch):
 def test_a_named_store_stays(tmp_path):
     search(max_fits=2, store=tmp_path / "store")
     gc.collect()
-    assert Path(tmp_path / "store" / "ledger.sqlite").exists()
+    assert Path(tmp_path / "store" / "experiment.sqlite").exists()
     shutil.rmtree(tmp_path / "store")
 
 

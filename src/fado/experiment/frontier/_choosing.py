@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.aim import check_confidence, count_events
-from fado.experiment.results import Results
-from fado.experiment.run import Data
-from fado.experiment.search import UNTOUCHED
+from fado.experiment._data import Data
+from fado.experiment._results import Results
+from fado.experiment._trial import UNTOUCHED
 from fado.interventions import BaseScoreIntervention, intervention_named
 
 __all__ = ["Choice", "choose_row", "tell_lines", "untouched_row"]

@@ -14,6 +14,10 @@ import numpy as np
 
 from fado._checks import check_count, check_share
 from fado.aim import check_line, lines_of, read_rows_apart
+from fado.experiment._data import data_from
+from fado.experiment._results import Results
+from fado.experiment._runner import run_experiment
+from fado.experiment._store import Store
 from fado.experiment.config import Config, Given, config_from, draw_models
 from fado.experiment.frontier._frontier import Frontier
 from fado.experiment.frontier._proposer import (
@@ -23,9 +27,6 @@ from fado.experiment.frontier._proposer import (
     n_models,
     student_fits,
 )
-from fado.experiment.results import Results
-from fado.experiment.run import data_from, run_experiment
-from fado.experiment.store import Store, read_trials
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
 from fado.valuation import seed_from
@@ -316,6 +317,6 @@ def _results(place: Path, config: Config, proposer: FrontierProposer) -> tuple[R
     """Read what was found, and what each row cost."""
     results = Results.of_store(place, config)
     with Store.reading(place) as store:
-        costs = proposer.costs([stored.trial for stored in read_trials(store)])
+        costs = proposer.costs(store.trials)
     results.frame.insert(list(results.frame.columns).index("training_rows") + 1, "cost", costs)
     return results, costs

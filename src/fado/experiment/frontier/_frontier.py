@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fado.aim import lines_of
+from fado.experiment._data import Data
+from fado.experiment._results import Results
+from fado.experiment._store import Store
 from fado.experiment.config import Given
 from fado.experiment.frontier._choosing import choose_row
 from fado.experiment.frontier._handing import train_choice
-from fado.experiment.results import Results, results_shown
-from fado.experiment.run import Data
-from fado.experiment.store import Store
+from fado.experiment.results import results_shown
 from fado.models import ChosenModel
 
 if TYPE_CHECKING:

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fado.aim import lines_of
+from fado.experiment._bench import Bench
+from fado.experiment._data import Data
+from fado.experiment._frame import same_data
+from fado.experiment._results import Results
+from fado.experiment._store import Store
+from fado.experiment._trial import DONE, UNTOUCHED, Trial
 from fado.experiment.config import Config, Given, describe_object, is_object
 from fado.experiment.frontier._choosing import Choice, choose_row, untouched_row
-from fado.experiment.results import Results, same_data
-from fado.experiment.run import Bench, Data
-from fado.experiment.search import UNTOUCHED, Trial
-from fado.experiment.store import DONE, Keys, Store, read_trials
 from fado.interventions import intervention_entries
 from fado.metrics import measure
 from fado.models import ChosenModel, Facts, GroupRates, Part
@@ -39,9 +41,9 @@ def train_choice(
 ) -> ChosenModel:
     """Train the chosen model once more, measure it on all parts, and gather what its card tells."""
     config = results.config
-    trial = read_trials(store)[choice.row].trial
-    bench = Bench.of(data, _valuations(store, trial), config, 1, given)
-    scorer, scores = bench.scorer(trial.recipe, trial.parameters)
+    trial = store.trials[choice.row]
+    bench = Bench(data, config, _valuations(store, trial), given=given)
+    scorer, scores = bench.scorer(trial)
     level = INTERVAL if choice.confidence is None else choice.confidence
     after = _by_part(data, scores)
     measured = _measured(config, data, after, level)
@@ -98,7 +100,7 @@ def train_choice(
         threshold=measured[first]["threshold"],
         metrics=measured[first],
         facts=facts,
-        sample_weight=bench.training_set(trial.recipe).weights,
+        sample_weight=bench.training_set(trial).weights,
     )
 
 
@@ -181,10 +183,9 @@ def _given(config: Config, estimator: Any) -> Given:
 
 
 def _valuations(store: Store, trial: Trial) -> dict[str, Valuation]:
-    algorithm = trial.settings.get("algorithm")
-    if algorithm is None:
-        return {}
-    return {algorithm: store.load_values(Keys(store.about).values(algorithm))}
+    asked = [trial.settings["algorithm"]] if "algorithm" in trial.settings else []
+    found = {algorithm: store.values(algorithm) for algorithm in asked}
+    return {algorithm: own for algorithm, own in found.items() if isinstance(own, Valuation)}
 
 
 def _estimator_name(config: Config, given: Given | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fado.aim import demands_of
-from fado.experiment.search import UNTOUCHED, Outcome, Trial
+from fado.experiment._trial import UNTOUCHED, Trial
 
 __all__ = ["CURVE", "STUDENT", "FrontierProposer", "n_models"]
 
@@ -51,19 +51,18 @@ class FrontierProposer:
     max_fits: int
     students: tuple[Mapping[str, float], ...] = ()
 
-    def ask(self, outcomes: Sequence[Outcome], n: int | None = None) -> list[Trial]:
+    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
         """Give the next trials; none when all fits are spent, or nothing is left to try."""
-        known = {outcome.trial.key: outcome for outcome in outcomes}
-        trials = [outcome.trial for outcome in outcomes]
+        known = {outcome.key: outcome for outcome in outcomes}
         first = [self._first(number) for number in range(len(self.models))]
-        new = self._affordable(first, trials)
+        new = self._affordable(first, outcomes)
         if not new:
             whole = [self._whole(trial.model) for trial in self._best(first, known, KEPT)]
-            new = self._affordable(whole, trials)
+            new = self._affordable(whole, outcomes)
         if not new:
             curves = [self._curve(trial, known[trial.key]) for trial in self._best(whole, known, 1)]
-            new = self._affordable([trial for curve in curves for trial in curve], trials)
-        return (new or self._affordable(self._taught(outcomes), trials))[:n]
+            new = self._affordable([trial for curve in curves for trial in curve], outcomes)
+        return (new or self._affordable(self._taught(outcomes), outcomes))[:n]
 
     def _affordable(self, trials: Sequence[Trial], before: Sequence[Trial]) -> list[Trial]:
         """Give the trials that are new, as far as the fits that are left go."""
@@ -108,14 +107,14 @@ class FrontierProposer:
         return Trial(whole.intervention, {}, number, {**whole.parameters, TREES: few})
 
     @staticmethod
-    def _best(trials: Sequence[Trial], known: Mapping[str, Outcome], of: int) -> list[Trial]:
+    def _best(trials: Sequence[Trial], known: Mapping[str, Trial], of: int) -> list[Trial]:
         """Give one of so many trials, those of the highest true-positive rates, by falling rate."""
         rates = {trial.key: _rate(known.get(trial.key)) for trial in trials}
         done = [trial for trial in trials if rates[trial.key] > -math.inf]
         ordered = sorted(done, key=lambda trial: (-rates[trial.key], trial.model))
         return ordered[: math.ceil(len(trials) / of)]
 
-    def _curve(self, whole: Trial, outcome: Outcome) -> list[Trial]:
+    def _curve(self, whole: Trial, outcome: Trial) -> list[Trial]:
         """Give the points of a model's curve, from the untouched model on."""
         metrics = outcome.metrics or {}
         ratios = [metrics[f"validation_{ratio}"] for ratio in self.lines]
@@ -124,12 +123,12 @@ class FrontierProposer:
             for demand in demands_of(ratios, list(self.lines.values()))
         ]
 
-    def _taught(self, outcomes: Sequence[Outcome]) -> list[Trial]:
+    def _taught(self, outcomes: Sequence[Trial]) -> list[Trial]:
         """Give a student for each line, all of the model that has the best point at the first."""
-        points = [one for one in outcomes if one.trial.intervention == CURVE and one.metrics]
+        points = [one for one in outcomes if one.intervention == CURVE and one.metrics]
         if not points or not self.students:
             return []
-        best = max(points, key=lambda one: _above(one, self.students[0])).trial
+        best = max(points, key=lambda one: _above(one, self.students[0]))
         return [Trial(STUDENT, settings_of(lines), best.model, best.parameters) for lines in self.students]
 
 
@@ -173,7 +172,7 @@ def n_models(max_fits: float, share: float) -> int:
     return next((n for n in range(most, 1, -1) if share * n + math.ceil(n / KEPT) <= max_fits), 1)
 
 
-def _rate(outcome: Outcome | None) -> float:
+def _rate(outcome: Trial | None) -> float:
     """Give the true-positive rate on validation rows; -inf where there is none."""
     if outcome is None or outcome.metrics is None or outcome.scores is None:
         return -math.inf
@@ -181,7 +180,7 @@ def _rate(outcome: Outcome | None) -> float:
     return -math.inf if math.isnan(rate) else rate
 
 
-def _above(outcome: Outcome, lines: Mapping[str, float]) -> tuple[float, float]:
+def _above(outcome: Trial, lines: Mapping[str, float]) -> tuple[float, float]:
     """Order points: those above all lines by true-positive rate, the others by how close they come."""
     metrics = outcome.metrics or {}
     shares = [metrics[f"validation_{ratio}"] / line for ratio, line in lines.items()]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fado.experiment.store import DONE
+from fado.experiment._trial import DONE
 from fado.metrics import Budget, hypervolume
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["areas_of", "mark_comparable"]
 

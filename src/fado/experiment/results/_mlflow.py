@@ -9,13 +9,13 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from fado._version import __version__
-from fado.experiment.results._rows_out import RowOut, identity_of, rows_out
-from fado.experiment.store import DONE
+from fado.experiment._frame import identity_of, rows_out
+from fado.experiment._trial import DONE, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["log_runs"]
 
@@ -36,14 +36,15 @@ def log_runs(results: Results, experiment_name: str, tracking_uri: str | None) -
     experiment = client.create_experiment(experiment_name) if found is None else found.experiment_id
     known = _known_runs(client, experiment, identity)
     runs = {}
-    for row in rows_out(results, identity):
-        run = known.get(row.key)
+    for key, row in rows_out(results, identity).items():
+        run = known.get(key)
         if run is None:
-            name = f"{row.intervention} {row.label}"
-            run = client.create_run(experiment, tags=_tags(row, identity), run_name=name).info
+            name = f"{row.intervention} {row.number}"
+            tags = _tags(row) | {TRIAL: key, STORE: identity}
+            run = client.create_run(experiment, tags=tags, run_name=name).info
         if run.status == "RUNNING":  # new, or cut short when it was sent before
             _fill(client, run.run_id, row)
-        runs[row.label] = run.run_id
+        runs[row.number] = run.run_id
     return pd.Series(runs, name="run_id", dtype="str")
 
 
@@ -61,19 +62,19 @@ def _known_runs(client: Any, experiment: str, identity: str) -> dict[str, Any]:
             return known
 
 
-def _tags(row: RowOut, identity: str) -> dict[str, str]:
-    tags = {TRIAL: row.key, STORE: identity, "fado.version": __version__, "fado.status": row.status}
+def _tags(row: Trial) -> dict[str, str]:
+    tags = {"fado.version": __version__, "fado.status": row.status}
     return tags if row.error is None else tags | {"fado.error": row.error[:_LONGEST]}
 
 
-def _fill(client: Any, run: str, row: RowOut) -> None:
+def _fill(client: Any, run: str, row: Trial) -> None:
     """Send all that is known of a trial, and close its run."""
     from mlflow.entities import Metric, Param
 
     now = int(1000 * time.time())
     told = {"intervention": row.intervention, **row.settings, "model": row.model, **row.parameters}
     parameters = [Param(name, str(value)[:_LONGEST]) for name, value in _named(told).items()]
-    metrics = [Metric(name, value, now, 0) for name, value in _named(row.metrics).items()]
+    metrics = [Metric(name, value, now, 0) for name, value in _named(dict(row.metrics or {})).items()]
     for start in range(0, max(len(parameters), len(metrics)), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         client.log_batch(run, metrics=metrics[part], params=parameters[part])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fado.experiment.search import UNTOUCHED
-from fado.experiment.store import DONE
+from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 
 if TYPE_CHECKING:
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["left_out_groups", "notes_of"]
 

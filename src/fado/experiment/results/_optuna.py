@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fado._version import __version__
+from fado.experiment._frame import Plain, identity_of, plain, rows_out, whole
+from fado.experiment._trial import DONE, Trial
 from fado.experiment.config import Config, Parameter, ratio_name
-from fado.experiment.results._rows_out import Plain, RowOut, identity_of, plain, rows_out, whole
-from fado.experiment.store import DONE
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 from fado.utility import utility_names
@@ -22,7 +22,7 @@ from fado.valuation import valuator_names
 if TYPE_CHECKING:
     import optuna
 
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["add_trials"]
 
@@ -65,20 +65,24 @@ def add_trials(
         rows = rows_out(results, identity)
         sent = {trial.user_attrs.get(TRIAL) for trial in known}
         values = dict(zip(results.frame.index, points, strict=True))
-        spaces = _distributions(optuna.distributions, rows, results.config)
+        spaces = _distributions(optuna.distributions, list(rows.values()), results.config)
         study.add_trials(
-            [_trial(optuna.trial, row, values[row.label], spaces) for row in rows if row.key not in sent]
+            [
+                _trial(optuna.trial, key, row, values[row.number], spaces)
+                for key, row in rows.items()
+                if key not in sent
+            ]
         )
     return study
 
 
-def _trial(trials: Any, row: RowOut, point: Any, spaces: dict[str, Any]) -> Any:
+def _trial(trials: Any, key: str, row: Trial, point: Any, spaces: dict[str, Any]) -> Any:
     """Make one trial; what is done and may not be compared has no values, and counts as pruned."""
     states = trials.TrialState
     comparable = not np.isnan(point).any()
     done = states.COMPLETE if comparable else states.PRUNED
     told = {name: value for name, value in row.settings.items() if name in _TOLD}
-    about = {TRIAL: row.key, "status": row.status, "model": row.model, **told, **row.metrics}
+    about = {TRIAL: key, "status": row.status, "model": row.model, **told, **(row.metrics or {})}
     parameters = _parameters(row)
     return trials.create_trial(
         state=done if row.status == DONE else states.FAIL,
@@ -89,12 +93,12 @@ def _trial(trials: Any, row: RowOut, point: Any, spaces: dict[str, Any]) -> Any:
     )
 
 
-def _parameters(row: RowOut) -> dict[str, Plain]:
+def _parameters(row: Trial) -> dict[str, Plain]:
     drawn = {name: value for name, value in row.settings.items() if name not in _TOLD}
     return {"intervention": row.intervention, **drawn, **row.parameters}
 
 
-def _distributions(kinds: Any, rows: Sequence[RowOut], config: Config) -> dict[str, Any]:
+def _distributions(kinds: Any, rows: Sequence[Trial], config: Config) -> dict[str, Any]:
     """Say of every parameter where its values lie."""
     values: dict[str, dict[Plain, None]] = {}
     for row in rows:

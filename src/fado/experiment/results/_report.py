@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from fado._storage import replacing
+from fado.experiment._trial import DONE
 from fado.experiment.config import ratio_name
 from fado.experiment.results._looks import describe_marks, describe_settings, looks_of
 from fado.experiment.results._winners import ENDS
-from fado.experiment.store import DONE
 from fado.metrics import RATIO_TITLES, pareto_frontier
 from fado.reporting import landscape_page, tabulate_points
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["RULE", "models_table", "points_table", "report_content", "write_report"]
 

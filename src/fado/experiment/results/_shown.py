@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from fado._messages import list_names, warn_user
+from fado.experiment._frame import parts_of
 from fado.experiment.config import metric_names
-from fado.experiment.results._frame import parts_of
 from fado.experiment.results._looks import describe_settings
 from fado.reporting import shown_table
 
 if TYPE_CHECKING:
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["results_shown", "tell_lacking"]
 

@@ -10,7 +10,7 @@ from fado.experiment.results._looks import describe_settings
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fado.experiment.results._results import Results
+    from fado.experiment._results import Results
 
 __all__ = ["winners_of"]
 

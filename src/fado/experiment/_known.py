@@ -19,7 +19,7 @@ from fado.engine import (
     engine_class,
     groups_given_labels,
 )
-from fado.experiment.run._data import Part
+from fado.experiment._data import DataPart
 from fado.interventions import EvaluatedRows, KnownRows
 from fado.metrics import Budget
 from fado.tabular import Variable, deal_rows, mean_one
@@ -42,7 +42,7 @@ class KnownParts:
 
     Parameters
     ----------
-    training, evaluation : Part
+    training, evaluation : DataPart
         The rows to train on; the validation rows, then the test rows.
     n_validation : int
         How many of the latter are validation rows.
@@ -56,8 +56,8 @@ class KnownParts:
 
     def __init__(
         self,
-        training: Part,
-        evaluation: Part,
+        training: DataPart,
+        evaluation: DataPart,
         n_validation: int,
         compared: Bools,
         budget: Budget,

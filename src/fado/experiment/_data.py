@@ -1,9 +1,10 @@
-"""Read the data of an experiment: from a file, from a generator, or from what is in memory."""
+"""The data of an experiment: rows, groups and parts, from a file, a generator or memory."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +15,179 @@ import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
 from fado.datasets import make_account_fraud
-from fado.experiment.config import Config, DataConfig
-from fado.experiment.run._data import Data, count_rows
-from fado.experiment.run._measuring import Comparison, few_rows
-from fado.experiment.run._split import PARTS, check_parts, split_rows
+from fado.experiment.config import GIVEN, Config, DataConfig, SplitConfig
 from fado.tabular import (
+    SMALL_SHARE,
     Expression,
     Groups,
     Problem,
+    Table,
     Variable,
     column_from,
+    deal_rows,
     group_rows,
     is_pattern,
     names_like,
     positive_code,
     read_problem,
     read_table,
+    small_groups,
     title_in_full,
     warn_of_missing,
 )
 
-__all__ = ["data_from", "read_data"]
+__all__ = ["Comparison", "Data", "DataPart", "data_from", "few_rows", "read_data", "split_at_random"]
 
 MOST_GROUPS = 50
+PARTS = ("train", "validation", "test")
 
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Groups between which ratios are taken.
+
+    Parameters
+    ----------
+    attribute : str or None
+        The one protected attribute that makes them; None if all are crossed.
+    groups : Groups
+        Each row's group; one may have no rows here.
+    left_out : ndarray of bool
+        Per group, whether it is too small to count in ratios.
+    """
+
+    attribute: str | None
+    groups: Groups
+    left_out: Bools
+
+    def take(self, rows: Rows) -> Comparison:
+        """Give the groups of some rows."""
+        return replace(self, groups=replace(self.groups, codes=self.groups.codes[rows]))
+
+
+@dataclass(frozen=True)
+class DataPart:
+    """Some rows of the data, without what only a valuator looks at; a group may have no rows here."""
+
+    table: Table
+    positive: Bools
+    groups: Groups
+    weights: Floats | None
+    blocks: Rows | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of all parts; `parts` says which rows are in which.
+
+    Parameters
+    ----------
+    problem : Problem
+        What models see, which rows are positive, the protected attributes, weights and blocks.
+    labels : tuple
+        The negative and the positive label of the target.
+    positive_label : str
+        The target and its positive label, for people.
+    sources : dict of str to tuple of str
+        The columns that each attribute was made from.
+    excluded : tuple of str
+        The columns that models of protected attributes must not see.
+    groups : Groups
+        Each row's group, the combination of its protected attributes: that which interventions see.
+    comparisons : tuple of Comparison
+        The groups that ratios compare: these, or those of each attribute.
+    parts : dict of str to ndarray
+        The positions of the rows of each part, ascending; an empty part has none.
+    min_group_size : int
+        From how many rows on a group is compared in any case.
+    """
+
+    problem: Problem
+    labels: tuple[Any, Any]
+    positive_label: str
+    sources: dict[str, tuple[str, ...]]
+    excluded: tuple[str, ...]
+    groups: Groups
+    comparisons: tuple[Comparison, ...]
+    parts: dict[str, Rows]
+    min_group_size: int
+
+    @property
+    def positive(self) -> Bools:
+        """The rows of the positive label."""
+        return self.problem.labels.is_positive
+
+    @property
+    def compared(self) -> Bools:
+        """The groups, of all attributes crossed, that are large enough in every part."""
+        sizes = _count_rows(self.groups, self.parts["train"])
+        small = small_groups(sizes, self.min_group_size) | (sizes == 0)
+        if self.comparisons[0].attribute is None:
+            small |= self.comparisons[0].left_out
+        return ~small
+
+    def part(self, *names: str) -> DataPart:
+        """Give the rows of some parts, one part after the other."""
+        rows = np.concatenate([self.parts[name] for name in names])
+        weights, blocks = self.problem.sample_weight, self.problem.blocks
+        return DataPart(
+            Table.of_columns(
+                [column.take(rows) for column in self.problem.table.columns],
+                named=self.problem.table.is_named,
+            ),
+            self.positive[rows],
+            replace(self.groups, codes=self.groups.codes[rows]),
+            None if weights is None else weights[rows],
+            None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1],
+        )
+
+    def fingerprint(self) -> str:
+        """Give a digest of everything that a result depends on."""
+        digest = hashlib.sha256()
+        for column in self.problem.table.columns:
+            digest.update(repr((column.name, column.levels)).encode())
+            digest.update(np.ascontiguousarray(column.numbers()).data)
+        sources = {name: own[0] if len(own) == 1 else own for name, own in sorted(self.sources.items())}
+        digest.update(repr((list(self.groups.names), list(sources.items()))).encode())
+        for array in (self.positive, self.groups.codes, *(self.parts[part] for part in PARTS)):
+            digest.update(repr((array.dtype.str, array.shape)).encode())  # or a row could change its part
+            digest.update(np.ascontiguousarray(array).data)
+        for name, optional in (("weights", self.problem.sample_weight), ("blocks", self.problem.blocks)):
+            if optional is not None:
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(optional).data)
+        if any(small := self._small()):  # results differ from those of releases that knew no small groups
+            digest.update(repr(small).encode())
+        return digest.hexdigest()
+
+    def _small(self) -> list[list[str]]:
+        """Name the groups that interventions leave alone, and those that are left out of ratios."""
+        training = small_groups(_count_rows(self.groups, self.parts["train"]), self.min_group_size)
+        marked = [(self.groups, training), *((own.groups, own.left_out) for own in self.comparisons)]
+        return [[groups.names[group] for group in np.flatnonzero(small)] for groups, small in marked]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Count rows and positives of every part and group, and say which groups are left out of ratios."""
+        return [
+            {
+                "part": part,
+                "group": name,
+                "rows": int(counts[group]),
+                "positives": int(positives[group]),
+                "attribute": comparison.attribute,
+                "left_out": bool(comparison.left_out[group]),
+            }
+            for part, rows in self.parts.items()
+            if len(rows)
+            for comparison in self.comparisons
+            for counts in [_count_rows(comparison.groups, rows)]
+            for positives in [_count_rows(comparison.groups, rows[self.positive[rows]])]
+            for group, name in enumerate(comparison.groups.names)
+        ]
 
 
 def read_data(config: Config) -> Data:
@@ -68,7 +216,7 @@ def read_data(config: Config) -> Data:
     warn_of_missing(problem.protected)
     groups = _groups(problem.protected)
     cells = groups.codes * 2 + positive
-    parts = split_rows(table, config.split, cells, np.random.default_rng([config.seed, 2]), problem.blocks)
+    parts = _split(table, config.split, cells, np.random.default_rng([config.seed, 2]), problem.blocks)
     sources = {name: own.sources for name, own in written.items()}
     return _gathered(problem, both, sources, excluded, groups, parts, config)
 
@@ -149,7 +297,7 @@ def _gathered(
     config: Config,
 ) -> Data:
     """Check the parts, and put the data together."""
-    check_parts(parts, problem.labels.is_positive, config)
+    _check_parts(parts, problem.labels.is_positive, config)
     return Data(
         problem=problem,
         labels=labels,
@@ -208,7 +356,7 @@ def _comparisons(
         divisions = {variable.name: _groups([variable]) for variable in protected}
     found = []
     for attribute, own in divisions.items():
-        left_out = few_rows([count_rows(own, rows) for rows in evaluated.values()], least)
+        left_out = few_rows([_count_rows(own, rows) for rows in evaluated.values()], least)
         found.append(Comparison(attribute, own, left_out))
         compared = len(own) - int(left_out.sum())
         if compared > MOST_GROUPS:
@@ -232,7 +380,7 @@ def _comparisons(
 
 def _told(groups: Groups, left_out: Bools, evaluated: dict[str, Rows], least: int) -> str:
     """Say which groups are small: the beginning of a sentence."""
-    sizes = {part: count_rows(groups, rows) for part, rows in evaluated.items()}
+    sizes = {part: _count_rows(groups, rows) for part, rows in evaluated.items()}
     small = np.flatnonzero(left_out)
     names = [
         f"{groups.names[group]} ({', '.join(f'{part} {counts[group]}' for part, counts in sizes.items())})"
@@ -260,17 +408,7 @@ def _check_column(there: Sequence[str], name: str) -> None:
 
 
 def _matching(there: Sequence[str], wanted: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
-    """Give the columns that are named, or that match a shell pattern such as ``age_*``.
-
-    Parameters
-    ----------
-    there : sequence of str
-        The columns of the table: a name must be one of them, whatever it looks like as a pattern.
-    wanted : sequence of str
-        Names and patterns.
-    among : sequence of str, optional
-        The columns that a pattern may match; all of them if there are none.
-    """
+    """Give the columns that are named, or that match a shell pattern such as ``age_*``, `among` some."""
     found: list[str] = []
     for name in wanted:
         if name in there or not is_pattern(name):
@@ -301,3 +439,113 @@ def _positive(table: pa.Table, about: DataConfig, target: Expression) -> tuple[B
     code = positive_code(labels, about.positive, "data.positive")
     positive = 1 if code is None else code
     return codes == code, (labels[1 - positive], labels[positive])
+
+
+def few_rows(sizes: Sequence[npt.NDArray[np.int64]], min_group_size: int) -> Bools:
+    """Mark the groups that are small in one of some parts: to be compared, a group must be so in all.
+
+    A group without rows in a part is small there, other than in a table as a whole: what is chosen on one
+    part could not be measured on the other.
+
+    Examples
+    --------
+    >>> few_rows([np.array([4000, 50, 20]), np.array([5000, 0, 60])], 30)
+    array([False,  True,  True])
+    """
+    small = [(counts < min_group_size) & (counts < SMALL_SHARE * counts.sum()) for counts in sizes]
+    return np.any(small, axis=0)
+
+
+def _split(
+    table: pa.Table,
+    split: SplitConfig,
+    cells: Rows,
+    generator: np.random.Generator,
+    blocks: Rows | None = None,
+) -> dict[str, Rows]:
+    """Give every part its rows, ascending."""
+    if split.column is None:
+        shares = [getattr(split, part)[0] for part in PARTS]
+        return split_at_random(cells, shares, generator, blocks)
+    parts = _split_by_column(table, split)
+    if isinstance(split.validation, float) and split.validation > 0:
+        rows = parts["train"]
+        own = None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1]
+        drawn = split_at_random(cells[rows], [1 - split.validation, split.validation], generator, own)
+        parts |= {part: rows[drawn[part]] for part in ("train", "validation")}
+    return parts
+
+
+def _split_by_column(table: pa.Table, split: SplitConfig) -> dict[str, Rows]:
+    """Give every part the rows whose entry of a column it names."""
+    values = table.column(str(split.column)).to_pandas()
+    parts = {}
+    for part in PARTS:
+        given = getattr(split, part)
+        wanted: Sequence[Any] = given if isinstance(given, tuple) else ()
+        for position, value in enumerate(wanted):
+            if not (values == value).any():
+                there = list_names(sorted(map(repr, values.unique().tolist())), most=10)
+                raise ValueError(
+                    f"`split.{part}[{position}]` is {value!r}, which no row of {split.column!r} has; it has "
+                    f"{there}."
+                )
+        parts[part] = np.flatnonzero(values.isin(wanted).to_numpy())
+    return parts
+
+
+def split_at_random(
+    cells: Rows, shares: Sequence[float], generator: np.random.Generator, blocks: Rows | None = None
+) -> dict[str, Rows]:
+    """Give every part its share of every label and group: to one row, or, with blocks, about that.
+
+    Parameters
+    ----------
+    cells : ndarray of int
+        Each row's combination of label and group.
+    shares : sequence of float
+        Of the rows, for each of `PARTS`, or for the first of them.
+    generator : numpy.random.Generator
+        Of the draws.
+    blocks : ndarray of int, optional
+        Which rows belong together, 0, 1, 2, ...: whole blocks go to a part. A block counts for the rarest of
+        its rows' cells.
+    """
+    dealt = deal_rows(cells, shares, generator, blocks)
+    return {part: np.flatnonzero(dealt == number) for number, part in enumerate(PARTS)}
+
+
+def _check_parts(parts: dict[str, Rows], positive: npt.NDArray[np.bool_], config: Config) -> None:
+    """Refuse parts that no model can be trained or measured on."""
+    for part, rows in parts.items():
+        if not len(rows) and (part != "validation" or config.split.has_validation):
+            raise ValueError(f"The {part} part has no rows: {_remedy(part, config)}.")
+        if len(rows) and len(np.unique(positive[rows])) < 2:
+            label = "positives" if positive[rows].all() else "negatives"
+            raise ValueError(
+                f"The {part} part ({len(rows):,} rows) holds only {label} of {config.data.target!r}: "
+                f"{_remedy(part, config)}."
+            )
+
+
+def _remedy(part: str, config: Config) -> str:
+    """Say where a part's rows come from, and what gives it others."""
+    split, given = config.split, getattr(config.split, part)
+    if split.method == GIVEN:
+        return "hand over other rows for it"
+    together = ""
+    if config.data.groups is not None and (split.column is None or isinstance(given, float)):
+        together = f" (rows of equal {config.data.groups!r}, `data.groups`, stay together)"
+    if split.column is None:
+        return f"`split.{part}` is {given[0]:g} of the rows{together}; give it a larger share"
+    if isinstance(given, float):
+        return (
+            f"`split.validation` is {given:g} of the rows of `split.train`{together}; give it a larger share"
+        )
+    values = list_names([repr(value) for value in given])
+    return f"`split.{part}` names the rows whose {split.column!r} is {values}; name other values"
+
+
+def _count_rows(groups: Groups, rows: Rows) -> Rows:
+    """Count the rows of every group among some."""
+    return np.bincount(groups.codes[rows], minlength=len(groups))

@@ -11,18 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
+from fado.experiment._frame import frame_of, kept_scores, parts_of, remeasured_frame
+from fado.experiment._store import Store
 from fado.experiment.config import EACH, Config, config_from, lacking_plugins, ratio_name
 from fado.experiment.results._comparing import areas_of, mark_comparable
-from fado.experiment.results._frame import frame_of, parts_of
 from fado.experiment.results._looks import intervention_names, looks_of
 from fado.experiment.results._mlflow import log_runs
 from fado.experiment.results._notes import left_out_groups, notes_of
 from fado.experiment.results._optuna import add_trials
-from fado.experiment.results._remeasure import Asked, kept_scores, remeasured_frame
 from fado.experiment.results._report import RULE, points_table, write_report
 from fado.experiment.results._shown import results_shown, tell_lacking
 from fado.experiment.results._winners import winners_of
-from fado.experiment.store import Store, read_outcomes, read_trials
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
 from fado.reporting import landscape_chart, select_points
 
@@ -49,7 +48,7 @@ class Results:
     summary : list of dict
         Rows and positives of every group in every part of the data, and whether ratios leave the group out.
     positive : str, optional
-        The target and its positive label; None for stores of the first releases, which did not keep them.
+        The target and its positive label, if they are known.
     settings : dict, optional
         All settings by their keys, as the store keeps them; None takes those of `config`.
     store : pathlib.Path, optional
@@ -110,7 +109,7 @@ class Results:
             if config is None:
                 config = config_from(about["configuration"], stored=True)
             return cls(
-                frame_of(read_outcomes(opened, read_trials(opened)), config),
+                frame_of(opened.trials, config),
                 config,
                 about["summary"],
                 about.get("positive"),
@@ -345,7 +344,7 @@ class Results:
             If the store keeps no scores (set ``evaluation.keep_scores``), or the model is not done.
         """
         self._check_part(part)
-        return kept_scores(self._store, getattr(row, "name", row))[part]
+        return kept_scores(self._scored_store, getattr(row, "name", row))[part]
 
     def remeasure(
         self,
@@ -378,8 +377,7 @@ class Results:
         DataFrame
             `frame` with the new metrics. Without arguments it equals `frame`.
         """
-        asked = Asked(metrics, max_fpr, budget, threshold)
-        return remeasured_frame(self._store, self.config, asked, data)
+        return remeasured_frame(self._scored_store, self.config, metrics, max_fpr, budget, threshold, data)
 
     def fit_best(
         self,
@@ -481,6 +479,12 @@ class Results:
         """The directory of the store that these results come from; a ValueError if there is none."""
         if self._store is None:
             raise ValueError("These results do not come from a store: load them from one.")
+        return self._store
+
+    @property
+    def _scored_store(self) -> Path:
+        if self._store is None:
+            raise ValueError("These results do not come from a store: load them from one that keeps scores.")
         return self._store
 
     def _check_part(self, part: str) -> None:

@@ -1,0 +1,353 @@
+"""Executors: a function and tasks in, results out; in threads, under joblib, or on the cluster that is set.
+
+Tasks are independent: neither the executor nor the number of workers nor the order in which tasks end changes
+a result. An executor may be used again, for one run after the other or for several at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from fado._checks import check_count
+
+if TYPE_CHECKING:
+    from fado.execution._dask import DaskExecutor
+
+__all__ = [
+    "Executor",
+    "Function",
+    "JoblibExecutor",
+    "LostTask",
+    "Result",
+    "Task",
+    "ThreadExecutor",
+    "cluster_executor",
+    "n_workers",
+    "on_cluster",
+    "opened_client",
+]
+
+_MOST_WORKERS = 1_000
+_SECONDS = 10  # until a scheduler that does not answer is taken for absent
+
+_client: ContextVar[Any] = ContextVar("fado_cluster", default=None)
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+Function = Callable[[Task, Any, threading.Event], Result]
+"""Takes a task, what all tasks share, and an event: when it is set, nobody waits for the result any more and
+the function should return early."""
+
+
+@dataclass(frozen=True)
+class LostTask(Generic[Task]):
+    """The result of a task that was given up because the workers that ran it died.
+
+    Parameters
+    ----------
+    task : object
+        The task.
+    reason : str
+        What is known of it.
+    late : bool
+        Whether it was ended because it had come to a stop, or took too long.
+    phase : str
+        What it was at, if it said so: see `fado.execution.tell`.
+    deaths : int
+        How many workers died, if that is known.
+    """
+
+    task: Task
+    reason: str
+    late: bool = False
+    phase: str = ""
+    deaths: int = 0
+
+
+class Executor(Protocol):
+    """Runs a function for every task, several at a time.
+
+    Only a few more tasks are taken from the iterable than are running, so they do not pile up. If the
+    function raises an error, the run ends and the same error is raised here. Closing the generator ends the
+    run too. Tasks that have not begun are then dropped, and running tasks are told to stop or ended.
+
+    If tasks run in other processes, the function, the tasks, `shared` and the results must be picklable.
+    """
+
+    def run(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[Result | LostTask[Task], None, None]:
+        """Give the results one by one, in the order of the tasks.
+
+        Parameters
+        ----------
+        function : callable
+            Called as ``function(task, shared, stop)``. `stop` is a `threading.Event`: once it is set, nobody
+            waits for the result, and the function should return early.
+        tasks : iterable
+            One entry per call.
+        shared : object
+            What all tasks need, such as an engine.
+        """
+        ...
+
+    def run_unordered(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[list[Result | LostTask[Task]], None, None]:
+        """Give the results as they come, in lists; parameters as for `run`.
+
+        A list holds the results that have come since the list before.
+        """
+        ...
+
+
+def n_workers(n_jobs: int | None) -> int:
+    """Give the number of workers that `n_jobs` stands for.
+
+    None and -1 mean every core that this process may use, -2 all but one, and so on; 0 raises a ValueError.
+    Inside a joblib worker that is already one of many, None means one.
+
+    Examples
+    --------
+    >>> n_workers(10**12)
+    Traceback (most recent call last):
+        ...
+    ValueError: `n_jobs` must be at most 1,000, got 1000000000000.
+    """
+    from joblib import effective_n_jobs
+
+    if n_jobs is not None:
+        check_count("n_jobs", n_jobs, -_MOST_WORKERS, _MOST_WORKERS)
+    if n_jobs == 0:
+        raise ValueError("`n_jobs` must not be 0: use 1 for one worker, -1 or None for all cores.")
+    return int(effective_n_jobs(-1 if n_jobs is None else n_jobs))
+
+
+class ThreadExecutor:
+    """Runs tasks in threads; see `fado.execution.Executor`.
+
+    Tasks are taken in the caller's thread. Closing a run early waits for the tasks that have begun.
+
+    Parameters
+    ----------
+    workers : int
+        Number of threads.
+
+    Examples
+    --------
+    >>> executor = ThreadExecutor(2)
+    >>> list(executor.run(lambda task, shared, stop: task * shared, range(5), shared=10))
+    [0, 10, 20, 30, 40]
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[Result, None, None]:
+        """Give the results in the order of the tasks; only a few tasks are taken ahead of the results."""
+        stop = threading.Event()
+        remaining = iter(tasks)
+        pending: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="fado") as pool:
+
+            def submit(count: int) -> None:
+                for task in islice(remaining, count):
+                    pending.append(pool.submit(function, task, shared, stop))
+
+            try:
+                submit(2 * self.workers)
+                while pending:
+                    result = pending.popleft().result()
+                    submit(1)
+                    yield result
+            finally:
+                stop.set()
+                for future in pending:
+                    future.cancel()
+
+    def run_unordered(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[list[Result], None, None]:
+        """Give the results as they come."""
+        stop = threading.Event()
+        remaining = iter(tasks)
+        pending: set[Future[Result]] = set()
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="fado") as pool:
+            try:
+                while True:
+                    for task in islice(remaining, 2 * self.workers - len(pending)):
+                        pending.add(pool.submit(function, task, shared, stop))
+                    if not pending:
+                        return
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    yield [future.result() for future in done]
+            finally:
+                stop.set()
+                for future in pending:
+                    future.cancel()
+
+
+class JoblibExecutor:
+    """Runs tasks under joblib; see `fado.execution.Executor`.
+
+    Tasks run in processes, unless another backend of joblib is set. `shared` is pickled with every task;
+    joblib puts large arrays into memory that all processes see. Tasks may be taken in another thread than the
+    caller's. Closing a run early ends the processes; tasks that run in this process are told by `stop`.
+
+    Parameters
+    ----------
+    workers : int
+        Number of processes; 1 runs the tasks in the caller's thread.
+
+    Examples
+    --------
+    >>> executor = JoblibExecutor(1)
+    >>> list(executor.run(lambda task, shared, stop: task * shared, range(5), shared=10))
+    [0, 10, 20, 30, 40]
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[Result, None, None]:
+        """Give the results in the order of the tasks."""
+        return self._run("generator", function, tasks, shared)
+
+    def run_unordered(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[list[Result], None, None]:
+        """Give the results as they come, in lists of one."""
+        with closing(self._run("generator_unordered", function, tasks, shared)) as results:
+            for result in results:
+                yield [result]
+
+    def _run(
+        self, order: str, function: Function[Task, Result], tasks: Iterable[Task], shared: Any
+    ) -> Generator[Result, None, None]:
+        from joblib import Parallel, delayed
+
+        stop = _Stop()
+        calls = (delayed(function)(task, shared, stop) for task in tasks)
+        results = Parallel(n_jobs=self.workers, return_as=order)(calls)
+        try:
+            for result in results:  # noqa: UP028  # with `yield from`, joblib would be closed first
+                yield result
+        finally:
+            stop.set()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib warns that tasks were cancelled
+                results.close()
+
+
+class _Stop(threading.Event):
+    """An event that other processes get a new one for, which is never set."""
+
+    def __reduce__(self) -> tuple[type[threading.Event], tuple[()]]:
+        return threading.Event, ()
+
+
+@contextmanager
+def on_cluster(client: Any) -> Iterator[None]:
+    """Send the fits of valuators inside a ``with`` block to a Dask cluster.
+
+    The entropy valuators send their fits, also if a sampler or a reweigher calls them. Other valuators stay
+    on this machine. The values are exactly the same.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client, cluster, str or None
+        A client of a cluster, a cluster object such as a ``LocalCluster``, or the address of a scheduler. The
+        workers must have the same versions of the libraries; otherwise a fit raises a ValueError. None keeps
+        the fits on this machine.
+
+    Raises
+    ------
+    ValueError
+        If the client is closed, or no scheduler answers at the address.
+
+    Examples
+    --------
+    >>> from fado import OutOfBagEntropy
+    >>> from fado.execution import on_cluster
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5
+    >>> with on_cluster(None):  # or a `dask.distributed.Client`
+    ...     values = OutOfBagEntropy(n_bags=5, random_state=0).fit(X, y).valuation_
+    """
+    with opened_client(client) as opened:
+        token = _client.set(opened)
+        try:
+            yield
+        finally:
+            _client.reset(token)
+
+
+@contextmanager
+def opened_client(client: Any) -> Iterator[Any]:
+    """Give the client of a cluster for a ``with`` block; one that is opened here is closed after it.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client, cluster, str or None
+        An open client and None are given as they are; a client is opened for a cluster object and for the
+        address of a scheduler.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If the client is closed, or no scheduler answers.
+    """
+    if client is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "`client` needs Dask: install it with `pip install 'fado-ml[dask]'`.", name=error.name
+        ) from None
+    if isinstance(client, Client):
+        if client.asynchronous:
+            raise ValueError("The Dask client is asynchronous: connect one with `asynchronous=False`.")
+        if client.status != "running":
+            raise ValueError(f"The Dask client is {client.status}: connect again, with `Client(address)`.")
+        yield client
+        return
+    if not isinstance(client, str) and not hasattr(client, "scheduler_address"):
+        raise TypeError(
+            "`client` must be a `dask.distributed.Client`, a cluster or the address of a scheduler, got "
+            f"{client!r}."
+        )
+    try:
+        opened = Client(client, timeout=_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        where = repr(client) if isinstance(client, str) else f"the address of {type(client).__name__}"
+        said = " ".join(str(error).split())
+        raise ValueError(f"There is no Dask scheduler at {where}: {said}") from error
+    with opened:
+        yield opened
+
+
+def cluster_executor() -> DaskExecutor | None:
+    """Give an executor for the cluster that `on_cluster` sets; None if fits stay on this machine."""
+    client = _client.get()
+    if client is None:
+        return None
+    from fado.execution._dask import DaskExecutor  # Dask is an extra
+
+    return DaskExecutor(client)

@@ -1,0 +1,499 @@
+"""Train a model after an intervention and measure it: the same in this process and in any other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
+from fado.execution import tell
+from fado.experiment._data import Comparison, Data
+from fado.experiment._known import KnownParts
+from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
+from fado.experiment.config import (
+    Config,
+    EvaluationConfig,
+    Given,
+    apply_metric,
+    make_estimator,
+    metric_functions,
+    ratio_name,
+)
+from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
+from fado.metrics import RATIO_NAMES, measure
+from fado.tabular import Groups, Labels, Table, Variable, mean_one
+from fado.utility import utility_class
+from fado.valuation import Valuation
+
+__all__ = ["OUT_OF_MEMORY", "Bench", "Measuring", "run_trials"]
+
+OUT_OF_MEMORY = "out of memory"  # the status of a trial that is worth another try
+_SETS_KEPT, _ROWS_KEPT = 4, 8
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+class _FitEnd(threading.Event):
+    """An event that is also set when another is, or when the time is up."""
+
+    def __init__(self, stop: threading.Event | None, deadline: float | None) -> None:
+        super().__init__()
+        self._stop = stop
+        self._end = None if deadline is None else time.monotonic() + deadline
+        self.late = False
+
+    def is_set(self) -> bool:
+        if self._stop is not None and self._stop.is_set():
+            return True
+        self.late = self.late or (self._end is not None and time.monotonic() > self._end)
+        return self.late
+
+
+class _OneThread:
+    """Keeps the libraries of linear algebra to one thread as long as anyone in the process is at it.
+
+    Their number of threads is one for the whole process, and may change the last digits of a result: were
+    each fit to set it for itself, the first to end would give it back under the others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if self._users == 0:
+                self._limits = threadpool_limits(1, "blas")
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limits.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The rows that models are measured on, and how.
+
+    Parameters
+    ----------
+    positive : ndarray of bool
+        The positives among the rows of the validation part, then of the test part.
+    weights : ndarray or None
+        What these rows count.
+    comparisons : sequence of Comparison
+        Of these rows: one of crossed attributes, or one per attribute.
+    n_validation : int
+        How many of the rows are of the validation part.
+    settings : EvaluationConfig
+        Budget, threshold and resamples.
+    seed : int
+        Of the bootstrap.
+    groups : Groups or None
+        The crossed groups of these rows, for metrics of the user's own.
+    own : mapping of str to callable
+        Those metrics, by name; see `fado.experiment.register_metric`.
+    """
+
+    positive: Bools
+    weights: Floats | None
+    comparisons: Sequence[Comparison]
+    n_validation: int
+    settings: EvaluationConfig
+    seed: int
+    groups: Groups | None = None
+    own: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, data: Data, config: Config, metrics: Mapping[str, Callable[..., Any]] | None = None
+    ) -> Measuring:
+        """Take the rows from data; `metrics` are those that the configuration names and nobody registered."""
+        evaluated = data.part("validation", "test")
+        rows = np.concatenate([data.parts[name] for name in ("validation", "test")])
+        return cls(
+            evaluated.positive,
+            evaluated.weights,
+            tuple(comparison.take(rows) for comparison in data.comparisons),
+            len(data.parts["validation"]),
+            config.evaluation,
+            config.seed,
+            evaluated.groups,
+            metric_functions(config.evaluation.metrics, metrics),
+        )
+
+    def measure(self, scores: Floats, fit: str) -> dict[str, float]:
+        """Measure a model on the validation part, if there is one, and on the test part.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Of the rows.
+        fit : str
+            The fit's name, which seeds the resamples.
+        """
+        cut, threshold = self.n_validation, None
+        metrics: dict[str, float] = {}
+        for part, rows in (("validation", slice(0, cut)), ("test", slice(cut, None))):
+            if part == "validation" and cut == 0:
+                continue
+            found = self._measure(scores, rows, threshold, [self.seed, int(fit[:8], 16), cut])
+            found |= self._own(scores, rows, found)
+            metrics |= {f"{part}_{name}": value for name, value in found.items()}
+            if self.settings.threshold == "validation":
+                threshold = found["threshold"]
+        return metrics
+
+    def _measure(
+        self, scores: Floats, rows: slice, threshold: float | None, seed: list[int]
+    ) -> dict[str, float]:
+        """Measure one part by every comparison."""
+        measured = []
+        for number, comparison in enumerate(self.comparisons):
+            found, _ = measure(
+                self.positive[rows],
+                scores[rows],
+                comparison.groups.codes[rows],
+                comparison.groups.names,
+                budget=self.settings.budget,
+                n_boot=self.settings.bootstrap,
+                random_state=np.random.default_rng(seed + [number] * bool(number)),
+                threshold=threshold,
+                sample_weight=None if self.weights is None else self.weights[rows],
+                left_out=comparison.left_out,
+            )
+            measured.append(found)
+        metrics = dict(measured[0])
+        for ratio in RATIO_NAMES:  # of the attribute where it is least; NaN, if it is undefined for one, is
+            least = measured[int(np.argmin([found[ratio] for found in measured]))]
+            metrics |= {name: value for name, value in least.items() if name.startswith(ratio)}
+        for comparison, found in zip(self.comparisons, measured, strict=True):
+            if comparison.attribute is None:
+                continue
+            for ratio in RATIO_NAMES:
+                own = ratio_name(ratio, comparison.attribute)
+                metrics |= {
+                    own + name.removeprefix(ratio): value
+                    for name, value in found.items()
+                    if name.startswith(ratio)
+                }
+        return metrics
+
+    def _own(self, scores: Floats, rows: slice, metrics: dict[str, float]) -> dict[str, float]:
+        """Ask the metrics of the user's own about one part."""
+        if not self.own or self.groups is None:
+            return {}
+        names = np.array(self.groups.names)[self.groups.codes[rows]]
+        return {
+            name: apply_metric(
+                name,
+                function,
+                self.positive[rows].copy(),
+                scores[rows].copy(),
+                names.copy(),
+                threshold=metrics["threshold"],
+                sample_weight=None if self.weights is None else self.weights[rows].copy(),
+                metrics=dict(metrics),
+            )
+            for name, function in self.own.items()
+        }
+
+
+class Bench:
+    """The training part, the parts that models are measured on, and the fits on them.
+
+    For LightGBM the training part is binned once, the others in its bins; other estimators fit as they do by
+    themselves. Fits may run side by side in threads, each in one. A bench that is sent to another process
+    takes the data along, and bins them there.
+
+    Parameters
+    ----------
+    data : Data
+        The rows.
+    config : Config
+        The experiment.
+    valuations : mapping of str to Valuation, optional
+        The training part's values by each algorithm.
+    workers : int
+        Threads for the binning; the bins do not depend on it.
+    given : Given, optional
+        The estimator and the metrics that were handed over, if any were.
+    named : sequence
+        What the names of fits are made of, beside the training set and the parameters.
+    tables : pair of Table, optional
+        The tables of the training part and of the others, if they stand elsewhere.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        config: Config,
+        valuations: Mapping[str, Valuation] | None = None,
+        *,
+        workers: int = 1,
+        given: Given | None = None,
+        named: Sequence[Any] = (),
+        tables: tuple[Table, Table] | None = None,
+    ) -> None:
+        given, models = Given() if given is None else given, config.models
+        self._training, self._evaluation = data.part("train"), data.part("validation", "test")
+        if tables is not None:
+            self._training = replace(self._training, table=tables[0])
+            self._evaluation = replace(self._evaluation, table=tables[1])
+        self._groups = self._training.groups.take(np.arange(len(self._training.positive)))
+        self._valuations = valuations or {}
+        self._measuring = Measuring.of(data, config, given.metrics)
+        self._seed = config.seed
+        self._min_group_size = config.data.min_group_size
+        self._deadline = models.deadline
+        self._named = list(named)
+        self._keep_scores = config.evaluation.keep_scores
+        self._estimator = given.estimator
+        if self._estimator is None:
+            self._estimator = make_estimator(models.estimator, models.pipeline)
+        self._engines: dict[type[Engine], Engine] = {
+            LightGBMEngine: LightGBMEngine(self._training.table, workers=workers, prefilter=False)
+        }
+        self._target = Variable("y", "classes", self._training.positive.astype(np.int32), (False, True))
+        self._known = KnownParts(
+            self._training,
+            self._evaluation,
+            self._measuring.n_validation,
+            data.compared,
+            config.evaluation.budget,
+            config.seed,
+        )
+        self._start()
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._sets: dict[str, TrainingSet] = {}
+        self._rows: dict[tuple[str, bool], EvaluatedRows] = {}
+        self._stop: threading.Event | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_lock", "_sets", "_rows", "_stop")
+        return {name: value for name, value in vars(self).items() if name not in made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
+
+    def run(self, trial: Trial, stop: threading.Event | None = None) -> Trial:
+        """Train and measure one model; whatever goes wrong with it is part of what is given back.
+
+        Parameters
+        ----------
+        trial : Trial
+            What to do; of an intervention on scores, with those of the model.
+        stop : threading.Event, optional
+            Ends the fit when it is set.
+        """
+        start = time.monotonic()
+        try:
+            chosen = self.training_set(trial)
+        except ValueError as error:
+            return replace(trial, status=IMPOSSIBLE, error=" ".join(str(error).split()), scores=None)
+        digest = chosen.digest()
+        if trial.changes_scores:
+            digest = key_of([digest, trial.set_key])
+        trial = replace(
+            trial,
+            training_rows=len(chosen.rows),
+            fit=key_of([*self._named, digest, dict(trial.parameters)]),
+        )
+        tell("fit", timed=not trial.changes_scores)
+        try:
+            scores = self.scores(trial, stop)
+            tell("metrics")
+            metrics = self._measuring.measure(scores, trial.fit)
+        except Exception as error:
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+            lacks_memory = isinstance(error, MemoryError) or "bad_alloc" in said
+            status = OUT_OF_MEMORY if lacks_memory or "out of memory" in said.lower() else FAILED
+            found = replace(trial, status=status, error=said, scores=None)
+        else:
+            kept = scores if self._keep_scores else None
+            found = replace(trial, status=DONE, metrics=metrics, scores=kept)
+        return replace(found, seconds=time.monotonic() - start)
+
+    def training_set(self, trial: Trial) -> TrainingSet:
+        """Make a training set; the last few are kept. Interventions on scores leave all rows as they are.
+
+        Raises
+        ------
+        ValueError
+            If the intervention leaves nothing to train on, such as weights that are all zero.
+        """
+        key = (UNTOUCHED if trial.changes_scores else trial).set_key
+        with self._lock:
+            if key not in self._sets:
+                while len(self._sets) >= _SETS_KEPT:
+                    self._sets.pop(next(iter(self._sets)))
+                self._sets[key] = self._make_training_set(UNTOUCHED if trial.changes_scores else trial)
+            return self._sets[key]
+
+    def _make_training_set(self, trial: Trial) -> TrainingSet:
+        entry, settings = intervention_named(trial.intervention), dict(trial.settings)
+        training, utilities = self._training, None
+        if entry.uses_values:
+            valuation = self._valuations[settings.pop("algorithm")]
+            settings["utility"] = utility_class(settings["utility"])(alpha=settings.pop("alpha"))
+            utilities = settings["utility"](valuation)
+            lacking = int((~np.isfinite(utilities)).sum())
+            if lacking:
+                raise ValueError(f"{lacking} of {len(utilities)} rows have no utility.")
+        settings = {"min_group_size": self._min_group_size, **settings}
+        chosen = entry.make(random_state=self._seed, **settings).training_set(
+            Labels(training.positive.astype(np.int32), (False, True), 1),
+            self._groups,
+            utilities,
+            training.weights,
+        )
+        if chosen.parents is not None:
+            raise ValueError("The intervention makes rows, which an experiment cannot train on.")
+        rows, weights = np.asarray(chosen.rows, dtype=np.int32), chosen.weights
+        if training.weights is not None:
+            own = mean_one(training.weights)[rows]
+            weights = own if weights is None else weights * own
+        return TrainingSet(rows, _single(weights), labels=chosen.labels)
+
+    def scores(self, trial: Trial, stop: threading.Event | None = None) -> Floats:
+        """Give a model's scores of the validation rows, then the test rows, after the intervention.
+
+        An intervention on scores changes `trial.scores`, if the model was fitted before.
+        """
+        if not trial.changes_scores:
+            return _of_positives(self.fitted(trial, stop).scores)
+        own = self.scores(trial.untouched(), stop) if trial.scores is None else trial.scores
+        with _ONE_THREAD:
+            scores: Floats = self._made(trial).rescore(self._evaluated(trial, own, stop))
+        return scores
+
+    def scorer(self, trial: Trial) -> tuple[Scorer, Floats]:
+        """Give the model after an intervention without its rows, and its scores of the evaluated rows.
+
+        Raises
+        ------
+        ValueError
+            If there is no such model, as decisions need more than a row's features.
+        """
+        model = self.fitted(trial)
+        own = _of_positives(model.scores)
+        if not trial.changes_scores:
+            return detach(model), own
+        with _ONE_THREAD:
+            rows, made = self._evaluated(trial, own, None), self._made(trial)
+            scorer, scores = made.scorer(rows), made.rescore(rows)
+        if scorer is None:
+            raise ValueError(f"The intervention {trial.intervention!r} has no model to hand over.")
+        return scorer, scores
+
+    def _evaluated(self, trial: Trial, scores: Floats, stop: threading.Event | None) -> EvaluatedRows:
+        """Give what an intervention on scores sees; the last few are kept, with what was made of them."""
+        needs_group = intervention_named(trial.intervention).needs_group
+        key = (key_of(dict(trial.parameters)), needs_group)
+        with self._lock:
+            self._stop = stop  # all fits of a batch have the same, and rows outlast their batch
+            if key not in self._rows:
+                while len(self._rows) >= _ROWS_KEPT:
+                    self._rows.pop(next(iter(self._rows)))
+                self._rows[key] = self._known.rows(
+                    scores,
+                    self._model(trial),
+                    lambda task: self._fit(task, self._stop),
+                    lambda: detach(self.fitted(trial.untouched())),
+                    needs_group=needs_group,
+                )
+            return self._rows[key]
+
+    def _made(self, trial: Trial) -> Any:
+        return intervention_named(trial.intervention).make(random_state=self._seed, **trial.settings)
+
+    def fitted(self, trial: Trial, stop: threading.Event | None = None) -> Model:
+        """Train a model on a training set; it has scored the validation rows, then the test rows."""
+        chosen, target = self.training_set(trial), self._target
+        if chosen.labels is not None:
+            labels = target.labels.copy()
+            labels[chosen.rows] = chosen.labels
+            target = replace(target, labels=labels)
+        learnt = target.labels[chosen.rows]
+        if learnt.all() or not learnt.any():
+            raise ValueError("The training set holds only one label.")
+        task = Task(
+            self._model(trial),
+            target,
+            chosen.rows.astype(np.int32, copy=False),
+            seed=self._seed,
+            scored=self._evaluation.table,
+            weights=chosen.weights,
+        )
+        return self._fit(task, stop)
+
+    def _fit(self, task: Task, stop: threading.Event | None) -> Model:
+        """Run one fit, until it is stopped or its time is up."""
+        end, engine = _FitEnd(stop, self._deadline), self._engine(task)
+        with nullcontext() if engine.in_threads else _ONE_THREAD:
+            model = engine.fit(task, end)
+        if not engine.in_threads:
+            end.is_set()  # nobody has looked at the clock
+        if end.late:
+            raise TimeoutError(f"The fit took longer than `models.deadline`, {self._deadline:g} s.")
+        return model
+
+    def _model(self, trial: Trial) -> Any:
+        """Make the estimator with the parameters of a trial."""
+        from sklearn.base import clone
+
+        return clone(self._estimator).set_params(**trial.parameters)
+
+    def _engine(self, task: Task) -> Engine:
+        """Give the engine that serves an estimator, made ready for it."""
+        kind = engine_class(task.estimator, self._training.table)
+        with self._lock:
+            if kind not in self._engines:
+                self._engines[kind] = kind(self._training.table)
+            engine = self._engines[kind]
+            if not engine.in_threads:
+                engine.prepare([task])
+        return engine
+
+
+def run_trials(trials: Sequence[Trial], bench: Bench, stop: threading.Event | None = None) -> list[Trial]:
+    """Run trials on a bench, one after the other: what executors call."""
+    return [bench.run(trial, stop) for trial in trials]
+
+
+def _of_positives(scores: Floats) -> Floats:
+    """Give the scores of the positive label, and refuse what is no score."""
+    own = scores[:, 1] if scores.ndim == 2 else scores
+    if not np.isfinite(own).all():
+        raise ValueError("The model gives some rows scores that are not finite.")
+    return np.ascontiguousarray(own)
+
+
+def _single(weights: npt.NDArray[np.floating[Any]] | None) -> npt.NDArray[np.float32] | None:
+    """Give weights as LightGBM holds them, refusing what it would take in silence."""
+    if weights is None:
+        return None
+    with np.errstate(over="ignore", under="ignore"):
+        single = weights.astype(np.float32)
+    if not np.isfinite(single).all() or (single < 0).any() or not single.any():
+        raise ValueError("The weights are all zero, negative, or beyond what a 32-bit float can hold.")
+    return single

@@ -1,0 +1,540 @@
+"""The run of an experiment: ask what to try, train and measure it, keep what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from shutil import rmtree
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from fado._messages import warn_user
+from fado._progress import open_bar, progress_stream, set_total
+from fado._version import library_versions
+from fado.execution import (
+    LostTask,
+    NotSentError,
+    ProcessExecutor,
+    ThreadExecutor,
+    can_start_processes,
+    n_workers,
+    on_cluster,
+    opened_client,
+    pack,
+    unpack,
+)
+from fado.experiment._bench import OUT_OF_MEMORY, Bench, run_trials
+from fado.experiment._data import Data, read_data
+from fado.experiment._proposers import GridProposer, Proposer
+from fado.experiment._store import FORMAT, SHELF, Store
+from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, UNTOUCHED, Trial, key_of
+from fado.experiment.config import (
+    LIGHTGBM,
+    Config,
+    Given,
+    estimator_versions,
+    make_estimator,
+    metric_functions,
+    metric_names,
+    plugins_used,
+    register_metric,
+)
+from fado.interventions import intervention_entries, register_intervention
+from fado.tabular import Problem, Table, on_shelf
+from fado.utility import register_utility, utility_class, utility_names
+from fado.valuation import Valuation, make_valuator, register_valuator, valuator_class, valuator_names
+
+__all__ = ["estimate_seconds", "run_experiment", "session"]
+
+SECONDS_BETWEEN_LINES = 5.0
+_TRIES = 3  # of values that crash or hang
+_LARGE = 2**25  # bytes of a table that workers see in a file, and are not sent
+_TREES, _MOST_MODELS = 5, 10  # that are timed for an estimate
+_FEW_MODELS = 3  # of an estimator whose fits are not made of trees
+_LATE = {
+    FAILED: "The fit did not end within `models.deadline`, {:g} s, and was ended.",
+    IMPOSSIBLE: "The training set was not made within `models.deadline`, {:g} s; its making was ended.",
+}
+_CRASHED = {
+    FAILED: "The process crashed inside this fit {} times; it was set aside.",
+    IMPOSSIBLE: "The process crashed {} times while this training set was made; it was set aside.",
+}
+_NO_VALUES = "The process crashed or hung {} times while these values were made; they were set aside."
+
+
+def run_experiment(
+    config: Config,
+    store: str | os.PathLike[str],
+    *,
+    n_jobs: int | None = None,
+    client: Any = None,
+    progress: bool = False,
+    retry_failed: bool = False,
+    proposer: Proposer | None = None,
+    data: Data | None = None,
+    given: Given | None = None,
+    isolated: bool = True,
+) -> None:
+    """Do what the store lacks.
+
+    Parameters
+    ----------
+    config : Config
+        The experiment.
+    store, n_jobs, client, progress, retry_failed, isolated
+        As for `Experiment.run`.
+    proposer : Proposer, optional
+        Says what to try; None tries the grid of the configuration.
+    data : Data, optional
+        The rows, from `data_from`, for a configuration whose data are given; None reads those it names.
+    given : Given, optional
+        The estimator and the metrics that the configuration was made with, if they were handed over.
+    """
+    workers = n_workers(n_jobs)
+    with opened_client(client) as opened:
+        data = read_data(config) if data is None else data
+        _check_compared(config, data)
+        proposer = GridProposer.of(config) if proposer is None else proposer
+        with Store.writing(store, _about(config, data, given)) as kept:
+            if retry_failed:
+                kept.forget_failed()
+            run = partial(_Run, config, data, kept, workers, progress, given)
+            if opened is not None:
+                from fado.execution import DaskExecutor  # Dask is an extra
+
+                run(DaskExecutor(opened), opened).finish(proposer)
+                return
+            if isolated and can_start_processes():
+                try:
+                    with ProcessExecutor(
+                        workers, setup=session(), deadline=config.models.deadline
+                    ) as executor:
+                        run(executor).finish(proposer)
+                    return
+                except NotSentError as error:
+                    warn_user(
+                        "The run happens in this process, which a crash would end, since something cannot be "
+                        f"sent to another ({error})."
+                    )
+            run(ThreadExecutor(workers)).finish(proposer)
+
+
+def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
+    """Say what a store must know of its experiment."""
+    estimator = None if given is None else given.estimator
+    if estimator is None:
+        estimator = make_estimator(config.models.estimator, config.models.pipeline)
+    return {
+        "format": FORMAT,
+        "settings": json.loads(json.dumps(config.flat())),
+        "configuration": config.source,
+        "versions": library_versions() | estimator_versions(estimator),
+        "fingerprint": data.fingerprint(),
+        "summary": data.summary(),
+        "positive": data.positive_label,
+        "plugins": plugins_used(config),
+    }
+
+
+def _check_compared(config: Config, data: Data) -> None:
+    """Refuse interventions on scores where there are no groups to compare."""
+    asked = [
+        own.key for own in intervention_entries() if own.changes_scores and config.interventions[own.key]
+    ]
+    if asked and data.compared.sum() < 2:
+        raise ValueError(
+            f"`interventions.{asked[0]}` compares groups, and there are no two groups that are large enough "
+            "to be compared in every part."
+        )
+
+
+def session() -> Callable[[], None]:
+    """Give a function that sets up in another process what users have set up in this one.
+
+    Classes of modules are named, and imported there; those of ``__main__`` or of a function are sent whole.
+    Each is packed by itself: they are registered one after the other, in the order of a frame's rows.
+    """
+    registered: list[tuple[Callable[[], Any], Any]] = [
+        (
+            partial(
+                register_intervention,
+                own.name,
+                key=own.key,
+                settings=own.settings,
+                fixed=own.fixed,
+                by_default=own.by_default,
+                shape=own.shape,
+                colour=own.colour,
+                needs_group=own.needs_group,
+            ),
+            own.kind,
+        )
+        for own in intervention_entries()
+    ]
+    registered += [(partial(register_utility, name), utility_class(name)) for name in utility_names()]
+    registered += [(partial(register_valuator, name), valuator_class(name)) for name in valuator_names()]
+    metrics = metric_functions(metric_names())
+    registered += [(partial(register_metric, name), own) for name, own in metrics.items()]
+    return partial(_restore, list(map(pack, registered)), list(warnings.filters))
+
+
+def _restore(registered: Sequence[bytes], filters: list[Any]) -> None:
+    """Register everything, and show the same warnings."""
+    for packed in registered:
+        register, own = unpack(packed)
+        register()(own)
+    warnings.resetwarnings()
+    here: Any = warnings.filters
+    here[:] = filters
+
+
+class _Run:
+    """One run on an open store."""
+
+    def __init__(
+        self,
+        config: Config,
+        data: Data,
+        store: Store,
+        workers: int,
+        progress: bool,
+        given: Given | None,
+        executor: Any,
+        client: Any = None,
+    ) -> None:
+        self._config = config
+        self._data = data
+        self._store = store
+        self._workers = workers
+        self._line = ProgressLine(show=progress)
+        self._progress = progress
+        self._given = given
+        self._executor = executor
+        self._client = client
+        self._valuations: dict[str, Valuation] = {}
+        self._no_values: dict[str, str] = {}
+        self._bench: Bench | None = None
+        self._known = {self._shared(trial).fit_key: self._shared(trial) for trial in store.outcomes}
+        self._impossible: dict[str, str] = {}
+        self._waiting: dict[str, list[Trial]] = {}
+
+    def _shared(self, trial: Trial) -> Trial:
+        return trial.shared(len(self._config.data.protected))
+
+    def finish(self, proposer: Proposer) -> None:
+        """Run what is proposed until there is nothing left to try; first, what was proposed before."""
+        with ExitStack() as held, self._line:
+            trials = self._store.trials or self._propose(proposer)
+            while trials:
+                self._run_trials(trials, held)
+                trials = self._propose(proposer)
+
+    def _propose(self, proposer: Proposer) -> list[Trial]:
+        """Get new trials, and keep them before they are run."""
+        new = proposer.ask(self._store.trials)
+        return self._store.add(new) if new else []
+
+    def _run_trials(self, trials: Sequence[Trial], held: ExitStack) -> None:
+        """Run each fit that some of these trials need, and is not known, once."""
+        jobs: dict[str, Trial] = {}
+        for trial in trials:
+            job = replace(self._shared(trial), status=PENDING)
+            jobs.setdefault(job.fit_key, job)
+            self._waiting.setdefault(job.fit_key, []).append(trial)
+        for job in [own for own in jobs.values() if own.changes_scores]:  # those of a model on all rows
+            model = job.untouched()
+            if jobs.setdefault(model.fit_key, model) is model and model.fit_key not in self._known:
+                self._waiting[model.fit_key] = [self._store.add_beside(model)]
+        self._load_values(jobs.values(), held)
+        self._line.expect(len(jobs))
+        known = [self._known[key] for key in jobs if key in self._known]
+        self._store.write([trial for job in known for trial in self._settled(job)])
+        for job in known:
+            self._line.skip(job.status == FAILED)
+        new = sorted(
+            (job for key, job in jobs.items() if key not in self._known),
+            key=lambda job: -job.parameters.get("n_estimators", 100),
+        )
+        order = {key: place for place, key in enumerate(dict.fromkeys(own.set_key for own in jobs.values()))}
+        trained = [job for job in new if not job.changes_scores]
+        self._run_jobs(self._possible(sorted(trained, key=lambda job: order[job.set_key])))
+        self._run_jobs(self._on_scores([job for job in new if job.changes_scores]))
+
+    def _run_jobs(self, batches: Iterable[list[Trial]]) -> None:
+        """Run fits, and keep what comes; what lacked memory, or was lost with others, is tried alone."""
+        again = self._keep_all(batches)
+        for job in again:
+            self._keep_all([[job]], alone=True)
+
+    def _keep_all(self, batches: Iterable[list[Trial]], *, alone: bool = False) -> list[Trial]:
+        again: list[Trial] = []
+        # An error while results are kept ends the fits before the store is let go.
+        with closing(self._executor.run_unordered(run_trials, batches, self._bench)) as results:
+            for batch in results:
+                found: list[Trial] = []
+                for result in batch:
+                    if not isinstance(result, LostTask):
+                        found += result
+                    elif len(result.task) == 1:
+                        found.append(self._lost(result))
+                    else:
+                        again += result.task
+                if not alone:
+                    again += [self._with_scores(own) for own in found if own.status == OUT_OF_MEMORY]
+                    found = [own for own in found if own.status != OUT_OF_MEMORY]
+                self._keep(found)
+        return again
+
+    def _keep(self, found: Sequence[Trial]) -> None:
+        """Keep what came of fits, for every trial that waits for one of them."""
+        ended = [replace(own, status=FAILED) if own.status == OUT_OF_MEMORY else own for own in found]
+        scores = {own.fit: own.scores for own in ended if own.status == DONE and own.scores is not None}
+        kept = [trial for own in ended for trial in self._settled(own)]
+        self._store.write(kept, scores, len(self._data.parts["validation"]))
+        for own in ended:
+            if own.status == IMPOSSIBLE:
+                self._impossible[own.set_key] = str(own.error)
+                self._line.skip(False)
+            else:
+                self._line.add(1, int(own.status == FAILED))
+
+    def _settled(self, job: Trial) -> list[Trial]:
+        """Give the trials that wait for a fit, with what came of it."""
+        self._known[job.fit_key] = replace(job, scores=None)
+        waiting = self._waiting.pop(job.fit_key, [])
+        return [trial.told(job) for trial in waiting if trial.status == PENDING]
+
+    def _lost(self, lost: LostTask[list[Trial]]) -> Trial:
+        """Give what is left of a fit that took its workers with it."""
+        (job,) = lost.task
+        if not lost.deaths:  # of a cluster
+            return replace(job, status=FAILED, error=lost.reason, scores=None)
+        status = FAILED if lost.phase or job.changes_scores else IMPOSSIBLE
+        told = _LATE[status].format(self._config.models.deadline) if lost.late else None
+        error = told or _CRASHED[status].format(lost.deaths)
+        return replace(job, status=status, error=error, scores=None)
+
+    def _possible(self, jobs: Iterable[Trial]) -> Iterator[list[Trial]]:
+        """Give fits one by one, without those that are known to have nothing to train on."""
+        for job in jobs:
+            lacking = self._no_values.get(job.settings.get("algorithm", ""))
+            error = lacking or self._impossible.get(job.set_key)
+            if error is None:
+                yield [job]
+            else:
+                self._keep([replace(job, status=IMPOSSIBLE, error=error)])
+
+    def _on_scores(self, jobs: Sequence[Trial]) -> Iterator[list[Trial]]:
+        """Give what is to be done to scores, model by model: what is fitted for one serves all of its own."""
+        by_model: dict[str, list[Trial]] = {}
+        for job in jobs:
+            by_model.setdefault(key_of(dict(job.parameters)), []).append(job)
+        for own in by_model.values():
+            model = self._known.get(own[0].untouched().fit_key)
+            if model is None or model.status != DONE:
+                error = "The model was not trained." if model is None else model.error
+                self._keep([replace(job, status=FAILED, error=error) for job in own])
+                continue
+            ready = [self._with_scores(job) for job in own]
+            if isinstance(self._executor, ThreadExecutor):  # which share what is fitted
+                yield from ([job] for job in ready)
+            else:
+                yield ready
+
+    def _with_scores(self, job: Trial) -> Trial:
+        """Give a fit as it is sent out: with the model's scores, if it is to change them."""
+        job = replace(self._shared(job), status=PENDING, error=None, scores=None)
+        if not job.changes_scores:
+            return job
+        model = self._known[job.untouched().fit_key]
+        return replace(job, scores=np.concatenate(list(self._store.scores(model.fit).values())))
+
+    def _load_values(self, jobs: Iterable[Trial], held: ExitStack) -> None:
+        """Read the values of the training part from the store, or make them; then make the bench ready."""
+        asked = dict.fromkeys(job.settings["algorithm"] for job in jobs if "algorithm" in job.settings)
+        new = [own for own in asked if own not in self._valuations and own not in self._no_values]
+        for algorithm in new:
+            found = self._store.values(algorithm)
+            if found is None:
+                start = time.monotonic()
+                found = self._make_values(algorithm)
+                self._store.save_values(algorithm, found, time.monotonic() - start)
+            if isinstance(found, str):
+                self._no_values[algorithm] = found
+            else:
+                self._valuations[algorithm] = found
+        if self._bench is None or new:
+            self._bench = Bench(
+                self._data,
+                self._config,
+                dict(self._valuations),
+                workers=self._workers,
+                given=self._given,
+                named=self._store.named,
+                tables=self._on_shelf(held),
+            )
+
+    def _on_shelf(self, held: ExitStack) -> tuple[Table, Table] | None:
+        """Put large tables into files, for workers of this machine."""
+        tables = [self._data.part("train").table, self._data.part("validation", "test").table]
+        size = sum(column.data.nbytes for table in tables for column in table.columns)
+        if not isinstance(self._executor, ProcessExecutor) or size < _LARGE or not tables[0].is_named:
+            return None
+        folder = self._store.path / SHELF
+        folder.mkdir(exist_ok=True)
+        held.callback(rmtree, folder, ignore_errors=True)
+        training, evaluation = (
+            held.enter_context(on_shelf(table, folder / str(place))) for place, table in enumerate(tables)
+        )
+        return training, evaluation
+
+    def _make_values(self, algorithm: str) -> Valuation | str:
+        """Value the training part; say why not, if that crashes or hangs again and again.
+
+        On a cluster, every worker has a part in values that come of many fits; others are made by one worker.
+        """
+        config, there = self._config, self._data.problem.table.names
+        valuator = make_valuator(
+            algorithm,
+            estimators=_estimators(config),
+            n_bags=config.valuation.bags,
+            unseen_fraction=config.valuation.unseen_fraction,
+            z_exclude={
+                name: [*self._data.excluded, *(source for source in sources if source in there)]
+                for name, sources in self._data.sources.items()
+            },
+            random_state=config.seed,
+            n_jobs=self._workers,
+            progress=self._progress,
+        )
+        problem = self._data.problem.take(self._data.parts["train"])
+        sends_fits = self._client is not None and getattr(valuator, "sends_fits", False)
+        if sends_fits or isinstance(self._executor, ThreadExecutor):
+            with on_cluster(self._client):
+                return _value(valuator, problem)
+        deaths = 0
+        while deaths < _TRIES:
+            (made,) = self._executor.run(_value, [valuator], problem)
+            if not isinstance(made, LostTask):
+                return made
+            if not made.deaths:
+                name = type(valuator).__name__
+                raise RuntimeError(f"{name} was lost with its workers ({made.reason}): run again.")
+            deaths += made.deaths
+        return _NO_VALUES.format(deaths)
+
+
+def _value(valuator: Any, problem: Problem, stop: threading.Event | None = None) -> Valuation:
+    """Value rows: what executors call."""
+    valuation: Valuation = valuator.fit_problem(problem).valuation_
+    return valuation
+
+
+def _estimators(config: Config) -> list[Any] | None:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    models = config.valuation.models
+    return [kind(**model) for model in models for kind in (LGBMClassifier, LGBMRegressor)] or None
+
+
+class ProgressLine:
+    """Fits done, failed, per second, and time left: a bar on terminals, in notebooks, or lines elsewhere.
+
+    Parameters
+    ----------
+    show : bool
+        False keeps silent.
+    """
+
+    def __init__(self, *, show: bool) -> None:
+        self._total = 0
+        self._show = show
+        self._skipped = self._done = self._failed = 0
+        self._start = self._said = time.monotonic()
+        self._bar: Any = None
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        if self._show:
+            print(self.line(), file=progress_stream(), flush=True)
+
+    def expect(self, more: int) -> None:
+        """Count fits that are to be done, or were done before; the clock starts with the first."""
+        if self._total == 0:
+            self._start = self._said = time.monotonic()
+            if self._show:
+                self._bar = open_bar(more, what="fits", smoothing=0.05)
+        self._total += more
+        if self._bar is not None:
+            set_total(self._bar, self._total)
+
+    def skip(self, failed: bool) -> None:
+        """Count a fit that needs no doing: done before, or without a training set."""
+        self._skipped += 1
+        self._failed += failed
+        if self._bar is not None:
+            self._bar.initial += 1
+            self._bar.update()
+
+    def add(self, done: int, failed: int) -> None:
+        """Count fits that were done now, and those of them that failed."""
+        self._done += done
+        self._failed += failed
+        if self._bar is not None:
+            self._bar.set_postfix(failed=self._failed, refresh=False)
+            self._bar.update(done)
+        elif self._show and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            print(self.line(), file=progress_stream(), flush=True)
+
+    def line(self) -> str:
+        """Say it in one line."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        counted = self._skipped + self._done
+        left = seconds / self._done * (self._total - counted) if self._done else 0.0
+        return (
+            f"fits: {counted:,} of {self._total:,} done, {self._failed:,} failed, "
+            f"{self._done / seconds:.2f} per second, {_shown(left)} left"
+        )
+
+
+def _shown(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def estimate_seconds(config: Config, n_jobs: int | None, given: Given | None = None) -> float:
+    """Time some models on the whole training part, of LightGBM only their first trees, and multiply."""
+    plan, workers = GridProposer.of(config), n_workers(n_jobs)
+    bench = Bench(read_data(config), config, workers=workers, given=given)
+    by_trees = config.models.estimator == LIGHTGBM and not config.models.pipeline
+    sampled = plan.models[: _MOST_MODELS if by_trees else _FEW_MODELS]
+    if by_trees:
+        bench.scores(replace(UNTOUCHED, parameters=sampled[0] | {"n_estimators": 1}))  # bins are made once
+    seconds = 0.0
+    for model in sampled:
+        own, share = model, 1.0
+        if by_trees:
+            trees = model.get("n_estimators", 100)
+            own = model | {"n_estimators": min(_TREES, trees)}
+            share = own["n_estimators"] / trees
+        start = time.monotonic()
+        bench.scores(replace(UNTOUCHED, parameters=own))
+        seconds += (time.monotonic() - start) / share
+    return seconds / len(sampled) * plan.n_fits / workers
