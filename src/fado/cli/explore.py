@@ -19,7 +19,7 @@ __all__ = ["explore"]
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "positive", "drop", "weight", "group_names", in_parts=True)
 def explore(
     data: Path,
     *,
@@ -40,9 +40,6 @@ def explore(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
     out : FILE
         The page to write; ends in .html.
     values : FILE|DIR, default=made here

@@ -32,7 +32,7 @@ DEFAULT_UTILITY = "linear"
 _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
 
 
-@command(*INTERVENED, "strength")
+@command(*INTERVENED, *SETTINGS["sample"], in_parts=True)
 def sample(
     data: Path, *, out: Path, intervention: Literal["rps", "uaps"] = "uaps", seed: int = 0, **asked: Any
 ) -> None:
@@ -40,12 +40,6 @@ def sample(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
-    out : FILE|DIR
-        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
-        file.
     intervention : choice
         The intervention.
     """
@@ -71,7 +65,7 @@ def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
         for own in entry.settings:
             settings.setdefault(own.name, []).append(own)
     for name, owns in settings.items():
-        if name in parameters and name not in SETTINGS:
+        if name in parameters and name not in SETTINGS[function.__name__]:
             raise ValueError(
                 f"An intervention has a setting called {name!r}, which is an option of `fado "
                 f"{function.__name__}` already: give it another name."

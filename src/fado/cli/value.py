@@ -30,7 +30,7 @@ _USELESS = {  # the option of a setting, and why a valuator may not take it
 }
 
 
-@command()
+@command(in_parts=True)
 def value(
     data: Path,
     *,
@@ -62,12 +62,6 @@ def value(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
-    out : FILE|DIR
-        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
-        file.
     valuator : oob|inbag|influence|data-shapley|knn-shapley, default=oob
         oob, inbag: how unsure models are of a row, models that have not seen it or that have. The others:
         what a row does to a model. Or the name of a registered valuator.
