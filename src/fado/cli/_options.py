@@ -175,7 +175,7 @@ def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]
     """Make a command of a function: positional parameters are arguments, the others options.
 
     Options are described in its docstring or, by the same name, in that of `shared`. Those of `shared` that
-    `names` lists it gets as ``**named``. Its errors are sentences; whether it reads tables `in_parts` is told.
+    `names` lists it gets as ``**named``. Its errors are sentences. `in_parts` is for help on tables read so.
     """
 
     def decorate(function: Command) -> Command:

@@ -60,14 +60,8 @@ def explore(
         For a table that is read part by part: how many rows, drawn at random, are explored.
     """
     from fado import explore as explore_table
-    from fado.cli._inputs import (
-        check_output,
-        is_beyond_memory,
-        load_values,
-        names_several,
-        read_inputs,
-        target_of,
-    )
+    from fado.cli._inputs import is_beyond_memory, load_values, names_several, read_inputs, target_of
+    from fado.cli._outputs import check_output
     from fado.exploration import Exploration
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
@@ -225,7 +219,7 @@ def _print_pool(pool: Mapping[str, Any]) -> None:
 
 def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     """Print what rows do to the model: per group and label, per slice, and as retraining measured it."""
-    from fado.cli._printing import print_table
+    from fado.cli._outputs import print_table
 
     metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
     rows: list[list[Any]] = []

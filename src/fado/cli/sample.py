@@ -136,7 +136,7 @@ def intervene(
 ) -> None:
     """Apply an intervention to a table, in memory or part by part; write what it makes, print what it did."""
     from fado.cli._inputs import is_beyond_memory, names_several
-    from fado.cli._printing import print_settings
+    from fado.cli._outputs import print_settings
 
     entry = entries_of(name)[intervention]
     _check_options(entry, {"values": values, "alpha": alpha, "utility": utility}, min_group_size, settings)
@@ -217,8 +217,8 @@ def _change_table(
     """Apply an intervention in memory: give the inputs, the training set, and the intervention."""
     import pyarrow as pa
 
-    from fado.cli._inputs import check_output, load_values, read_inputs, utility_of, write_table
-    from fado.cli._printing import print_before_after
+    from fado.cli._inputs import load_values, read_inputs, utility_of
+    from fado.cli._outputs import check_output, print_before_after, write_table
     from fado.tabular import take_rows
 
     check_output(out, [data] if values is None else [data, values])
@@ -268,7 +268,7 @@ def _change_files(
 ) -> tuple[Any, Any]:
     """Apply an intervention part by part: give what it did, and the intervention."""
     from fado.cli._inputs import read_group_names
-    from fado.cli._printing import print_changes
+    from fado.cli._outputs import print_changes
     from fado.interventions import reweigh_files, sample_files
     from fado.tabular import open_source
     from fado.utility import utility_class
