@@ -90,7 +90,8 @@ def training(parts, seed):
     problem, validated = (read_problem(*part) for part in parts)
     X, y, z = parts[0]
     valuation = OutOfBagEntropy(random_state=seed).fit(X, y, sensitive_features=z).valuation_
-    return pd.DataFrame(compare_interventions(problem, validated, valuation, seed=seed))
+    sampler = UtilityAwareOverSampler(random_state=seed)
+    return pd.DataFrame(compare_interventions(problem, validated, valuation, sampler))
 
 
 def parents(parts, seed):

@@ -92,5 +92,5 @@ def test_a_demo_that_ends_early_leaves_the_files_of_the_one_before(tmp_path, mon
     (tmp_path / name).write_text("old")
     monkeypatch.setattr(broken, lambda *given: Path(given[-1]).write_text("half") and 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        demo(tmp_path) if name.endswith(".parquet") else _experiment(tmp_path / name, tmp_path / "data")
+        demo(out=tmp_path) if name.endswith(".parquet") else _experiment(tmp_path / name, tmp_path / "data")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]

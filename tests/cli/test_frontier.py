@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fado import load_model
 from fado.cli._app import build_app
-from fado.cli._printing import verdict_text
+from fado.cli._outputs import verdict_text
 from fado.metrics import Budget
 from fado.models import Facts, GroupRates
 

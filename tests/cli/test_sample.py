@@ -18,7 +18,7 @@ from fado import (
     Valuation,
 )
 from fado.cli._app import build_app
-from fado.cli._inputs import write_table
+from fado.cli._outputs import write_table
 from fado.interventions import BaseIntervention, TrainingSet, register_intervention
 from fado.tabular import read_table
 

@@ -413,7 +413,7 @@ def test_bad_outputs_are_refused_before_any_work(data, tmp_path):
 
 
 def test_a_directory_without_permission_is_refused(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fado.cli._inputs.os.access", lambda path, mode: mode != os.W_OK)  # root may
+    monkeypatch.setattr("fado.cli._outputs.os.access", lambda path, mode: mode != os.W_OK)  # root may
     check_sentence(value(data, tmp_path / "v.parquet"), "is not writable")
 
 

@@ -1,4 +1,4 @@
-"""What commands read and write: tables and the names on a command line, parts of the rows, values, budgets.
+"""What commands read: tables and the names on a command line, parts of the rows, values, budgets.
 
 This takes long to import, so that commands do so when they run.
 """
@@ -6,7 +6,6 @@ This takes long to import, so that commands do so when they run.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,11 +20,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from fado._memory import format_memory, free_memory
 from fado._messages import closest_names, list_names, warn_user
-from fado._storage import check_replaceable, replacing
 from fado.metrics import Budget
 from fado.tabular import (
     ENDINGS,
@@ -34,7 +31,6 @@ from fado.tabular import (
     Variable,
     column_from,
     columns_named,
-    ending_of,
     is_pattern,
     label_named,
     open_source,
@@ -43,7 +39,6 @@ from fado.tabular import (
     read_table,
     variable_from,
     weights_of,
-    write_csv,
 )
 from fado.utility import utility_class
 from fado.valuation import TargetNote, Valuation
@@ -51,9 +46,6 @@ from fado.valuation.bulk import with_group_names
 
 __all__ = [
     "Inputs",
-    "check_apart",
-    "check_output",
-    "check_writable",
     "given_options",
     "is_beyond_memory",
     "load_values",
@@ -67,7 +59,6 @@ __all__ = [
     "take_inputs",
     "target_of",
     "utility_of",
-    "write_table",
 ]
 
 _WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
@@ -196,13 +187,17 @@ def read_inputs(
     attributes = read_attributes(there, protected, predicted, read_group_names(group_names, protected))
     for own in (predicted, *attributes):
         own.check(table)
-    labels = predicted.read(table, named=False)
+    read = predicted.read(table, named=False)
+    column = column_from("y", read)  # as classes, even a number in every row: one of them may be positive
+    codes, entries = column.encode()
+    classes = tuple(map(column.label_of, entries))
+    label = None if positive is None else label_named(classes, positive, "--positive")
     return Inputs(
         table=table,
         features=table.select([name for name in others if name not in unseen]),
         predicted=predicted,
-        target=labels,
-        labels=_read_labels(labels, positive),
+        target=read,
+        labels=Labels(codes, classes, positive_code(classes, label)),
         expressions={own.name: own for own in attributes},
         protected={own.name: own.groups(table) for own in attributes},
         weight=None if weight is None else weights_of(table.column(weight), table.num_rows),
@@ -252,15 +247,6 @@ def _read_names(listed: str, text: str) -> dict[str, str] | list[str]:
 
 def _unquoted(text: str | None) -> str | None:
     return text[1:-1] if text and re.fullmatch(_QUOTED, text) else text
-
-
-def _read_labels(target: pa.ChunkedArray, positive: str | None) -> Labels:
-    """Read the target as classes, even one that is a number in every row: one of them may be positive."""
-    column = column_from("y", target)
-    codes, entries = column.encode()
-    classes = tuple(map(column.label_of, entries))
-    label = None if positive is None else label_named(classes, positive, "--positive")
-    return Labels(codes, classes, positive_code(classes, label))
 
 
 def read_aimed(
@@ -419,24 +405,6 @@ def utility_of(name: str, alpha: float, attributes: Sequence[str], valuation: Va
     return utility_class(name)(alpha=alpha).over(attributes)
 
 
-def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
-    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
-    if path.suffix.lower() not in endings:
-        raise ValueError(f"`--out` must end in {' or '.join(endings)}, got {str(path)!r}.")
-    check_writable(path.parent)
-    check_replaceable(path)
-    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
-        raise ValueError(f"`--out` is {str(path)!r}, which is read as well: name another file.")
-
-
-def check_writable(folder: Path) -> None:
-    """Refuse a directory that is not there, or that nothing can be written to."""
-    if not folder.is_dir():
-        raise ValueError(f"The directory {str(folder)!r} does not exist: create it first.")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"The directory {str(folder)!r} is not writable.")
-
-
 def given_options(options: Mapping[str, Any]) -> str:
     """List, for a message, the options that were given; an empty text if none was."""
     return list_names(
@@ -446,25 +414,6 @@ def given_options(options: Mapping[str, Any]) -> str:
             if own is not None and own is not False and own != []
         ]
     )
-
-
-def check_apart(out: Path, folder: Path, named: str) -> None:
-    """Refuse, before any work is done, an output and a directory that is kept if one lies in the other."""
-    first, second = out.resolve(), folder.resolve()
-    if first.is_relative_to(second) or second.is_relative_to(first):
-        same = "the same place" if first == second else "one inside the other"
-        raise ValueError(
-            f"`--out` {str(out)!r} and {named} {str(folder)!r} are {same}: name another place for one."
-        )
-
-
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a CSV or Parquet file, whole or not at all."""
-    with replacing(path, "The table") as temporary:
-        if ending_of(path) == ".csv":
-            write_csv(table, temporary)
-        else:
-            pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
 
 def names_several(data: Path) -> bool:
@@ -615,7 +564,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Give the values of a column, NaN where a row has none."""
     kind = column.type
-    if pa.types.is_null(kind) or (len(column) and column.null_count == len(column)):
+    if column.null_count == len(column):
         raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         row, shown = _first_text(column)

@@ -27,7 +27,10 @@ AIMED = (  # what `fado aim` and `fado frontier` share
     *("ratio", "at_least", "max_fpr", "max_selection_rate", "top_k", "threshold"),
 )
 # of our own interventions, declared below as the registry has them, which takes long to import
-SETTINGS = ("strength", "scaling", "negative", "floor", "prevalence_correction", "constraint", "point")
+SETTINGS = {
+    "sample": ("strength",),
+    "reweigh": ("scaling", "negative", "floor", "prevalence_correction", "constraint", "point"),
+}
 # beyond these no machine gets through: a slip of the finger is noticed before anything is read
 BOUNDS = {
     "bags": (1, 100_000),
@@ -81,6 +84,9 @@ def shared(
     ----------
     data : DATA
         The table: a .csv or .parquet file.
+    data_in_parts : DATA
+        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
+        part.
     target : COL|"COL>=9"
         The column to be predicted; or whether a comparison holds, written as for `--protected`, whose columns
         no model sees: 'readmitted != NO', 'amount >= 1000'.
@@ -91,6 +97,9 @@ def shared(
         contain such signs in quotes: '"a>=b" >= 3'.
     out : FILE
         The file to write, .csv or .parquet.
+    out_in_parts : FILE|DIR
+        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
+        file.
     positive : LABEL
         The target's positive label; the larger of two if not given.
     exclude : COL|'AGE_*'
@@ -162,11 +171,11 @@ def shared(
     """
 
 
-def command(*names: str) -> Callable[[Command], Command]:
+def command(*names: str, in_parts: bool = False) -> Callable[[Command], Command]:
     """Make a command of a function: positional parameters are arguments, the others options.
 
     Options are described in its docstring or, by the same name, in that of `shared`. Those of `shared` that
-    `names` lists it gets as ``**named``. Its errors are sentences.
+    `names` lists it gets as ``**named``. Its errors are sentences. `in_parts` is for help on tables read so.
     """
 
     def decorate(function: Command) -> Command:
@@ -174,9 +183,12 @@ def command(*names: str) -> Callable[[Command], Command]:
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         required = [each for each in own if each.default is each.empty]
         named = [inspect.signature(shared, eval_str=True).parameters[name] for name in names]
-        told = _told(shared) | _told(function)
+        told = _told(shared)
+        if in_parts:
+            told |= {name: told[f"{name}_in_parts"] for name in ("data", "out")}
+        told |= _told(function)
         parameters = [
-            described(each, *told[each.name]) if each.name in told else each
+            described(each, *told.get(each.name, ("",)))
             for each in (*required, *named, *(each for each in own if each not in required))
         ]
         function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -48,7 +48,7 @@ def aim(
 
     from fado.aim import AimedEstimator
     from fado.cli._inputs import read_aimed, rows_of, target_of
-    from fado.cli._printing import print_seen_sources, verdict_text
+    from fado.cli._outputs import print_seen_sources, verdict_text
     from fado.models import write_model
 
     lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)

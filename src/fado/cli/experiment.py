@@ -93,7 +93,7 @@ def status(store: Path) -> None:
     store : DIR
         The directory of the experiment's results: its store.
     """
-    from fado.cli._printing import print_table
+    from fado.cli._outputs import print_table
     from fado.experiment import Results
 
     results = Results.load(store)
@@ -115,7 +115,7 @@ def report(store: Path, *, out: Path) -> None:
     out : FILE.html
         The page to write.
     """
-    from fado.cli._inputs import check_output
+    from fado.cli._outputs import check_output
     from fado.experiment import Results
 
     check_output(out, [], (".html",))
@@ -155,7 +155,7 @@ def print_winners(results: Results, at_least: float = 0.8) -> None:
 
 
 def _print_ratio(results: Results, metric: str, at_least: float) -> None:
-    from fado.cli._printing import print_table
+    from fado.cli._outputs import print_table
 
     winners = results.winners(metric, at_least).to_dict("records")
     line = f"{metric} of at least {at_least} on the {results.chosen_on} part"
@@ -174,7 +174,7 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
 
 def _winner_cells(winner: dict[Any, Any], attributes: Sequence[str]) -> list[list[Any]]:
     """Give a row of one model's settings and metrics, and below it one for the ratio of each attribute."""
-    from fado.cli._printing import with_interval
+    from fado.cli._outputs import with_interval
 
     named = ", ".join(filter(None, [winner["intervention"], winner["settings"]]))
     first = [named, with_interval(winner, "tpr"), with_interval(winner, "ratio"), int(winner["model"])]

@@ -19,7 +19,7 @@ __all__ = ["explore"]
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 
-@command("target", "protected", "positive", "drop", "weight", "group_names")
+@command("target", "protected", "positive", "drop", "weight", "group_names", in_parts=True)
 def explore(
     data: Path,
     *,
@@ -40,9 +40,6 @@ def explore(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
     out : FILE
         The page to write; ends in .html.
     values : FILE|DIR, default=made here
@@ -63,14 +60,8 @@ def explore(
         For a table that is read part by part: how many rows, drawn at random, are explored.
     """
     from fado import explore as explore_table
-    from fado.cli._inputs import (
-        check_output,
-        is_beyond_memory,
-        load_values,
-        names_several,
-        read_inputs,
-        target_of,
-    )
+    from fado.cli._inputs import is_beyond_memory, load_values, names_several, read_inputs, target_of
+    from fado.cli._outputs import check_output
     from fado.exploration import Exploration
 
     check_output(out, [path for path in (data, values, pool, pool_values) if path], (".html", ".htm"))
@@ -228,7 +219,7 @@ def _print_pool(pool: Mapping[str, Any]) -> None:
 
 def _print_effects(name: str, effects: Mapping[str, Any]) -> None:
     """Print what rows do to the model: per group and label, per slice, and as retraining measured it."""
-    from fado.cli._printing import print_table
+    from fado.cli._outputs import print_table
 
     metrics = {key: effects[key] for key in ("ratio", "performance") if effects[key] is not None}
     rows: list[list[Any]] = []

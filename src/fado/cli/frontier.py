@@ -40,8 +40,8 @@ def frontier(
     store : DIR
         Keep the search in this directory; run again to resume it.
     """
-    from fado.cli._inputs import check_apart, read_aimed, rows_of, target_of
-    from fado.cli._printing import print_seen_sources, verdict_text
+    from fado.cli._inputs import read_aimed, rows_of, target_of
+    from fado.cli._outputs import check_apart, print_seen_sources, verdict_text
     from fado.experiment import find_frontier
     from fado.models import LANDSCAPE, write_model
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.generation import UtilityAwareOverSampler
     from fado.tabular import Problem, Table
+    from fado.valuation import Valuation
 
 __all__ = ["compare_interventions", "generate"]
 
@@ -31,6 +32,7 @@ ALPHA = 0.5
 MARK = "synthetic"
 HELD_OUT = 0.25  # of the rows, as validation rows of a report
 METRICS = ("tpr", "fpr_ratio", "fnr_ratio", "selection_rate_ratio")
+MAX_FPR = 0.05
 NEIGHBOURS = 5  # between which SMOTENC makes rows
 
 
@@ -68,8 +70,8 @@ def generate(
         them with models after other interventions, on a quarter of the rows held out.
     """
     from fado._storage import replacing
-    from fado.cli._inputs import check_output, load_values, read_inputs, utility_of, write_table
-    from fado.cli._printing import print_settings
+    from fado.cli._inputs import load_values, read_inputs, utility_of
+    from fado.cli._outputs import check_output, print_settings, write_table
     from fado.generation import UtilityAwareOverSampler
     from fado.utility import LinearUtility
     from fado.valuation import OutOfBagEntropy
@@ -192,7 +194,7 @@ def _whole_table(
 
 def _print_rates(inputs: Inputs, sampler: UtilityAwareOverSampler) -> None:
     """Print every group's rows and positive rate, before and after."""
-    from fado.cli._printing import in_shown_order, print_table
+    from fado.cli._outputs import in_shown_order, print_table
     from fado.tabular import group_rows
 
     groups = group_rows(inputs.attributes)
@@ -233,22 +235,13 @@ def _report(inputs: Inputs, sampler: UtilityAwareOverSampler) -> dict[str, Any]:
     )
     training, validated = (read_problem(*own, pos_label=inputs.positive) for own in given)
     valuation = clone(sampler.valuator).fit(*given[0][:2], sensitive_features=given[0][2]).valuation_
-    compared = compare_interventions(
-        training,
-        validated,
-        valuation,
-        utility=sampler.utility,
-        strength=sampler.strength,
-        min_group_size=sampler.min_group_size,
-        seed=seed,
-        n_jobs=n_jobs,
-    )
+    compared = compare_interventions(training, validated, valuation, sampler)
     _print_report(figures, compared)
     return figures | {"interventions": compared}
 
 
 def _print_report(figures: Mapping[str, Any], compared: list[dict[str, Any]]) -> None:
-    from fado.cli._printing import print_table
+    from fado.cli._outputs import print_table
 
     real, made = figures["trained_on_real"], figures["trained_on_made"]
     near, copies = figures["distances"], figures["copies"]
@@ -274,58 +267,29 @@ def _print_report(figures: Mapping[str, Any], compared: list[dict[str, Any]]) ->
 
 
 def compare_interventions(
-    training: Problem,
-    validated: Problem,
-    valuation: Any,
-    *,
-    utility: Any = None,
-    strength: float = 1.0,
-    min_group_size: int = 30,
-    max_fpr: float = 0.05,
-    seed: int = 0,
-    n_jobs: int | None = None,
+    training: Problem, validated: Problem, valuation: Valuation, sampler: UtilityAwareOverSampler
 ) -> list[dict[str, Any]]:
     """Train the same model after every intervention; tell its rows, and `METRICS` on validation rows."""
     from fado.metrics import evaluate
 
-    z = {variable.name: variable.labels for variable in validated.protected}
-    settings = {"strength": strength, "min_group_size": min_group_size, "random_state": seed}
     lines = []
+    z = {own.name: own.labels for own in validated.protected}
+    asked: dict[str, Any] = {
+        "sensitive_features": z,
+        "max_fpr": MAX_FPR,
+        "min_group_size": sampler.min_group_size,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said when the rows were made; here, once per method
-        for name, rows, scores in _all_scores(
-            training, validated, valuation, utility, settings, n_jobs, max_fpr
-        ):
-            figures = evaluate(
-                validated.labels.is_positive,
-                scores,
-                sensitive_features=z,
-                max_fpr=max_fpr,
-                min_group_size=min_group_size,
-            )
-            lines.append(
-                {"intervention": name, "rows": rows} | {metric: figures[metric] for metric in METRICS}
-            )
+        for name, rows, scores in _all_scores(training, validated, valuation, sampler):
+            figures = evaluate(validated.labels.is_positive, scores, **asked)
+            own = {metric: figures[metric] for metric in METRICS}
+            lines.append({"intervention": name, "rows": rows, **own})
     return lines
 
 
-def _without_nan(value: Any) -> Any:
-    """Give plain data with None for what is undefined, as JSON has no other word for it."""
-    if isinstance(value, Mapping):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _all_scores(
-    training: Problem,
-    validated: Problem,
-    valuation: Any,
-    utility: Any,
-    settings: dict[str, Any],
-    n_jobs: int | None,
-    max_fpr: float,
+    training: Problem, validated: Problem, valuation: Valuation, sampler: UtilityAwareOverSampler
 ) -> Iterator[tuple[str, int, FloatArray]]:
     """Give every intervention's name, number of rows, and scores of the validation rows."""
     from fado.aim import AimedEstimator
@@ -333,6 +297,8 @@ def _all_scores(
     from fado.interventions import RandomPrevalenceSampler, Reweigher, UtilityAwarePrevalenceSampler
     from fado.tabular import Table, group_rows, take_rows
 
+    utility, n_jobs = sampler.utility, sampler.n_jobs
+    settings = {name: getattr(sampler, name) for name in ("strength", "min_group_size", "random_state")}
     X, y, seed = training.table.source, training.labels.is_positive, settings["random_state"]
     z = {own.name: group_rows([own]).codes for own in training.protected}
     given = {"X": X, "y": y, "sensitive_features": z}
@@ -351,14 +317,14 @@ def _all_scores(
     reweigher = Reweigher(min_group_size=settings["min_group_size"]).fit(**given)
     yield "RW", *trained(X, y, reweigher.sample_weight_)
     for method in ("repeat", "trees"):
-        sampler = UtilityAwareOverSampler(utility, method=method, n_jobs=n_jobs, **settings)
-        yield f"made ({method})", *trained(*sampler.fit_resample(**valued))
-    if len(sampler.parents_):
-        tables, positive = _smoted(training, validated, sampler.parents_, seed)
+        maker = UtilityAwareOverSampler(utility, method=method, n_jobs=n_jobs, **settings)
+        yield f"made ({method})", *trained(*maker.fit_resample(**valued))
+    if len(maker.parents_):
+        tables, positive = _smoted(training, validated, maker.parents_, seed)
         yield "SMOTENC", len(positive), train_and_score(tables[0], positive, tables[1], seed=seed)
     aimed = AimedEstimator(
         checking_estimator(),
-        max_fpr=max_fpr,
+        max_fpr=MAX_FPR,
         min_group_size=settings["min_group_size"],
         random_state=seed,
         n_jobs=n_jobs,
@@ -408,3 +374,12 @@ def _filled(*tables: Table) -> list[pd.DataFrame]:
     numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
     usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
     return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]
+
+
+def _without_nan(value: Any) -> Any:
+    """Give plain data with None for what is undefined, as JSON has no other word for it."""
+    if isinstance(value, Mapping):
+        return {key: _without_nan(own) for key, own in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(own) for own in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

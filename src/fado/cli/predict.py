@@ -43,8 +43,8 @@ def predict(
     """
     import pyarrow as pa
 
-    from fado.cli._inputs import check_apart, check_output, read_inputs, write_table
-    from fado.cli._printing import print_table
+    from fado.cli._inputs import read_inputs
+    from fado.cli._outputs import check_apart, check_output, print_table, write_table
     from fado.models import load_model
     from fado.tabular import read_table
 

@@ -66,8 +66,8 @@ def query(
     import pyarrow as pa
 
     from fado.active import UtilityQuery
-    from fado.cli._inputs import check_output, read_inputs, write_table
-    from fado.cli._printing import print_settings
+    from fado.cli._inputs import read_inputs
+    from fado.cli._outputs import check_output, print_settings, write_table
     from fado.tabular import read_table
     from fado.utility import LinearUtility
     from fado.valuation import OutOfBagEntropy
@@ -199,7 +199,7 @@ def _added(attributes: Sequence[str]) -> list[str]:
 
 
 def _print_summary(strategy: UtilityQuery, chosen: Any) -> None:
-    from fado.cli._printing import print_table
+    from fado.cli._outputs import print_table
 
     counts = strategy.expected_groups_
     known = all(count.is_integer() for count in counts.values())

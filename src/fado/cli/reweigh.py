@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from fado.cli._options import command
+from fado.cli._options import SETTINGS, command
 from fado.cli.sample import INTERVENED, intervene
 
 __all__ = ["reweigh"]
 
 
-@command(*INTERVENED, "scaling", "negative", "floor", "prevalence_correction", "constraint", "point")
+@command(*INTERVENED, *SETTINGS["reweigh"], in_parts=True)
 def reweigh(
     data: Path,
     *,
@@ -24,12 +24,6 @@ def reweigh(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
-    out : FILE|DIR
-        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
-        file.
     intervention : choice
         The intervention.
     """

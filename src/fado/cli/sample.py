@@ -32,7 +32,7 @@ DEFAULT_UTILITY = "linear"
 _SHOWN_OTHERWISE = ("utility", "valuator", "pos_label", "random_state")
 
 
-@command(*INTERVENED, "strength")
+@command(*INTERVENED, *SETTINGS["sample"], in_parts=True)
 def sample(
     data: Path, *, out: Path, intervention: Literal["rps", "uaps"] = "uaps", seed: int = 0, **asked: Any
 ) -> None:
@@ -40,12 +40,6 @@ def sample(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
-    out : FILE|DIR
-        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
-        file.
     intervention : choice
         The intervention.
     """
@@ -71,7 +65,7 @@ def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:
         for own in entry.settings:
             settings.setdefault(own.name, []).append(own)
     for name, owns in settings.items():
-        if name in parameters and name not in SETTINGS:
+        if name in parameters and name not in SETTINGS[function.__name__]:
             raise ValueError(
                 f"An intervention has a setting called {name!r}, which is an option of `fado "
                 f"{function.__name__}` already: give it another name."
@@ -142,7 +136,7 @@ def intervene(
 ) -> None:
     """Apply an intervention to a table, in memory or part by part; write what it makes, print what it did."""
     from fado.cli._inputs import is_beyond_memory, names_several
-    from fado.cli._printing import print_settings
+    from fado.cli._outputs import print_settings
 
     entry = entries_of(name)[intervention]
     _check_options(entry, {"values": values, "alpha": alpha, "utility": utility}, min_group_size, settings)
@@ -223,8 +217,8 @@ def _change_table(
     """Apply an intervention in memory: give the inputs, the training set, and the intervention."""
     import pyarrow as pa
 
-    from fado.cli._inputs import check_output, load_values, read_inputs, utility_of, write_table
-    from fado.cli._printing import print_before_after
+    from fado.cli._inputs import load_values, read_inputs, utility_of
+    from fado.cli._outputs import check_output, print_before_after, write_table
     from fado.tabular import take_rows
 
     check_output(out, [data] if values is None else [data, values])
@@ -274,7 +268,7 @@ def _change_files(
 ) -> tuple[Any, Any]:
     """Apply an intervention part by part: give what it did, and the intervention."""
     from fado.cli._inputs import read_group_names
-    from fado.cli._printing import print_changes
+    from fado.cli._outputs import print_changes
     from fado.interventions import reweigh_files, sample_files
     from fado.tabular import open_source
     from fado.utility import utility_class

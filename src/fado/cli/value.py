@@ -30,7 +30,7 @@ _USELESS = {  # the option of a setting, and why a valuator may not take it
 }
 
 
-@command()
+@command(in_parts=True)
 def value(
     data: Path,
     *,
@@ -62,12 +62,6 @@ def value(
 
     Parameters
     ----------
-    data : DATA
-        The table: a .csv or .parquet file; or a directory or a pattern of such files, which are read part by
-        part.
-    out : FILE|DIR
-        The file to write, .csv or .parquet. For a table that is read part by part: a directory, or a .parquet
-        file.
     valuator : oob|inbag|influence|data-shapley|knn-shapley, default=oob
         oob, inbag: how unsure models are of a row, models that have not seen it or that have. The others:
         what a row does to a model. Or the name of a registered valuator.
@@ -179,8 +173,8 @@ def _train(
     jobs: int | None,
 ) -> None:
     """Value the rows of a table in memory by models that are trained for it."""
-    from fado.cli._inputs import check_output, read_inputs, save_values
-    from fado.cli._printing import print_effects, print_lines, print_meanings, print_settings
+    from fado.cli._inputs import read_inputs, save_values
+    from fado.cli._outputs import check_output, print_effects, print_lines, print_meanings, print_settings
     from fado.valuation import make_valuator
 
     taken = _check_taken(name, settings)
@@ -263,7 +257,7 @@ def _check_taken(name: str, settings: Mapping[str, Any]) -> Sequence[str]:
 
 def _check_keeps_models(name: str, directory: Path, out: Path) -> None:
     """Refuse, before any work is done, a valuator without models, and a directory that cannot hold them."""
-    from fado.cli._inputs import check_apart, check_writable
+    from fado.cli._outputs import check_apart, check_writable
     from fado.valuation import InBagEntropy, OutOfBagEntropy, make_valuator
 
     if not isinstance(make_valuator(name), OutOfBagEntropy | InBagEntropy):
@@ -285,7 +279,7 @@ def _binary_target(inputs: Inputs) -> Any:
 
 def _print_quartiles(inputs: Inputs, valuation: Valuation, excluded: Mapping[str, Sequence[str]]) -> None:
     """Print, for each attribute, every group's share, positive rate and quartiles of values."""
-    from fado.cli._printing import in_shown_order, print_table
+    from fado.cli._outputs import in_shown_order, print_table
     from fado.tabular import group_rows
 
     positives, weights = inputs.positives, inputs.weights
@@ -313,8 +307,8 @@ def _take_values(
     data: Path, out: Path, from_file: Path, from_id: str | None, named: Mapping[str, Any]
 ) -> None:
     """Take the rows' values from a file that was made elsewhere."""
-    from fado.cli._inputs import check_output, read_elsewhere, read_inputs, save_values
-    from fado.cli._printing import print_effects, print_lines, print_settings
+    from fado.cli._inputs import read_elsewhere, read_inputs, save_values
+    from fado.cli._outputs import check_output, print_effects, print_lines, print_settings
 
     check_output(out, [data, from_file])
     inputs = read_inputs(data, **named)
@@ -339,7 +333,7 @@ def _value_files(
 ) -> None:
     """Value a table that is read part by part: print the plan, value the rows, and print a summary."""
     from fado.cli._inputs import read_group_names
-    from fado.cli._printing import print_settings, print_table
+    from fado.cli._outputs import print_settings, print_table
     from fado.tabular import TARGET, label_named, open_source
     from fado.valuation import plan_files, summarise_files, value_files
     from fado.valuation.bulk import check_group_names, name_roles
@@ -399,8 +393,8 @@ def _value_new_rows(
     jobs: int | None,
 ) -> None:
     """Value the rows of a table by kept models; attributes that are known tell the agreement alone."""
-    from fado.cli._inputs import check_apart, check_output, save_values
-    from fado.cli._printing import print_settings, print_table
+    from fado.cli._inputs import save_values
+    from fado.cli._outputs import check_apart, check_output, print_settings, print_table
     from fado.tabular import Expression, read_table
     from fado.valuation import load_models
 

@@ -1,4 +1,4 @@
-"""What commands print: tables, settings, what became of groups, effects of rows, and verdicts on models.
+"""What commands write and print: tables, settings, what became of groups, effects, verdicts on models.
 
 This takes long to import, so that commands do so when they run.
 """
@@ -6,24 +6,42 @@ This takes long to import, so that commands do so when they run.
 from __future__ import annotations
 
 import math
+import os
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fado._storage import check_replaceable, replacing
 from fado.cli._inputs import Inputs
 from fado.interventions import GroupChange
 from fado.models import Facts
-from fado.tabular import SMALL_SHARE, Groups, Variable, group_rows, mean_one, small_groups
+from fado.tabular import (
+    ENDINGS,
+    SMALL_SHARE,
+    Groups,
+    Variable,
+    ending_of,
+    group_rows,
+    mean_one,
+    small_groups,
+    write_csv,
+)
 from fado.valuation import Valuation
 
 __all__ = [
+    "check_apart",
+    "check_output",
+    "check_writable",
     "in_shown_order",
     "print_before_after",
     "print_changes",
@@ -36,6 +54,7 @@ __all__ = [
     "signed",
     "verdict_text",
     "with_interval",
+    "write_table",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -46,6 +65,43 @@ MOST_LABELS = 10  # of a target without a positive label that are shown apart
 UNITS = {1: "per row", 1_000: "per 1,000 rows", 10**6: "per million rows", 10**9: "per billion rows"}
 _BOUND = "\N{NO-BREAK SPACE}"
 UNBROKEN = 10_000  # a table that goes to no terminal is as wide as its longest name
+
+
+def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input."""
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"`--out` must end in {' or '.join(endings)}, got {str(path)!r}.")
+    check_writable(path.parent)
+    check_replaceable(path)
+    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
+        raise ValueError(f"`--out` is {str(path)!r}, which is read as well: name another file.")
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a directory that is not there, or that nothing can be written to."""
+    if not folder.is_dir():
+        raise ValueError(f"The directory {str(folder)!r} does not exist: create it first.")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"The directory {str(folder)!r} is not writable.")
+
+
+def check_apart(out: Path, folder: Path, named: str) -> None:
+    """Refuse, before any work is done, an output and a directory that is kept if one lies in the other."""
+    first, second = out.resolve(), folder.resolve()
+    if first.is_relative_to(second) or second.is_relative_to(first):
+        same = "the same place" if first == second else "one inside the other"
+        raise ValueError(
+            f"`--out` {str(out)!r} and {named} {str(folder)!r} are {same}: name another place for one."
+        )
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a CSV or Parquet file, whole or not at all."""
+    with replacing(path, "The table") as temporary:
+        if ending_of(path) == ".csv":
+            write_csv(table, temporary)
+        else:
+            pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
