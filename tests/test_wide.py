@@ -14,8 +14,7 @@ from fado.exploration._conditions import binned_features
 from fado.exploration._search import ConditionTable
 from fado.tabular import Table, column_from, open_source
 from fado.tabular._problem import _places
-from fado.valuation.bulk._roles import read_roles
-from fado.valuation.bulk._table_pass import TablePass
+from fado.valuation.large import TablePass, read_roles
 
 FEW, MANY = 50, 200
 

@@ -342,7 +342,7 @@ def _value_files(
     from fado.cli._printing import print_settings, print_table
     from fado.tabular import TARGET, label_named, open_source
     from fado.valuation import plan_files, summarise_files, value_files
-    from fado.valuation.bulk import check_group_names, name_roles
+    from fado.valuation.large import check_group_names, name_roles
 
     target, protected, positive = named["target"], named["protected"], named["positive"]
     source, names = open_source(data), read_group_names(named["group_names"], protected)

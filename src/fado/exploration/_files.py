@@ -17,7 +17,7 @@ from fado.exploration._sampling import read_sample
 from fado.exploration._summary import summarise
 from fado.tabular import MIN_GROUP_SIZE, GroupNames, Source, check_min_group_size, open_source
 from fado.valuation import Valuation, read_lazily
-from fado.valuation.bulk import (
+from fado.valuation.large import (
     Roles,
     check_group_names,
     memory_bound,

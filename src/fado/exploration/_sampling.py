@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fado.exploration._sampled import Sampled
 from fado.tabular import Problem, SmallestRows, Source, Variable, positive_code, read_problem, row_hash
-from fado.valuation.bulk import BLOCK_ROWS, Roles, TablePass
+from fado.valuation.large import BLOCK_ROWS, Roles, TablePass
 
 __all__ = ["SampleRead", "read_sample"]
 

@@ -20,10 +20,7 @@ from fado.valuation._bags import MOST_BAGS
 from fado.valuation._base import BaseValuator, texts_of
 from fado.valuation._registry import make_valuator, valuator_names
 from fado.valuation._result import Valuation
-from fado.valuation.entropy._base import EntropyValuator
-from fado.valuation.entropy._exclusions import variables_to_learn
-from fado.valuation.entropy._models import NEW_ROWS
-from fado.valuation.entropy._out_of_bag import OutOfBagEntropy
+from fado.valuation.entropy import NEW_ROWS, EntropyValuator, OutOfBagEntropy, variables_to_learn
 
 __all__ = ["VARIATIONS", "WITHOUT", "read_valuator", "value_again"]
 

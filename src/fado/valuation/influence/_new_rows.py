@@ -21,8 +21,7 @@ from fado.valuation._alignment import target_pattern
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
 from fado.valuation._scale import Scale
-from fado.valuation.entropy._labels import read_labels
-from fado.valuation.entropy._models import NEW_ROWS, table_of
+from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
 from fado.valuation.influence._effects import LeafResponse, RowEffects
 
 __all__ = ["EffectModels", "KeptModel", "LabelEffects"]

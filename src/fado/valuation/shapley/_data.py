@@ -21,8 +21,7 @@ from fado.valuation._registry import register_valuator
 from fado.valuation._result import Valuation
 from fado.valuation._scale import effect_on
 from fado.valuation._validation_rows import check_metrics
-from fado.valuation.entropy._labels import read_labels
-from fado.valuation.entropy._models import NEW_ROWS, table_of
+from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
 from fado.valuation.shapley._continuing import ALGORITHM, check_earlier, check_origin, moments_of
 from fado.valuation.shapley._draws import Run, read_semivalue, sampler_for
 from fado.valuation.shapley._semivalues import Moments, Newcomers, precision_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fado.valuation.bulk._curve import follow_curve, sizes_up_to
+from fado.valuation.large._plan import follow_curve, sizes_up_to
 
 TRUTH = np.arange(2000.0)
 NOISE = np.random.default_rng(0).normal(size=2000)
