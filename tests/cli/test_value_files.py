@@ -107,7 +107,7 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_p
         (("--memory", "4"), "`--memory` must be a size with its unit"),
         (("--train-rows", "0"), "`--train-rows` must be at least 1"),
         (("--exclude", "nothing"), "`--exclude` names 'nothing'"),
-        (("--bags", "7"), "`--bags` must be a multiple of 5"),
+        (("--bags", "3"), "must be at least 1 for every row to be out of bag once"),
     ],
 )
 def test_bad_input_ends_in_a_sentence(folder, tmp_path, more, sentence):

@@ -153,7 +153,7 @@ def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_tra
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
     with pytest.raises(ValueError, match="begun with memory for 2,400 training rows, and"):
-        fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB", "n_jobs": 8})
+        fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB", "n_jobs": 2})
     assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
 
 
