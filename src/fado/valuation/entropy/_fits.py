@@ -14,7 +14,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -223,23 +223,18 @@ def run_fits(
         yield from place.run(generic, range(len(generic)))
 
 
+@dataclass
 class _Workplace:
     """What every fit needs, and who runs them; `labels` is the target if probabilities are kept."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        sample_weight: FloatArray | None,
-        keep_models: bool,
-        labels: Variable | None,
-        executor: Executor,
-    ) -> None:
-        self.engine = engine
-        self.sample_weight = sample_weight
-        self.keep_models = keep_models
-        self.labels = labels
-        self.durations: dict[str, list[float]] = defaultdict(list)  # of the fits of each variable so far
-        self._executor = executor
+    engine: Engine
+    sample_weight: FloatArray | None
+    keep_models: bool
+    labels: Variable | None
+    executor: Executor
+    durations: dict[str, list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # by variable, so far
 
     def run(self, fits: Sequence[Fit], order: Iterable[int]) -> Iterator[tuple[Fit, Outcome]]:
         """Run fits in an order, and give them with their outcomes in that order.
@@ -254,10 +249,10 @@ class _Workplace:
                 yield number
 
         results: Iterator[Outcome | LostTask[Any]]
-        if isinstance(self._executor, ThreadExecutor | JoblibExecutor):
-            results = self._executor.run(_learn, (fits[number] for number in numbers()), self)
+        if isinstance(self.executor, ThreadExecutor | JoblibExecutor):
+            results = self.executor.run(_learn, (fits[number] for number in numbers()), self)
         else:
-            results = self._executor.run(_learn_listed, numbers(), (fits, self))
+            results = self.executor.run(_learn_listed, numbers(), (fits, self))
         for result in results:
             fit = begun.popleft()
             if isinstance(result, LostTask):
@@ -268,7 +263,7 @@ class _Workplace:
             yield fit, result
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_executor"}
+        return {name: value for name, value in vars(self).items() if name != "executor"}
 
 
 def _learn_listed(number: int, shared: tuple[Sequence[Fit], _Workplace], stop: threading.Event) -> Outcome:

@@ -169,20 +169,11 @@ class ValuationModels:
         table = table_of(X)
         named = self.provenance.names_given
         labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept], named=named)
-        arrays = {
-            field: {
-                name: np.empty(table.n_rows, np.int32 if field == "counts" else float)
-                for name in self.variables
-            }
+        parts = list(_run(score_rows, table, labels, self.kept, n_jobs, show=progress))
+        arrays: dict[str, Any] = {
+            field: {name: np.concatenate([own[field][name] for own in parts]) for name in self.variables}
             for field in FIELDS
         }
-        first = 0
-        for fields in _run(score_rows, table, labels, self.kept, n_jobs, show=progress):
-            rows = slice(first, first + len(fields["values"][TARGET]))
-            for field, by_name in fields.items():
-                for name, own in by_name.items():
-                    arrays[field][name][rows] = own
-            first = rows.stop
         target = self.kept[0].variable
         known = labels.get(target.name)
         pattern = target_pattern(known) if known is not None and target.kind == "classes" else None

@@ -50,19 +50,18 @@ from fado.valuation.large._plan import (
     MODELS,
     SAMPLE,
     VALUES,
-    LearningCurve,
     follow_curve,
     sample_size,
     sizes_up_to,
+    told_of_curve,
 )
 from fado.valuation.large._table import Roles, TablePass
 
-__all__ = ["FIELDS", "Parts", "add_sums", "join_parts", "learn", "part_name", "read_sums", "score_parts"]
+__all__ = ["FIELDS", "Parts", "join_parts", "learn", "part_name", "read_sums", "score_parts"]
 
 FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
-Sums = dict[str, npt.NDArray[np.float64]]
 
 FIELDS = ("values", "standard_error", "counts", "agreement")
 HELD_OUT = 20_000  # rows of the first bag, by whose ranks sizes of samples are compared
@@ -106,9 +105,9 @@ def learn(
     with _lesson(_problem(sample, roles, variables, levels.levels()), directory / SAMPLE, client) as problem:
         train_rows = most_train_rows
         if not is_asked:
-            curve = _curve(problem, valuator, hashes, most_train_rows, are_all=len(rows) == reading.n_rows)
-            told = {"learning_curve": curve.to_plain()}
-            train_rows = curve.train_rows
+            are_all = len(rows) == reading.n_rows
+            train_rows, curve = _curve(problem, valuator, hashes, most_train_rows, are_all=are_all)
+            told = {"learning_curve": curve}
         wanted = sample_size(train_rows, share)
         if wanted < len(rows):
             chosen = np.sort(np.argpartition(hashes, wanted - 1)[:wanted])
@@ -117,7 +116,7 @@ def learn(
         _tell_unseen(problem)
         valuator.fit_problem(problem)
     longest = problem.n_rows - min(map(len, valuator.bags_))
-    settings = {"train_rows": longest, "n_rows": reading.n_rows, **told}
+    settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows, **told}
     provenance = valuator.models_.provenance
     provenance = replace(provenance, settings={**provenance.settings, **settings})
     shutil.rmtree(directory / MODELS, ignore_errors=True)  # of a run that was ended before they were noted
@@ -231,14 +230,14 @@ def _curve(
     most_train_rows: int,
     *,
     are_all: bool,
-) -> LearningCurve:
+) -> tuple[int, dict[str, Any]]:
     """Find out on the first bag how many rows are enough."""
     seed, problem = valuator.random_state, problem.with_mean_weight_one()
     valuator._check(problem)
     bag = valuator._bags(problem.variables, problem.blocks, np.random.default_rng([seed, 0]))[0]
     most = len(bag.in_bag)
     if next(sizes_up_to(most)) == most:
-        return LearningCurve(most_train_rows, None, {}, is_enough=are_all)
+        return most_train_rows, told_of_curve(None, {}, is_enough=are_all)
     variables = variables_to_learn(problem, valuator.z_exclude, sees_target=True)
     held_out = np.sort(bag.scored[np.argsort(hashes[bag.scored])[:HELD_OUT]])
     by_hash = bag.in_bag[np.argsort(hashes[bag.in_bag])]
@@ -252,8 +251,8 @@ def _curve(
         learnt = valuator._learn(_some_rows(problem, rows), taken, [here], seed, show=False)
         return {name: own.mean[scored] for name, own in learnt.moments.items()}
 
-    found = follow_curve(values_of, most, are_all=are_all)
-    return replace(found, train_rows=most_train_rows) if found.train_rows == most else found
+    found, told = follow_curve(values_of, most, are_all=are_all)
+    return most_train_rows if found == most else found, told
 
 
 # --- the second pass
@@ -315,7 +314,7 @@ class Parts:
 
     def blocks(self, parts: Sequence[SourcePart]) -> Iterator[tuple[int, pa.Table, str]]:
         """Read some parts: the place of the first row of every block, its rows, and their file."""
-        all_learnt = len(self._learnt_rows) == self.source.n_rows
+        all_learnt = len(self.learnt_rows) == self.source.n_rows
         columns = self.roles.beside if all_learnt else self.roles.needed
         for part in parts:
             first = part.first_row or 0
@@ -324,33 +323,6 @@ class Parts:
                     yield first, table, str(part.file.path)
                     first += table.num_rows
 
-    def score(self, block: tuple[int, pa.Table, str], stop: threading.Event | None = None) -> ScoredBlock:
-        """Take the values of rows that models learnt from; score the others."""
-        first, table, where = block
-        n_rows, labels = table.num_rows, self._labels(table, where)
-        start, end = np.searchsorted(self._learnt_rows, [first, first + n_rows])
-        learnt = self._learnt_rows[start:end] - first
-        fields: dict[str, dict[str, Numbers]] = {field: {} for field in FIELDS}
-        for field in FIELDS:
-            for place, name in enumerate(labels):
-                own = self._learnt.column(f"{field}/{place}").slice(start, end - start).to_numpy()
-                fields[field][name] = np.empty(n_rows, own.dtype)
-                fields[field][name][learnt] = own
-        if len(learnt) < n_rows:
-            others = np.delete(np.arange(n_rows), learnt)
-            rest = table.take(pa.array(others))
-            rows = RowsToScore(
-                _features(rest, self.roles, self._levels),
-                {name: own[others] for name, own in labels.items()},
-                f" of {where!r}",
-                self._scored_by(first + others, rest),
-            )
-            scored = score_rows(rows, self.kept, stop)
-            for field in FIELDS:
-                for name, own in scored[field].items():
-                    fields[field][name][others] = own
-        return ScoredBlock(n_rows, fields, labels, self.roles.weights(table))
-
     def write(self, part: SourcePart, scored: Iterator[ScoredBlock]) -> None:
         """Write a part, whose rows come first of those that come; the file appears whole or not at all."""
         write_part(self.path(part), _first(scored, part), self.about, self.kept, self._mark(part))
@@ -358,7 +330,7 @@ class Parts:
     def _mark(self, part: SourcePart) -> bytes:
         return json.dumps({"run": self.run, "number": part.number}).encode()
 
-    def _labels(self, table: pa.Table, where: str) -> dict[str, Numbers]:
+    def labels(self, table: pa.Table, where: str) -> dict[str, Numbers]:
         """Code the labels of some rows as the models' own."""
         found = {}
         for own, column in zip(self.kept, self.roles.variables(table), strict=True):
@@ -371,7 +343,7 @@ class Parts:
             found[name] = labels
         return found
 
-    def _scored_by(self, rows: Rows, table: pa.Table) -> npt.NDArray[np.bool_]:
+    def scored_by(self, rows: Rows, table: pa.Table) -> npt.NDArray[np.bool_]:
         """Say which bags' models score rows that no model learnt from: as many as leave out a row on average.
 
         A hash of the row's place chooses them. Where models learnt from other rows of its group, they are the
@@ -389,27 +361,28 @@ class Parts:
         return chosen
 
     @cached_property
-    def _learnt(self) -> pa.Table:
+    def learnt(self) -> pa.Table:
         """What `learn` noted of the rows that models learnt from, mapped into memory."""
         return pa.ipc.open_file(pa.memory_map(str(self.directory / VALUES))).read_all()
 
     @cached_property
-    def _learnt_rows(self) -> Rows:
-        return self._learnt.column("row").to_numpy()
+    def learnt_rows(self) -> Rows:
+        """The places of those rows in the whole table."""
+        return self.learnt.column("row").to_numpy()
 
     @cached_property
     def _learnt_groups(self) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
         """The groups of the rows that models learnt from, and which bags left out each."""
-        groups = self._learnt.column("group")
+        groups = self.learnt.column("group")
         names = groups.unique()
         _, first = np.unique(pc.index_in(groups, value_set=names).to_numpy(), return_index=True)
         bags = np.zeros((len(names), self.about.provenance.settings["n_bags"]), dtype=bool)
-        lists = self._learnt.column("bags").take(pa.array(first)).combine_chunks()
+        lists = self.learnt.column("bags").take(pa.array(first)).combine_chunks()
         bags[pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()] = True
         return names, bags
 
     @cached_property
-    def _levels(self) -> dict[str, tuple[str, ...]]:
+    def levels(self) -> dict[str, tuple[str, ...]]:
         """The levels of the feature columns that hold text."""
         schemas = (model.scorer.schema for own in self.kept for model in own.models)
         known = next((own for own in schemas if own is not None), None)
@@ -432,7 +405,7 @@ def score_parts(
 
 def _here(work: Parts, parts: Sequence[SourcePart], workers: int) -> Iterator[SourcePart]:
     """Score blocks in threads; while one part is written, blocks of the next are scored."""
-    with closing(ThreadExecutor(workers).run(_score_block, work.blocks(parts), work)) as scored:
+    with closing(ThreadExecutor(workers).run(score_block, work.blocks(parts), work)) as scored:
         for part in parts:
             work.write(part, scored)
             yield part
@@ -453,12 +426,36 @@ def _elsewhere(work: Parts, parts: Sequence[SourcePart], client: Any) -> Iterato
             yield own
 
 
-def _score_block(block: tuple[int, pa.Table, str], work: Parts, stop: threading.Event) -> ScoredBlock:
-    return work.score(block, stop)
+def score_block(block: tuple[int, pa.Table, str], work: Parts, stop: threading.Event | None) -> ScoredBlock:
+    """Take the values of rows that models learnt from; score the others."""
+    first, table, where = block
+    n_rows, labels = table.num_rows, work.labels(table, where)
+    start, end = np.searchsorted(work.learnt_rows, [first, first + n_rows])
+    learnt = work.learnt_rows[start:end] - first
+    fields: dict[str, dict[str, Numbers]] = {field: {} for field in FIELDS}
+    for field in FIELDS:
+        for place, name in enumerate(labels):
+            own = work.learnt.column(f"{field}/{place}").slice(start, end - start).to_numpy()
+            fields[field][name] = np.empty(n_rows, own.dtype)
+            fields[field][name][learnt] = own
+    if len(learnt) < n_rows:
+        others = np.delete(np.arange(n_rows), learnt)
+        rest = table.take(pa.array(others))
+        rows = RowsToScore(
+            _features(rest, work.roles, work.levels),
+            {name: own[others] for name, own in labels.items()},
+            f" of {where!r}",
+            work.scored_by(first + others, rest),
+        )
+        scored = score_rows(rows, work.kept, stop)
+        for field in FIELDS:
+            for name, own in scored[field].items():
+                fields[field][name][others] = own
+    return ScoredBlock(n_rows, fields, labels, work.roles.weights(table))
 
 
 def _score_part(part: SourcePart, work: Parts, stop: threading.Event) -> SourcePart:
-    work.write(part, (work.score(block, stop) for block in work.blocks([part])))
+    work.write(part, (score_block(block, work, stop) for block in work.blocks([part])))
     return part
 
 
@@ -495,13 +492,13 @@ def write_part(
 ) -> None:
     """Write the values of a part as they come, with sums over its groups and its place in the run."""
     names, schema = about.column_names(), _schema(about)
-    sums: dict[str, Sums] = {}
+    sums: dict[str, FloatArray] = {}
     pending: list[pa.Table] = []
     n_pending = 0
     with _writer(path, about, tidy=False) as writer:
         for own in scored:
             for name, new in _group_sums(own, [each.variable for each in kept]).items():
-                add_sums(sums.setdefault(name, {}), new)
+                sums[name] = sums.get(name, 0.0) + new
             columns = [pa.array(own.fields[field][variable]) for field, variable in names]
             pending.append(pa.Table.from_arrays(columns, schema=schema))
             n_pending += own.n_rows
@@ -512,7 +509,7 @@ def write_part(
                 pending, n_pending = [rest], rest.num_rows
         if n_pending:
             writer.write_table(pa.concat_tables(pending), row_group_size=_ROWS_AT_A_TIME)
-        plain = {name: {key: array.tolist() for key, array in own.items()} for name, own in sums.items()}
+        plain = {name: own.tolist() for name, own in sums.items()}
         writer.add_key_value_metadata({_SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: place})
 
 
@@ -556,34 +553,21 @@ def read_sums(path: Path) -> list[Any]:
     return found
 
 
-def _group_sums(scored: ScoredBlock, variables: Sequence[Variable]) -> dict[str, Sums]:
-    """Add up rows, weights and values over the groups of each attribute of classes, for a summary."""
+def _group_sums(scored: ScoredBlock, variables: Sequence[Variable]) -> dict[str, FloatArray]:
+    """Add up over the groups of attributes of classes: rows, values with their counts, weights by label."""
     target, *attributes = variables
     weights = np.ones(scored.n_rows) if scored.weights is None else scored.weights
-    n_labels, labels = len(target.classes), scored.labels[TARGET]
-    if not 0 < n_labels <= _MOST_GROUPS:
-        n_labels, labels = 1, np.zeros(scored.n_rows, dtype=np.int64)
+    by_label = [weights]
+    if 0 < len(target.classes) <= _MOST_GROUPS:
+        by_label = [weights * (scored.labels[TARGET] == code) for code in range(len(target.classes))]
     found = {}
     for own in attributes:
-        n_groups = len(own.classes)
-        if not 0 < n_groups <= _MOST_GROUPS:
-            continue
-        codes = scored.labels[own.name]
-        joint = codes.astype(np.int64) * n_labels + labels
-        new: Sums = {
-            "rows": np.bincount(codes, minlength=n_groups).astype(np.float64),
-            "weights": np.bincount(joint, weights, n_groups * n_labels).astype(np.float64),
-        }
-        for side, name in (("y", TARGET), ("z", own.name)):
-            values = scored.fields["values"][name]
-            known = np.isfinite(values)
-            new[f"sum_{side}"] = np.bincount(codes[known], _GRAIN * values[known] // 1, n_groups) / _GRAIN
-            new[f"count_{side}"] = np.bincount(codes[known], minlength=n_groups).astype(np.float64)
-        found[own.name] = new
+        if 0 < len(own.classes) <= _MOST_GROUPS:
+            added = [np.ones(scored.n_rows)]
+            for name in (TARGET, own.name):
+                values = scored.fields["values"][name]
+                known = np.isfinite(values)
+                added += [known, np.where(known, np.floor(_GRAIN * values) / _GRAIN, 0.0)]
+            codes, n_groups = scored.labels[own.name], len(own.classes)
+            found[own.name] = np.array([np.bincount(codes, each, n_groups) for each in added + by_label])
     return found
-
-
-def add_sums(total: Sums, new: Mapping[str, npt.NDArray[np.float64]]) -> None:
-    """Add sums to others of the same names."""
-    for key, own in new.items():
-        total[key] = total[key] + own if key in total else own

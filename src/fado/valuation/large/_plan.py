@@ -30,7 +30,6 @@ __all__ = [
     "TABLES",
     "VALUES",
     "FilesPlan",
-    "LearningCurve",
     "ReadingCosts",
     "compare",
     "follow_curve",
@@ -44,6 +43,7 @@ __all__ = [
     "sample_size",
     "settle",
     "sizes_up_to",
+    "told_of_curve",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -309,29 +309,6 @@ def _shown_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """Where the learning curve was left.
-
-    `train_rows` are enough, or all that there are. They were `compared_with` twice as many, or, where rows
-    gave out, with the size before; `agreement` is the rank correlation of values per variable.
-    """
-
-    train_rows: int
-    compared_with: int | None
-    agreement: Mapping[str, float]
-    is_enough: bool
-
-    def to_plain(self) -> dict[str, Any]:
-        """Give it as JSON can hold it."""
-        told = {name: round(own, 4) for name, own in self.agreement.items()}
-        return {
-            "compared_with": self.compared_with,
-            "agreement": told,
-            "more_rows_would_help": not self.is_enough,
-        }
-
-
 def sizes_up_to(most: int) -> Iterator[int]:
     """Give the sizes that are tried: each twice the one before, the last as many rows as there may be.
 
@@ -349,19 +326,20 @@ def sizes_up_to(most: int) -> Iterator[int]:
 
 def follow_curve(
     values_of: Callable[[int], Mapping[str, FloatArray]], most: int, *, are_all: bool
-) -> LearningCurve:
+) -> tuple[int, dict[str, Any]]:
     """Double the rows until doubling them gains less than 0.005 of rank agreement.
 
     With r(a, b) for Spearman's correlation of the values from models of a and of b rows, T rows are enough if
     r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: those of T rows are hardly
-    closer to those of 2T than those of T/2 are. Where rows give out first, all of them are taken.
+    closer to those of 2T than those of T/2 are. Where rows give out first, all of them are taken. Gives T and
+    what is told: which size it was compared with, how well the ranks agree, and whether more rows would help.
 
     Examples
     --------
     >>> truth, noise = np.arange(1000.0), np.random.default_rng(0).normal(size=1000)
-    >>> curve = follow_curve(lambda n: {"y": truth + noise * 1e6 / n}, 400_000, are_all=False)
-    >>> curve.train_rows, round(curve.agreement["y"], 2)
-    (50000, 1.0)
+    >>> rows, told = follow_curve(lambda n: {"y": truth + noise * 1e6 / n}, 400_000, are_all=False)
+    >>> rows, told["compared_with"], round(told["agreement"]["y"], 2)
+    (50000, 100000, 1.0)
     """
     tried: list[tuple[int, Mapping[str, FloatArray]]] = []
     for size in sizes_up_to(most):
@@ -371,9 +349,15 @@ def follow_curve(
         (_, half), (own, here), (_, double) = tried[-3:]
         closer, further = _agreement(here, double), _agreement(half, double)
         if all(closer[name] - further[name] < ENOUGH for name in closer):
-            return LearningCurve(own, size, closer, is_enough=True)
+            return own, told_of_curve(size, closer, is_enough=True)
     (before, half), (_, here) = tried[-2:]
-    return LearningCurve(most, before, _agreement(half, here), is_enough=are_all)
+    return most, told_of_curve(before, _agreement(half, here), is_enough=are_all)
+
+
+def told_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
+    """Say where the learning curve was left, as JSON can hold it."""
+    rounded = {name: round(own, 4) for name, own in agreement.items()}
+    return {"compared_with": other, "agreement": rounded, "more_rows_would_help": not is_enough}
 
 
 def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -> dict[str, float]:

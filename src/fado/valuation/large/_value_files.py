@@ -24,7 +24,7 @@ from fado.valuation._result import Valuation
 from fado.valuation._saved import About, read_lazily
 from fado.valuation._stored import DONE, PLAN, footer_digest, open_parts
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
-from fado.valuation.large._passes import FIELDS, Parts, add_sums, join_parts, learn, read_sums, score_parts
+from fado.valuation.large._passes import FIELDS, Parts, join_parts, learn, read_sums, score_parts
 from fado.valuation.large._plan import (
     LEARNT,
     MODELS,
@@ -96,7 +96,6 @@ class _Asked:
 
     def open(self, paths: Any) -> tuple[Source, Roles, FilesPlan]:
         """Open the table, say what its columns are for, and plan the work."""
-        check_bags(_MANY_ROWS, self.n_bags, self.unseen_fraction)
         if self.train_rows is not None:
             check_count("train_rows", self.train_rows, 1, _MOST_TRAIN_ROWS)
         bound = memory_bound(self.memory)
@@ -340,31 +339,34 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
     notes = read_lazily(final).provenance.variables
     classes = {name: note.classes or () for name, note in notes.items()}
     code = positive_code(classes[TARGET], positive) if classes[TARGET] else None
-    totals: dict[str, dict[str, npt.NDArray[np.float64]]] = {}
+    totals: dict[str, Any] = {}
     for part in (own for file in files for own in read_sums(file)):
         for name, sums in part.items():
-            add_sums(totals.setdefault(name, {}), {key: np.array(own) for key, own in sums.items()})
+            totals[name] = totals.get(name, 0.0) + np.array(sums)
     return {name: _group_lines(classes[name], sums, code) for name, sums in totals.items()}
 
 
-def _group_lines(labels: Sequence[Any], sums: Mapping[str, Any], positive: int | None) -> list[GroupLine]:
+def _group_lines(
+    labels: Sequence[Any], sums: npt.NDArray[np.float64], positive: int | None
+) -> list[GroupLine]:
     """Tell of the groups of an attribute, the largest first."""
-    weights = sums["weights"].reshape(len(labels), -1)
-    means = {side: _ratio(sums[f"sum_{side}"], sums[f"count_{side}"]) for side in ("y", "z")}
-    shares = weights.sum(axis=1) / weights.sum()
-    has_rate = positive is not None and positive < weights.shape[1] and weights.shape[1] > 1
-    rates = _ratio(weights[:, positive], weights.sum(axis=1)) if has_rate else None
+    rows, count_y, sum_y, count_z, sum_z, *by_label = sums
+    weights = np.sum(by_label, axis=0)
+    rates = None
+    if positive is not None and 1 < len(by_label) > positive:
+        rates = _ratio(by_label[positive], weights)
+    shares, means_y, means_z = weights / weights.sum(), _ratio(sum_y, count_y), _ratio(sum_z, count_z)
     return [
         GroupLine(
             str(labels[code]),
-            int(sums["rows"][code]),
+            int(rows[code]),
             float(shares[code]),
             None if rates is None else float(rates[code]),
-            float(means["y"][code]),
-            float(means["z"][code]),
+            float(means_y[code]),
+            float(means_z[code]),
         )
-        for code in np.argsort(-sums["rows"], kind="stable")
-        if sums["rows"][code]
+        for code in np.argsort(-rows, kind="stable")
+        if rows[code]
     ]
 
 
