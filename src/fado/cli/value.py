@@ -135,7 +135,7 @@ def value(
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
-        **dict.fromkeys(("--drop", "--exclude", "--bags")),  # which are for both
+        **dict.fromkeys(("--drop", "--exclude", "--bags", "--groups")),  # which are for both
         **{"--from": from_, "--from-id": from_id, "--models": models},
     }
     useless = given_options(for_memory)
@@ -147,7 +147,8 @@ def value(
                 "and `--dask`."
             )
         sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
-        _value_files(data, out, named, {"drop": drop, "exclude": exclude, **sizes}, seed or 0, dask, dry_run)
+        columns = {"drop": drop, "exclude": exclude, "groups": groups}
+        _value_files(data, out, named, {**columns, **sizes}, seed or 0, dask, dry_run)
     elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
             raise ValueError(f"`--from` takes values as they are and fits nothing: leave out {given}.")

@@ -33,7 +33,7 @@ from fado.engine import (
     detach,
 )
 from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
-from fado.tabular import TARGET, Table, Variable
+from fado.tabular import TARGET, Problem, Variable
 from fado.valuation._probabilities import (
     KeptModel,
     Moments,
@@ -185,20 +185,19 @@ def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
 
 def run_fits(
     fits: Sequence[Fit],
-    table: Table,
-    target: Variable,
-    sample_weight: FloatArray | None,
+    problem: Problem,
     workers: int,
     *,
     defaults: bool,
-    keep_models: bool = False,
-    keep_probabilities: bool = False,
+    keep_models: bool,
+    keep_probabilities: bool,
 ) -> Iterator[tuple[Fit, Outcome]]:
     """Run every fit by the engine that honours its estimator, and give fits and outcomes in a fixed order.
 
     The default models are paced first: a stage of its own, whose result the fits are handed. Models that are
     to be kept leave their rows behind where they were fitted.
     """
+    table, target, weights = problem.table, problem.target, problem.sample_weight
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
     honoured = {key for key, own in estimators.items() if LightGBMEngine.supports(own, table)}
     native = [fit for fit in fits if id(fit.estimator) in honoured]
@@ -211,7 +210,7 @@ def run_fits(
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
         if cluster is None:  # workers elsewhere bin where the table arrives
             engine.prepare([fit.task(None) for fit in native])
-        place = _Workplace(engine, sample_weight, keep_models, labels, cluster or ThreadExecutor(workers))
+        place = _Workplace(engine, weights, keep_models, labels, cluster or ThreadExecutor(workers))
         if defaults and native[0].bag.out_of_bag is not None:
             native, done = _pace(native, place)
             yield from done
@@ -219,7 +218,7 @@ def run_fits(
     if generic:
         own = SklearnEngine(table, target)
         own.prepare([fit.task(None) for fit in generic])
-        place = _Workplace(own, sample_weight, keep_models, labels, cluster or JoblibExecutor(workers))
+        place = _Workplace(own, weights, keep_models, labels, cluster or JoblibExecutor(workers))
         yield from place.run(generic, range(len(generic)))
 
 

@@ -51,15 +51,7 @@ class EntropyValuator(BaseValuator):
         variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
         table = problem.table
         bags = self._bags(variables, problem.blocks, np.random.default_rng([seed, 0]))
-        learnt = self._learn(
-            problem,
-            variables,
-            bags,
-            seed,
-            show=self.progress,
-            keep_models=bool(self.keep_models),
-            keep_probabilities=bool(self.keep_probabilities),
-        )
+        learnt = self._learn(problem, variables, bags, seed, final=True)
         moments = learnt.moments
         for variable in self._given_away(problem, variables, learnt, seed):
             mean_value = float(np.nanmean(moments[variable.name].mean))
@@ -144,25 +136,21 @@ class EntropyValuator(BaseValuator):
         bags: Sequence[Bag],
         seed: int,
         *,
-        show: bool,
-        keep_models: bool = False,
-        keep_probabilities: bool = False,
+        final: bool = False,
     ) -> Learnt:
-        """Have every estimator learn every variable in every bag."""
+        """Have every estimator learn every variable in every bag; of the `final` fits models may be kept."""
         table = problem.table
         fits = plan_fits(self._models(table.n_columns), variables, bags, seed)
         outcomes = run_fits(
             fits,
-            table,
-            problem.target,
-            problem.sample_weight,
+            problem,
             n_workers(self.n_jobs),
             defaults=self.estimators is None or self._paced,
-            keep_models=keep_models,
-            keep_probabilities=keep_probabilities,
+            keep_models=final and bool(self.keep_models),
+            keep_probabilities=final and bool(self.keep_probabilities),
         )
         learnt = Learnt(variables, table.n_rows, table.n_columns)
-        for fit, outcome in tracked(outcomes, len(fits), what="fits", show=show):
+        for fit, outcome in tracked(outcomes, len(fits), what="fits", show=final and self.progress):
             learnt.add(fit, outcome)
         return learnt
 
@@ -409,7 +397,7 @@ class InBagEntropy(EntropyValuator):
         if not suspects:
             return []
         bag = Bag(0, _others(problem.n_rows, unseen), unseen)
-        told = self._learn(problem, suspects, [bag], seed, show=False)
+        told = self._learn(problem, suspects, [bag], seed)
         return [own for own in suspects if is_given_away(own, told.moments[own.name])]
 
     def _settings(self) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _curve(
         scored = np.isin(rows, held_out)
         here = Bag(0, np.flatnonzero(~scored).astype(np.int32), np.flatnonzero(scored).astype(np.int32))
         taken = [own.take(rows) for own in variables]
-        learnt = valuator._learn(_some_rows(problem, rows), taken, [here], seed, show=False)
+        learnt = valuator._learn(_some_rows(problem, rows), taken, [here], seed)
         return {name: own.mean[scored] for name, own in learnt.moments.items()}
 
     found, told = follow_curve(values_of, most, are_all=are_all)
