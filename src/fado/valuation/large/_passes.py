@@ -383,12 +383,10 @@ class Parts:
 
     @cached_property
     def levels(self) -> dict[str, tuple[str, ...]]:
-        """The levels of the feature columns that hold text."""
-        schemas = (model.scorer.schema for own in self.kept for model in own.models)
-        known = next((own for own in schemas if own is not None), None)
-        if known is None:  # every model says the same of every row
-            return {}
-        return {name: own for name, own in zip(known.names, known.levels, strict=True) if own is not None}
+        """The levels of the feature columns that hold text, as far as any model sees them."""
+        schemas = [model.scorer.schema for own in self.kept for model in own.models]
+        seen = [zip(own.names, own.levels, strict=True) for own in schemas if own is not None]
+        return {name: levels for each in seen for name, levels in each if levels is not None}
 
 
 def score_parts(
