@@ -12,7 +12,7 @@ OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 SMOKE := README.md tests/test_compat.py tests/test_oldest.py tests/tabular/test_table.py \
 	tests/tabular/test_from_outside.py tests/tabular/test_files.py tests/metrics/test_evaluate.py \
 	tests/engine/test_lightgbm.py tests/engine/test_skops.py \
-	tests/models/test_saved.py tests/valuation/entropy/test_valuators.py tests/valuation/bulk/test_value_files.py \
+	tests/models/test_saved.py tests/valuation/entropy/test_valuators.py tests/valuation/large/test_value_files.py \
 	tests/valuation/test_saved.py tests/interventions/test_reweighing.py tests/interventions/test_large.py \
 	tests/aim/test_estimator.py tests/aim/test_trade_off.py tests/experiment/test_results.py tests/reporting tests/cli/test_value.py
 

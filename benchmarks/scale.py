@@ -9,8 +9,8 @@ of its own, which tells the most memory that it held at once; the bound is `--me
 the benchmark is started again: its time is then that of the rest, which is said.
 
 Up to `--compare` rows the same table is valued in memory too, by `OutOfBagEntropy` with seeds 0 and 1: the
-rank correlation of values from files with those of seed 0, beside that of the two seeds, which is the ceiling
-of what any values of ten bags can reach.
+rank correlation of values from files with those of seed 0 (1 if all rows are learnt from), beside that of
+the two seeds, which is the ceiling of what any values of ten bags from a sample can reach.
 
 `--uses` also measures what values are for: `fado sample`, `fado reweigh` and `fado explore` from the same
 files, under the same bound, each a process of its own. `--json FILE` keeps the figures, and `--picture FILE`

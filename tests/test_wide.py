@@ -13,8 +13,7 @@ from fado.engine import Schema, _bins
 from fado.exploration._slices import ConditionTable, binned_features
 from fado.tabular import Table, column_from, open_source
 from fado.tabular._problem import _places
-from fado.valuation.bulk._roles import read_roles
-from fado.valuation.bulk._table_pass import TablePass
+from fado.valuation.large import TablePass, read_roles
 
 FEW, MANY = 50, 200
 

@@ -103,11 +103,12 @@ def test_a_file_beyond_memory_is_read_part_by_part_with_a_sentence(folder, tmp_p
     ("more", "sentence"),
     [
         (("--valuator", "influence"), "is valued by entropy, out of bag: leave out `--valuator`"),
-        (("--valuator", "inbag", "--groups", "id"), "leave out `--valuator`, `--groups`"),
+        (("--valuator", "inbag", "--keep-probabilities"), "leave out `--valuator`, `--keep-probabilities`"),
+        (("--groups", "nothing"), "`--groups` names 'nothing'"),
         (("--memory", "4"), "`--memory` must be a size with its unit"),
         (("--train-rows", "0"), "`--train-rows` must be at least 1"),
         (("--exclude", "nothing"), "`--exclude` names 'nothing'"),
-        (("--bags", "7"), "`--bags` must be a multiple of 5"),
+        (("--bags", "3"), "must be at least 1 for every row to be out of bag once"),
     ],
 )
 def test_bad_input_ends_in_a_sentence(folder, tmp_path, more, sentence):

@@ -25,7 +25,7 @@ from fado import (
 from fado.datasets import protected_from
 from fado.interventions import BaseIntervention, FairlearnGrid, NoIntervention, TrainingSet, _large
 from fado.utility import BaseUtility
-from fado.valuation.bulk import _stored_values
+from fado.valuation.large import StoredValues
 
 N = 900
 ASKED = {"target": "hired", "protected": "sex"}
@@ -297,7 +297,7 @@ def test_a_utility_that_compares_rows_sees_all_of_them(frame, valuation, folder,
 
 
 def test_values_that_do_not_fit_are_refused(folder, values, tmp_path, monkeypatch):
-    monkeypatch.setattr(_stored_values.StoredValues, "n_bytes", 10**12)
+    monkeypatch.setattr(StoredValues, "n_bytes", 10**12)
     with pytest.raises(
         ValueError, match=r"too small for the utility 'ranks', which may compare rows .* of all 900"
     ):

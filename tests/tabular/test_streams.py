@@ -14,12 +14,9 @@ from scipy.stats import chi2
 from fado.tabular import (
     LevelsCollector,
     SmallestRows,
-    StrataCounter,
     Table,
     column_from,
     deal_rows,
-    deal_small_strata,
-    fold_of,
     on_shelf,
     open_source,
     row_hash,
@@ -44,12 +41,10 @@ def test_the_step_is_that_of_splitmix64():
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
-def test_hashes_and_folds_by_hand(seed):
+def test_hashes_by_hand(seed):
     rows = np.array([0, 1, 12_345, 99_999_999, 2**40])
-    sample, folds = mixed(mixed(seed) ^ 0), mixed(mixed(mixed(seed) ^ 1) ^ 3)
+    sample = mixed(mixed(seed) ^ 0)
     assert row_hash(seed, rows).tolist() == [mixed(sample ^ int(row)) for row in rows]
-    expected = [(mixed(folds ^ int(row)) >> 32) * 5 >> 32 for row in rows]
-    assert fold_of(seed, 3, rows, 5).tolist() == expected
 
 
 def test_any_type_of_row_number_will_do():
@@ -65,81 +60,40 @@ def evenly(counts):
     return ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-6, counts.size - 1)
 
 
-@pytest.mark.parametrize("n_folds", [2, 3, 5, 7])
+def shares_of(rows, n_shares=5, seed=0):
+    """Deal rows by what their hashes leave over, as those outside a sample are dealt to bags."""
+    return (row_hash(seed, rows) % np.uint64(n_shares)).astype(np.int64)
+
+
+@pytest.mark.parametrize("n_shares", [2, 3, 5, 7])
 @pytest.mark.parametrize("seed", [0, 1, 2**63])
-def test_folds_have_equal_shares(seed, n_folds):
-    assert evenly(np.bincount(fold_of(seed, 0, ROWS, n_folds), minlength=n_folds))
+def test_hashes_deal_equal_shares(seed, n_shares):
+    assert evenly(np.bincount(shares_of(ROWS, n_shares, seed), minlength=n_shares))
 
 
 def table_of(first, second, n=5):
     return np.bincount(first * n + second, minlength=n * n)
 
 
-@pytest.mark.parametrize("other", [1, 2, 19])
-def test_tiles_tell_nothing_of_each_other(other):
-    assert evenly(table_of(fold_of(0, 0, ROWS, 5), fold_of(0, other, ROWS, 5)))
-
-
 @pytest.mark.parametrize("other", [1, 2, 2**32])
 def test_seeds_tell_nothing_of_each_other(other):
-    assert evenly(table_of(fold_of(0, 0, ROWS, 5), fold_of(other, 0, ROWS, 5)))
+    assert evenly(table_of(shares_of(ROWS), shares_of(ROWS, seed=other)))
 
 
 @pytest.mark.parametrize("step", [1, 2, 64, 1000])
 def test_neighbours_tell_nothing_of_each_other(step):
-    folds = fold_of(0, 0, ROWS, 5)
-    assert evenly(table_of(folds[:-step], folds[step:]))
+    shares = shares_of(ROWS)
+    assert evenly(table_of(shares[:-step], shares[step:]))
 
 
-def test_the_sample_tells_nothing_of_the_folds():
+def test_the_sample_tells_nothing_of_the_shares():
     sample = np.argsort(row_hash(0, ROWS))[:50_000]
-    assert evenly(np.bincount(fold_of(0, 0, sample, 5)))
+    assert evenly(np.bincount(shares_of(sample)))
     assert evenly(np.bincount(sample // 20_000))
 
 
 def test_no_two_rows_share_a_hash():
     assert len(np.unique(row_hash(3, ROWS))) == len(ROWS)
-
-
-@given(
-    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6),
-    n_folds=st.integers(1, 7),
-    seed=st.integers(0, 2**64 - 1),
-)
-def test_small_strata_are_dealt_exactly_in_any_order(sizes, n_folds, seed):
-    strata = np.repeat(np.arange(len(sizes)), sizes)
-    rows = np.random.default_rng(0).permutation(5 * len(strata))[: len(strata)]
-    folds = deal_small_strata(seed, 0, rows, strata, n_folds)
-    for stratum in range(len(sizes)):
-        counts = np.bincount(folds[strata == stratum], minlength=n_folds)
-        assert counts.max() - counts.min() <= 1
-    order = np.random.default_rng(1).permutation(len(rows))
-    renamed = np.array([17, 3, 99, 4, 1000, 0])[strata]
-    np.testing.assert_array_equal(
-        deal_small_strata(seed, 0, rows[order], renamed[order], n_folds), folds[order]
-    )
-
-
-def test_the_fold_that_gets_one_more_is_drawn():
-    """Of strata of one row each, every fold gets its share, in every tile another."""
-    strata = np.arange(20_000)
-    first, second = (deal_small_strata(0, tile, strata, strata, 5) for tile in (0, 1))
-    assert evenly(np.bincount(first))
-    assert evenly(table_of(first, second))
-
-
-def test_two_strata_by_hand():
-    rows, strata = np.array([10, 11, 12, 13]), np.array([0, 1, 0, 0])
-    key, offset = mixed(mixed(mixed(5) ^ 1) ^ 2), mixed(mixed(mixed(5) ^ 2) ^ 2)
-    turn = {row: place for place, row in enumerate(sorted([10, 12, 13], key=lambda row: mixed(key ^ row)))}
-    begin = {row: (mixed(offset ^ row) >> 32) * 3 >> 32 for row in (10, 11)}
-    expected = [(begin[10] + turn[10]) % 3, begin[11], (begin[10] + turn[12]) % 3, (begin[10] + turn[13]) % 3]
-    assert deal_small_strata(5, 2, rows, strata, 3).tolist() == expected
-
-
-def test_no_small_strata():
-    nothing = np.empty(0, dtype=np.int64)
-    assert deal_small_strata(0, 0, nothing, nothing, 5).tolist() == []
 
 
 def deal(cells, shares, seed=0, blocks=None):
@@ -279,47 +233,6 @@ def test_kept_rows_hold_no_block_alive():
     sample = SmallestRows(10, block.schema)
     sample.add(row_hash(0, np.arange(100_000)), np.arange(100_000), block)
     assert pa.total_allocated_bytes() - before < 10_000
-
-
-@settings(deadline=None)
-@given(
-    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=6),
-    small=st.integers(1, 25),
-    n_blocks=st.integers(1, 9),
-    seed=st.integers(0, 1000),
-)
-def test_counts_and_rows_of_small_strata(sizes, small, n_blocks, seed):
-    rng = np.random.default_rng(seed)
-    strata = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    counter = StrataCounter(small)
-    for rows in np.array_split(rng.permutation(len(strata)), n_blocks):
-        counter.add(strata[rows], rows)
-    assert counter.counts.tolist() == sizes
-    rows, found = counter.small_rows()
-    expected = np.flatnonzero(np.array(sizes)[strata] < small)
-    np.testing.assert_array_equal(rows, expected)
-    np.testing.assert_array_equal(found, strata[expected])
-
-
-def test_rows_of_strata_that_grow_are_let_go(monkeypatch):
-    monkeypatch.setattr("fado.tabular._streams._PENDING", 500)
-    counter = StrataCounter(small=100)
-    rng = np.random.default_rng(0)
-    strata = rng.integers(0, 50, 20_000)
-    strata[[5, 19_000]] = 50
-    for rows in np.array_split(np.arange(20_000), 400):
-        counter.add(strata[rows], rows)
-        assert sum(len(rows) for rows, _ in counter._held) <= 50 * 100 + 500 + 50
-    assert [each.tolist() for each in counter.small_rows()] == [[5, 19_000], [50, 50]]
-
-
-@pytest.mark.parametrize("given", [[], [[]]])
-def test_no_rows_have_no_strata(given):
-    counter = StrataCounter()
-    for rows in given:
-        counter.add(np.array(rows, dtype=int), np.array(rows, dtype=int))
-    assert counter.counts.tolist() == []
-    assert [each.tolist() for each in counter.small_rows()] == [[], []]
 
 
 TEXTS = ["b", "ä", "a", "", None, "B", "z" * 40, "10", "2"]

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from fado.valuation._probabilities import normalised_entropy, own_label_probability
+from fado.tabular import Variable
+from fado.valuation._probabilities import Moments, normalised_entropy, own_label_probability, what_is_wrong
 
 
 def test_binary_values_by_hand():
@@ -51,3 +52,79 @@ def test_own_label_probability():
     codes = np.array([0, 1])
     np.testing.assert_allclose(own_label_probability(np.array([0.2, 0.7]), codes), [0.8, 0.7])
     np.testing.assert_allclose(own_label_probability(np.array([[0.2, 0.8], [0.7, 0.3]]), codes), [0.2, 0.3])
+
+
+# --- averages over models
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_equals_numpy(values):
+    moments = Moments(1)
+    for value in values:
+        moments.add(np.array([0]), np.array([value]), np.array([1 - value]))
+    np.testing.assert_allclose(moments.mean, np.mean(values), atol=1e-12)
+    np.testing.assert_allclose(
+        moments.standard_error, np.std(values, ddof=1) / np.sqrt(len(values)), atol=1e-9
+    )
+    np.testing.assert_allclose(moments.agreement, 1 - np.mean(values), atol=1e-12)
+
+
+def test_a_row_scored_once_has_no_standard_error():
+    moments = Moments(2)
+    moments.add(np.array([1]), np.array([0.25]), np.array([0.5]))
+    np.testing.assert_array_equal(moments.count, [0, 1])
+    np.testing.assert_array_equal(moments.mean, [np.nan, 0.25])
+    assert np.isnan(moments.standard_error).all()
+
+
+def test_a_failed_prediction_is_not_a_value_of_zero():
+    moments = Moments(2)
+    moments.add(np.array([0, 1]), np.array([np.nan, 0.5]), np.array([np.nan, 0.5]))
+    assert np.isnan(moments.mean[0])
+    assert moments.count[0] == 0
+    assert moments.mean[1] == 0.5
+
+
+def test_equal_values_have_no_error():
+    moments = Moments(1)
+    for _ in range(5):
+        moments.add(np.array([0]), np.array([0.1]), np.array([0.1]))
+    assert moments.standard_error[0] < 1e-16
+
+
+# --- predictions that are none
+
+TWO = Variable("z", "classes", np.array([0, 1, 1]), ("a", "b"))
+THREE = Variable("z", "classes", np.array([0, 1, 2]), ("a", "b", "c"))
+NUMBER = Variable("z", "continuous", np.array([0.0, 1.0, 2.5]))
+
+
+@pytest.mark.parametrize(
+    ("variable", "predicted"),
+    [
+        (TWO, np.array([0.0, 0.5, 1.0])),
+        (TWO, np.array([[0.0, 1.0], [0.5, 0.5], [0.25, 0.75]])),
+        (THREE, np.array([[0.2, 0.3, 0.5]] * 3, dtype=np.float32)),
+        (NUMBER, np.array([-1e300, 0.0, 7.0])),
+    ],
+)
+def test_nothing_is_wrong_with_predictions(variable, predicted):
+    assert what_is_wrong(variable, 3, predicted) == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "predicted", "wrong"),
+    [
+        (TWO, [0.5, np.nan, np.inf], "NaN or infinite probabilities for 2 of 3 rows"),
+        (TWO, [0.5, -1e-9, 0.5], "probabilities outside [0, 1] for 1 of 3 rows"),
+        (TWO, [1.5, 0.5, 0.5], "probabilities outside [0, 1] for 1 of 3 rows"),
+        (TWO, [[0.5, 0.4], [0.5, 0.5], [0.9, 0.9]], "probabilities that do not sum to 1 for 2 of 3 rows"),
+        (TWO, [0.5, 0.5], "predictions of shape (2,) for 3 rows and 2 classes"),
+        (THREE, [[0.5, 0.5]] * 3, "predictions of shape (3, 2) for 3 rows and 3 classes"),
+        (THREE, [0.5, 0.5, 0.5], "predictions of shape (3,) for 3 rows and 3 classes"),
+        (NUMBER, [0.5, np.nan, 1.0], "NaN or infinite predictions for 1 of 3 rows"),
+        (NUMBER, [[0.5], [0.5], [0.5]], "predictions of shape (3, 1) for 3 rows"),
+    ],
+)
+def test_what_is_wrong_is_said(variable, predicted, wrong):
+    assert what_is_wrong(variable, 3, np.array(predicted)) == wrong

@@ -42,7 +42,7 @@ from fado.tabular import (
 )
 from fado.utility import utility_class
 from fado.valuation import TargetNote, Valuation
-from fado.valuation.bulk import with_group_names
+from fado.valuation.large import with_group_names
 
 __all__ = [
     "Inputs",

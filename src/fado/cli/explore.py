@@ -165,7 +165,7 @@ def _read_pool(pool: Path | None, values: Path | None, inputs: Inputs, *, valued
     """Read the rows without labels, if they are named, and their values if those of the others are given."""
     from fado.tabular import read_table
     from fado.valuation import Valuation
-    from fado.valuation.bulk import with_group_names
+    from fado.valuation.large import with_group_names
 
     if pool is None and values is None:
         return None

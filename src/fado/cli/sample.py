@@ -272,7 +272,7 @@ def _change_files(
     from fado.interventions import reweigh_files, sample_files
     from fado.tabular import open_source
     from fado.utility import utility_class
-    from fado.valuation.bulk import name_roles
+    from fado.valuation.large import name_roles
 
     schema = open_source(data).schema
     roles = name_roles(schema, named["target"], named["protected"], weight=named["weight"])

@@ -129,7 +129,7 @@ def value(
     for_memory = {
         **trained,
         **{"--valuator": None if valuator == DEFAULT else valuator},
-        **dict.fromkeys(("--drop", "--exclude", "--bags")),  # which are for both
+        **dict.fromkeys(("--drop", "--exclude", "--bags", "--groups")),  # which are for both
         **{"--from": from_, "--from-id": from_id, "--models": models},
     }
     useless = given_options(for_memory)
@@ -141,7 +141,8 @@ def value(
                 "and `--dask`."
             )
         sizes = {"memory": memory, "train_rows": train_rows, "n_bags": bags or 10, "n_jobs": jobs}
-        _value_files(data, out, named, {"drop": drop, "exclude": exclude, **sizes}, seed or 0, dask, dry_run)
+        columns = {"drop": drop, "exclude": exclude, "groups": groups}
+        _value_files(data, out, named, {**columns, **sizes}, seed or 0, dask, dry_run)
     elif from_ is not None:
         if given := given_options(trained | {"--models": models, "--jobs": jobs}):
             raise ValueError(f"`--from` takes values as they are and fits nothing: leave out {given}.")
@@ -336,7 +337,7 @@ def _value_files(
     from fado.cli._outputs import print_settings, print_table
     from fado.tabular import TARGET, label_named, open_source
     from fado.valuation import plan_files, summarise_files, value_files
-    from fado.valuation.bulk import check_group_names, name_roles
+    from fado.valuation.large import check_group_names, name_roles
 
     target, protected, positive = named["target"], named["protected"], named["positive"]
     source, names = open_source(data), read_group_names(named["group_names"], protected)

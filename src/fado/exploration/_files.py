@@ -31,7 +31,7 @@ from fado.tabular import (
     row_hash,
 )
 from fado.valuation import Valuation, read_lazily
-from fado.valuation.bulk import (
+from fado.valuation.large import (
     BLOCK_ROWS,
     Paths,
     Roles,

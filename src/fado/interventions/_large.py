@@ -50,7 +50,7 @@ from fado.tabular import (
 )
 from fado.utility import CobbDouglasUtility, DifferenceUtility, LinearUtility
 from fado.valuation import Valuation
-from fado.valuation.bulk import (
+from fado.valuation.large import (
     Classes,
     Combinations,
     Paths,

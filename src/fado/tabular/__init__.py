@@ -19,14 +19,10 @@ from fado.tabular._problem import (
 from fado.tabular._proxies import columns_equal_to, columns_that_determine
 from fado.tabular._source import Source, SourcePart, in_blocks, open_source
 from fado.tabular._streams import (
-    SMALL_STRATUM,
     LevelsCollector,
     ShelvedTable,
     SmallestRows,
-    StrataCounter,
     deal_rows,
-    deal_small_strata,
-    fold_of,
     on_shelf,
     row_hash,
 )
@@ -71,7 +67,6 @@ __all__ = [
     "MIN_GROUP_SIZE",
     "MISSING",
     "SMALL_SHARE",
-    "SMALL_STRATUM",
     "TARGET",
     "Column",
     "Expression",
@@ -86,7 +81,6 @@ __all__ = [
     "SmallestRows",
     "Source",
     "SourcePart",
-    "StrataCounter",
     "Table",
     "Variable",
     "as_names",
@@ -99,9 +93,7 @@ __all__ = [
     "columns_named",
     "columns_that_determine",
     "deal_rows",
-    "deal_small_strata",
     "ending_of",
-    "fold_of",
     "group_rows",
     "in_blocks",
     "is_pattern",

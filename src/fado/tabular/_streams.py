@@ -1,4 +1,4 @@
-"""Tables that are seen block by block: draws, samples, counts, levels."""
+"""Tables that are seen block by block: draws, samples, levels."""
 
 from __future__ import annotations
 
@@ -18,14 +18,10 @@ from fado.tabular._column import Column
 from fado.tabular._table import Table
 
 __all__ = [
-    "SMALL_STRATUM",
     "LevelsCollector",
     "ShelvedTable",
     "SmallestRows",
-    "StrataCounter",
     "deal_rows",
-    "deal_small_strata",
-    "fold_of",
     "on_shelf",
     "row_hash",
 ]
@@ -33,12 +29,10 @@ __all__ = [
 Rows = npt.NDArray[np.integer[Any]]
 Codes = npt.NDArray[np.int64]
 
-SMALL_STRATUM = 1_000  # rows; hashes deal as many evenly enough
-_PENDING = 1 << 16  # rows, or texts, that are held before those that are not needed any more are let go
+_PENDING = 1 << 16  # texts that are held before those that repeat are let go
 _SLACK = 1.25  # times the rows that are asked for are held before some are let go
 _LEVELS = b"fado.levels"
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
-_SAMPLE, _FOLD, _OFFSET = 0, 1, 2  # what a hash is for: draws of one kind tell nothing of another
 
 
 def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
@@ -58,75 +52,9 @@ def row_hash(seed: int, rows: Rows) -> npt.NDArray[np.uint64]:
     >>> row_hash(0, np.arange(6)).argsort()
     array([0, 1, 3, 5, 4, 2])
     """
-    return _mixed_rows(_key(seed, _SAMPLE), rows)
-
-
-def fold_of(seed: int, tile: int, rows: Rows, n_folds: int) -> npt.NDArray[np.int64]:
-    """Give each row's fold in a tile: every fold is as likely, and one tile tells nothing of another.
-
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^64 - 1.
-    tile : int
-        Which of several divisions of the same rows into folds.
-    rows : ndarray of int
-        The rows' places in the whole table, from 0 on.
-    n_folds : int
-        At least 1.
-
-    Examples
-    --------
-    >>> fold_of(0, 0, np.arange(8), 5)
-    array([4, 0, 3, 3, 3, 3, 1, 3])
-    >>> fold_of(0, 0, np.array([6, 3]), 5)
-    array([1, 3])
-    """
-    return _share(_mixed_rows(_key(seed, _FOLD, tile), rows), n_folds)
-
-
-def deal_small_strata(
-    seed: int, tile: int, rows: Rows, strata: npt.NDArray[np.integer[Any]], n_folds: int
-) -> npt.NDArray[np.int64]:
-    """Deal all rows of some strata to folds, so that the counts of a stratum differ by one at most.
-
-    The rows of a stratum are dealt in turn, in the order of their hashes in the tile, from a fold on that
-    follows from its first row. Neither the order of `rows` nor the numbers of the strata matter.
-
-    Parameters
-    ----------
-    seed, tile, n_folds : int
-        As `fold_of` takes them.
-    rows : ndarray of int
-        The places of all rows of these strata in the whole table.
-    strata : ndarray of int
-        Each row's stratum.
-
-    Examples
-    --------
-    >>> strata = np.array([7, 7, 7, 9, 9, 9, 9])
-    >>> folds = deal_small_strata(0, 0, np.arange(7), strata, 3)
-    >>> np.bincount(folds[:3]), np.sort(np.bincount(folds[3:]))
-    (array([1, 1, 1]), array([1, 1, 2]))
-    """
-    if not len(rows):
-        return np.empty(0, dtype=np.int64)
-    order = np.lexsort((_mixed_rows(_key(seed, _FOLD, tile), rows), strata))
-    begins = np.flatnonzero(np.diff(strata[order], prepend=strata[order[0]] - 1))
-    sizes = np.diff(begins, append=len(rows))
-    first = np.minimum.reduceat(rows[order], begins)
-    offset = _share(_mixed_rows(_key(seed, _OFFSET, tile), first), n_folds)
-    folds = np.empty(len(rows), dtype=np.int64)
-    folds[order] = (np.arange(len(rows)) - np.repeat(begins - offset, sizes)) % n_folds
-    return folds
-
-
-def _key(seed: int, *words: int) -> np.uint64:
-    """Mix a seed and what follows into one number."""
-    key = np.uint64(0)
-    for word in (seed, *words):
-        key = _mixed_rows(key, np.array([word], dtype=np.uint64))[0]
-    return key
+    none = np.uint64(0)
+    key = _mixed_rows(none, _mixed_rows(none, np.array([seed], dtype=np.uint64)))
+    return _mixed_rows(key[0], rows)
 
 
 def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
@@ -139,12 +67,6 @@ def _mixed_rows(key: np.uint64, rows: Rows) -> npt.NDArray[np.uint64]:
         numbers *= np.uint64(factor)
     numbers ^= numbers >> np.uint64(31)
     return numbers
-
-
-def _share(hashes: npt.NDArray[np.uint64], n_folds: int) -> npt.NDArray[np.int64]:
-    """Cut the range of the hashes into equal shares, and tell in which each lies."""
-    upper = hashes >> np.uint64(32)
-    return ((upper * np.uint64(n_folds)) >> np.uint64(32)).astype(np.int64)
 
 
 def deal_rows(
@@ -275,62 +197,6 @@ class SmallestRows:
 def _smallest(hashes: npt.NDArray[np.uint64], n_rows: int) -> npt.NDArray[np.int64]:
     """Give the places of the smallest."""
     return np.argpartition(hashes, n_rows - 1)[:n_rows] if n_rows else np.empty(0, dtype=np.int64)
-
-
-class StrataCounter:
-    """Count the rows of strata, and remember which rows those of few have.
-
-    Parameters
-    ----------
-    small : int
-        Strata of fewer rows are small.
-
-    Examples
-    --------
-    >>> counter = StrataCounter(small=3)
-    >>> counter.add(np.array([0, 1, 0]), np.array([0, 1, 2]))
-    >>> counter.add(np.array([0, 2, 1]), np.array([3, 4, 5]))
-    >>> counter.counts
-    array([3, 2, 1])
-    >>> counter.small_rows()
-    (array([1, 4, 5]), array([1, 2, 1]))
-    """
-
-    def __init__(self, small: int = SMALL_STRATUM) -> None:
-        self.small = small
-        self.counts: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._held: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
-        self._pending = 0
-
-    def add(self, strata: npt.NDArray[np.integer[Any]], rows: npt.NDArray[np.integer[Any]]) -> None:
-        """See a block.
-
-        Parameters
-        ----------
-        strata : ndarray of int
-            Each row's stratum: 0, 1, 2, ...
-        rows : ndarray of int
-            Their places in the whole table.
-        """
-        seen = np.bincount(strata, minlength=len(self.counts))
-        seen[: len(self.counts)] += self.counts
-        self.counts = seen
-        few = np.flatnonzero(seen[strata] < self.small)
-        if len(few):
-            self._held.append((rows[few].astype(np.int64), strata[few].astype(np.int64)))
-            self._pending += len(few)
-        if self._pending > _PENDING:
-            self._held = [self.small_rows()]
-            self._pending = 0
-
-    def small_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Give the rows of small strata, in the order of the table, and the stratum of each."""
-        if not self._held:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        rows, strata = (np.concatenate(each) for each in zip(*self._held, strict=True))
-        few = np.flatnonzero(self.counts[strata] < self.small)
-        few = few[np.argsort(rows[few])]
-        return rows[few], strata[few]
 
 
 class LevelsCollector:

@@ -15,7 +15,6 @@ from fado.valuation._result import Valuation
 from fado.valuation._retraining import compare_effects, removal_effects, retraining_check
 from fado.valuation._saved import read_lazily
 from fado.valuation._stability import read_stability
-from fado.valuation.bulk import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.entropy import (
     InBagEntropy,
     OutOfBagEntropy,
@@ -29,6 +28,7 @@ from fado.valuation.influence import (
     forecast_removals,
     readable_estimator,
 )
+from fado.valuation.large import FilesPlan, GroupLine, plan_files, summarise_files, value_files
 from fado.valuation.online import OnlineEntropy
 from fado.valuation.shapley import DataShapley, KNNShapley
 

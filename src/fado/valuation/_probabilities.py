@@ -1,36 +1,85 @@
-"""The value of a row, from predictions. Arrays in, arrays out."""
+"""The value of a row, from predictions: of rows out of bag, of new rows, of rows in files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fado.engine import Scorer
+from fado.tabular import Table, Variable
+
 __all__ = [
+    "NOT_TOLD",
+    "UNSEEN",
+    "KeptModel",
+    "Moments",
+    "RowsToScore",
+    "VariableModels",
     "entropies_of",
+    "finish",
+    "largest_known",
     "log_losses",
+    "mean_probabilities",
     "normalised_entropy",
     "of_all_classes",
     "own_label_probability",
     "read_probabilities",
+    "row_statistics",
+    "score_rows",
+    "what_is_wrong",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 
+UNSEEN, NOT_TOLD = -1, -2  # the codes of a class that no model has learnt, and of a missing label
+_SLACK = 1e-4  # of the sum of probabilities in single precision
+_ROUNDING = 1e-12  # by which an average of probabilities may be past 1
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """A model without its rows, its bag, and the training mean of a continuous variable, else NaN."""
+
+    bag: int
+    scorer: Scorer
+    training_mean: float
+
+
+@dataclass(frozen=True)
+class VariableModels:
+    """The models of one variable, by bag and then by estimator; the variable has no rows.
+
+    Of a continuous variable, `furthest` and `largest_error` are the largest distances of a prediction from
+    the training mean, and from the row's own number, when the models were fitted.
+    """
+
+    variable: Variable
+    models: tuple[KeptModel, ...]
+    furthest: float = 1.0
+    largest_error: float = 1.0
+
+
+@dataclass(frozen=True)
+class RowsToScore:
+    """Some rows that models have not learnt from, and their known labels, coded as the models' own.
+
+    `where` ends a sentence about a wrong prediction. `scored_by`, of shape (n_rows, n_bags), says which bags'
+    models score each row; without it, all do.
+    """
+
+    table: Table
+    labels: Mapping[str, npt.NDArray[Any]]
+    where: str
+    scored_by: npt.NDArray[np.bool_] | None = None
+
 
 def normalised_entropy(probabilities: npt.ArrayLike) -> FloatArray:
-    """Shannon entropy of predicted distributions, divided by its maximum.
-
-    Parameters
-    ----------
-    probabilities : array-like of shape (n,) or (n, K)
-        The probability of the positive class, or of all K classes.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        In [0, 1]: 0 for a sure prediction, 1 for equal probabilities, NaN where a probability is NaN.
+    """Shannon entropy of predicted distributions, of shape (n,) or (n, K), divided by its maximum.
 
     Examples
     --------
@@ -69,21 +118,7 @@ def of_all_classes(probabilities: FloatArray) -> FloatArray:
 
 
 def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> FloatArray:
-    """Read the probabilities of a variable's classes, refusing what are none.
-
-    Parameters
-    ----------
-    name : str
-        The variable.
-    given : array-like of shape (n,), (n, G) or (n, K, G)
-        The last only for an attribute, given each class of the target.
-    n_labels : int, optional
-        How many classes the target has; None for the target itself.
-
-    Returns
-    -------
-    ndarray of shape (n, G) or (n, K, G)
-    """
+    """Read probabilities of G classes: (n,), (n, G), or (n, K, G) at K labels of the target."""
     p = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)  # it is kept
     if p.ndim not in (1, 2, 3 if n_labels else 1) or (p.ndim > 1 and p.shape[-1] < 2):
         also = f" or (n, {n_labels}, G)" if n_labels else ""
@@ -105,15 +140,7 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
 def entropies_of(
     p_y: npt.ArrayLike, p_z: Mapping[str, npt.ArrayLike]
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-    """Give values and probabilities by variable, in the form of `Valuation`, of what models predict.
-
-    Parameters
-    ----------
-    p_y : array-like
-        The probabilities of the target's classes.
-    p_z : mapping of str to array-like
-        The same for every attribute, or for every class of the target.
-    """
+    """Give values and probabilities by variable, in the form of `Valuation`, of what models predict."""
     likely = read_probabilities("y", p_y)
     n_rows, n_labels = likely.shape
     values, probabilities = {"y": normalised_entropy(likely)}, {"y": likely}
@@ -128,15 +155,7 @@ def entropies_of(
 
 
 def own_label_probability(probabilities: FloatArray, codes: npt.NDArray[np.integer]) -> FloatArray:
-    """Pick from every row the probability of its own class.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n,) or (n, K)
-        The probability of class 1, or of all classes.
-    codes : ndarray of shape (n,)
-        The rows' classes.
-    """
+    """Pick from every row the probability of its own class."""
     if probabilities.ndim == 1:
         return np.where(codes == 1, probabilities, 1.0 - probabilities)
     return probabilities[np.arange(len(codes)), codes]
@@ -153,3 +172,211 @@ def log_losses(own_label: npt.NDArray[np.floating]) -> FloatArray:
     margin = np.finfo(own_label.dtype).eps
     losses: FloatArray = -np.log(np.clip(own_label, margin, 1 - margin))
     return losses
+
+
+def what_is_wrong(variable: Variable, n_rows: int, predicted: FloatArray) -> str:
+    """Say what keeps a model's predictions from being any; empty if nothing does."""
+    many = len(variable.classes)
+    classes = variable.kind == "classes"
+    allowed: list[tuple[int, ...]] = [(n_rows, many)] if classes else []
+    if not classes or many == 2:
+        allowed.append((n_rows,))
+    if predicted.shape not in allowed:
+        of = f" and {many} classes" if classes else ""
+        return f"predictions of shape {predicted.shape} for {n_rows} rows{of}"
+    by_row = predicted.reshape(n_rows, -1)
+    faults = {"NaN or infinite " + ("probabilities" if classes else "predictions"): ~np.isfinite(by_row)}
+    if classes:
+        faults["probabilities outside [0, 1]"] = (by_row < 0) | (by_row > 1)
+    if classes and predicted.ndim == 2:
+        faults["probabilities that do not sum to 1"] = np.abs(by_row.sum(axis=1, keepdims=True) - 1) > _SLACK
+    for fault, entries in faults.items():
+        rows = int(entries.any(axis=1).sum())
+        if rows:
+            return f"{fault} for {rows} of {n_rows} rows"
+    return ""
+
+
+def row_statistics(
+    variable: Variable, predicted: FloatArray, labels: npt.NDArray[Any] | None, training_mean: float
+) -> tuple[FloatArray, FloatArray]:
+    """Turn a model's predictions into what is averaged over models: a doubt, and the agreement with labels.
+
+    Of classes they are the entropy and the probability of the row's own class, of numbers the distances from
+    the training mean and from the row's own number. Without labels, agreement is NaN.
+    """
+    classes = variable.kind == "classes"
+    values = normalised_entropy(predicted) if classes else np.abs(predicted - training_mean)
+    if labels is None:
+        return values, np.full(len(predicted), np.nan)
+    if not classes:
+        return values, np.abs(predicted - labels)
+    agreement = own_label_probability(predicted, np.maximum(labels, 0))
+    if (labels < 0).any():
+        agreement = np.where(labels == UNSEEN, 0.0, np.where(labels == NOT_TOLD, np.nan, agreement))
+    return values, agreement
+
+
+class Moments:
+    """Mean, standard error and count of what models say of each row.
+
+    Results must be added in one fixed order: floating-point sums depend on it.
+
+    Examples
+    --------
+    >>> moments = Moments(2)
+    >>> moments.add(np.array([0, 1]), np.array([0.2, np.nan]), np.array([1.0, 1.0]))
+    >>> moments.add(np.array([0]), np.array([0.4]), np.array([0.0]))
+    >>> moments.mean.round(2), moments.count, moments.agreement
+    (array([0.3, nan]), array([2, 0], dtype=int32), array([0.5, nan]))
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.count = np.zeros(n_rows, dtype=np.int32)
+        self._mean = np.zeros(n_rows)
+        self._squares = np.zeros(n_rows)
+        self._agreement = np.zeros(n_rows)
+
+    def add(self, rows: npt.NDArray[np.integer], values: FloatArray, agreement: FloatArray) -> None:
+        """Add one model's numbers for some rows, each row once; NaN values do not count."""
+        finite = np.isfinite(values)
+        if not finite.all():
+            rows, values, agreement = rows[finite], values[finite], agreement[finite]
+        self.count[rows] += 1
+        count = self.count[rows]
+        before = values - self._mean[rows]
+        self._mean[rows] += before / count
+        self._squares[rows] += before * (values - self._mean[rows])
+        self._agreement[rows] += (agreement - self._agreement[rows]) / count
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean over the models; NaN for a row that none scored."""
+        return np.where(self.count > 0, self._mean, np.nan)
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard error of the mean; NaN for a row scored fewer than two times."""
+        error = np.full(len(self.count), np.nan)
+        often = self.count > 1
+        count = self.count[often].astype(np.float64)
+        error[often] = np.sqrt(np.maximum(self._squares[often], 0.0) / (count - 1.0) / count)
+        return error
+
+    @property
+    def agreement(self) -> FloatArray:
+        """Mean agreement over the models; NaN for a row that none scored."""
+        return np.where(self.count > 0, self._agreement, np.nan)
+
+
+def finish(
+    variable: Variable, moments: Moments, furthest: float | None = None, largest_error: float | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Turn averages over models into the fields of a valuation, all in [0, 1] but the counts.
+
+    Distances of numbers are divided by the largest, of these rows if none is given.
+    """
+    mean, error, agreement = moments.mean, moments.standard_error, moments.agreement
+    if variable.kind == "continuous":
+        furthest = furthest or largest_known(mean)
+        mean, error = np.clip(1.0 - mean / furthest, 0.0, 1.0), error / furthest
+        agreement = np.clip(1.0 - agreement / (largest_error or largest_known(agreement)), 0.0, 1.0)
+    return {"values": mean, "standard_error": error, "counts": moments.count, "agreement": agreement}
+
+
+def largest_known(distances: FloatArray) -> float:
+    """Give the largest distance; 1 where all are 0, so that dividing by it leaves them 0."""
+    known = distances[~np.isnan(distances)]
+    largest = float(known.max()) if len(known) else 0.0
+    return largest if largest > 0 else 1.0
+
+
+def score_rows(
+    rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None = None
+) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """Value rows by models that have not seen them, the target's first: per field, an array per variable."""
+    n_rows = rows.table.n_rows
+    moments = {own.variable.name: Moments(n_rows) for own in kept}
+    means: dict[str, FloatArray] = {}
+    for own, model, here, predicted in _predictions(rows, kept, stop):
+        name = own.variable.name
+        labels = rows.labels.get(name)
+        told = None if labels is None else labels[here]
+        moments[name].add(here, *row_statistics(own.variable, predicted, told, model.training_mean))
+        mean = means.setdefault(name, np.zeros((n_rows, *predicted.shape[1:])))
+        mean[here] += ((predicted - mean[here]).T / moments[name].count[here]).T
+    fields: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    for own in kept:
+        name = own.variable.name
+        finished = finish(own.variable, moments[name], own.furthest, own.largest_error)
+        finished["epistemic"] = np.full(n_rows, np.nan)
+        if own.variable.kind == "classes" and name in means:
+            apart = np.maximum(normalised_entropy(means[name]) - finished["values"], 0.0)
+            finished["epistemic"] = np.where(moments[name].count > 1, apart, np.nan)
+        for field, array in finished.items():
+            fields.setdefault(field, {})[name] = array
+    return fields
+
+
+def mean_probabilities(
+    rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None = None
+) -> FloatArray:
+    """Give the mean probabilities of all classes over the models of the last variable."""
+    total: Any = 0.0
+    for own, _, _, predicted in _predictions(rows, kept, stop):
+        total = total + predicted if own is kept[-1] else total
+    return of_all_classes(total / len(kept[-1].models))
+
+
+def _predictions(
+    rows: RowsToScore, kept: Sequence[VariableModels], stop: threading.Event | None
+) -> Iterator[tuple[VariableModels, KeptModel, npt.NDArray[np.intp], FloatArray]]:
+    """Give what every model says of the rows that it scores, the target's models first.
+
+    Where a model sees the target and the labels are not known, it is averaged over what the target's models
+    of the same bag predict.
+    """
+    target = kept[0].variable
+    labels = rows.labels.get(target.name)
+    likely: dict[int, list[FloatArray]] = {}
+    by_bag: dict[int, tuple[npt.NDArray[np.intp], Table]] = {}
+    everywhere = np.arange(rows.table.n_rows), rows.table
+    for own in kept:
+        for model in own.models:
+            here, table = everywhere
+            if rows.scored_by is not None:
+                if model.bag not in by_bag:
+                    here = np.flatnonzero(rows.scored_by[:, model.bag])
+                    by_bag[model.bag] = here, rows.table.take(here)
+                here, table = by_bag[model.bag]
+            if not len(here) or (stop is not None and stop.is_set()):  # nobody waits for the rest
+                continue
+            if not model.scorer.sees_target:
+                predicted = model.scorer.score(table)
+            elif labels is not None:
+                predicted = model.scorer.score(table, labels[here])
+            else:
+                expected = np.mean(likely[model.bag], axis=0)
+                expected = of_all_classes(expected) if target.kind == "classes" else expected
+                predicted = _averaged(model.scorer, table, expected)
+            wrong = what_is_wrong(own.variable, len(here), predicted)
+            if wrong:
+                raise ValueError(
+                    f"A model of {own.variable.name!r} gave {wrong}{rows.where}: no value can come of that."
+                )
+            if own.variable is target and labels is None:
+                likely.setdefault(model.bag, []).append(predicted)
+            yield own, model, here, predicted
+
+
+def _averaged(scorer: Scorer, table: Table, expected: FloatArray) -> FloatArray:
+    """Score rows at every label of the target, weighed by its probabilities; expected numbers as they are."""
+    if expected.ndim == 1:
+        return scorer.score(table, expected)
+    total: Any = 0.0
+    for code in range(expected.shape[1]):
+        given = scorer.score(table, np.full(table.n_rows, code, dtype=np.int32))
+        total = total + (expected[:, code] * given.T).T
+    if scorer.n_classes:
+        total = np.where(np.abs(total - 1.0) < _ROUNDING, np.minimum(total, 1.0), total)
+    return np.asarray(total)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from fado import InBagEntropy, OutOfBagEntropy
 from fado._storage import digest_of
 from fado.valuation import load_models
-from fado.valuation.entropy._saved_models import SAVED
+from fado.valuation.entropy._models import SAVED
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -222,11 +222,11 @@ def test_a_file_that_names_code_is_refused(tmp_path):
 KILLED = """
 import os, signal, sys
 from fado.valuation import load_models
-from fado.valuation.entropy import _saved_models
+from fado.valuation.entropy import _models
 
 models, written = load_models(sys.argv[1]), []
 
-plain = _saved_models.write_file
+plain = _models.write_file
 
 def write(path, *more):
     written.append(path)
@@ -234,7 +234,7 @@ def write(path, *more):
         os.kill(os.getpid(), signal.SIGKILL)
     plain(path, *more)
 
-_saved_models.write_file = write
+_models.write_file = write
 models.save(sys.argv[1])
 """
 

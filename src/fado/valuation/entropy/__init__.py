@@ -1,8 +1,27 @@
 """Values by entropy: how unsure trained models are of the target and of protected attributes."""
 
-from fado.valuation.entropy._out_of_bag import OutOfBagEntropy  # isort: skip  # registered first
-from fado.valuation.entropy._in_bag import InBagEntropy
-from fado.valuation.entropy._models import ValuationModels, digest_of_target
-from fado.valuation.entropy._saved_models import load_models
+from fado.valuation.entropy._exclusions import variables_to_learn
+from fado.valuation.entropy._models import (
+    NEW_ROWS,
+    ValuationModels,
+    digest_of_target,
+    label_codes,
+    load_models,
+    read_labels,
+    table_of,
+)
+from fado.valuation.entropy._out_of_bag import EntropyValuator, InBagEntropy, OutOfBagEntropy
 
-__all__ = ["InBagEntropy", "OutOfBagEntropy", "ValuationModels", "digest_of_target", "load_models"]
+__all__ = [
+    "NEW_ROWS",
+    "EntropyValuator",
+    "InBagEntropy",
+    "OutOfBagEntropy",
+    "ValuationModels",
+    "digest_of_target",
+    "label_codes",
+    "load_models",
+    "read_labels",
+    "table_of",
+    "variables_to_learn",
+]

@@ -1,16 +1,25 @@
-"""Every estimator learns every variable in every bag: plan the fits, run them, reduce what they say."""
+"""Every estimator learns every variable in every bag: plan the fits, pace and run them, add up what they say.
+
+How fast the default models learn: as slowly as lets their trees take in all that helps with unseen rows. The
+first fits learn fast. Where their loss on unseen rows is still falling at the last tree, there is much to
+learn: all fits do as they did, or grow on where it falls steeply. Where it has risen again, a slower rate
+spreads as much learning over more trees, whose chance errors cancel; the ranking of rows gains most where
+there is least to learn.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from fado._checks import check_probabilities
 from fado._compat import is_classifier, is_regressor
@@ -19,30 +28,35 @@ from fado.engine import (
     LightGBMEngine,
     MissingValuesError,
     Model,
-    Scorer,
     SklearnEngine,
     Task,
-    Watch,
     detach,
 )
-from fado.execution import (
-    Executor,
-    JoblibExecutor,
-    LostTask,
-    ThreadExecutor,
-    cluster_executor,
+from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
+from fado.tabular import TARGET, Problem, Variable
+from fado.valuation._probabilities import (
+    KeptModel,
+    Moments,
+    log_losses,
+    of_all_classes,
+    own_label_probability,
+    row_statistics,
+    what_is_wrong,
 )
-from fado.tabular import Table, Variable
-from fado.valuation._probabilities import of_all_classes
-from fado.valuation.entropy._order import Durations, longest_first
-from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses, trees_grown
-from fado.valuation.entropy._statistics import row_statistics, what_is_wrong
 
-__all__ = ["Bag", "KeptModel", "Outcome", "plan_fits", "run_fits"]
+__all__ = ["Bag", "Learnt", "plan_fits", "run_fits"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
-Result = TypeVar("Result")
+
+WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
+_ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer tell too little
+_MOST_BAGS = 2  # that are asked, in tables too small to hold as many
+_FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
+_PATIENCE = 15  # trees to grow in the hope that the loss falls again
+_AT_LEAST = 20  # trees that a slowed model spreads its learning over, and more the more it learns
+_NEARLY_ALL = 0.8  # of the trees: a model that needs so many is not worth slowing down
+_STEEP = 0.03  # the part of what is learnt that the last few trees add where they are far too few
 
 
 @dataclass(frozen=True)
@@ -67,59 +81,90 @@ class Fit:
     variable: Variable
     bag: Bag
     seed: int
-    paced: Any = None  # the same estimator, if it is a default model whose pace was chosen
-
-    def learnable(self) -> Rows:
-        """Give the in-bag rows whose label is known."""
-        rows = self.bag.in_bag
-        return rows if self.variable.kind == "classes" else rows[self.variable.known[rows]]
-
-    def scored_beyond(self, learnt: Rows) -> Rows | None:
-        """Give the rows to score; None if they are those that were learnt from."""
-        scored = self.bag.scored
-        return None if self.bag.out_of_bag is None and len(learnt) == len(scored) else scored
+    watched: bool = False  # whether losses on unseen rows are noted, by which its pace is chosen
+    paced: bool = False  # whether its pace was chosen so
 
     def task(self, sample_weight: FloatArray | None) -> Task:
-        """Say it as engines take it."""
-        rows = self.learnable()
+        """Say it as engines take it: a model learns from the in-bag rows whose label is known."""
+        rows, scored = self.bag.in_bag, self.bag.out_of_bag
+        if self.variable.kind == "continuous":
+            rows = rows[self.variable.known[rows]]
+            if scored is None and len(rows) < len(self.bag.in_bag):
+                scored = self.bag.in_bag
         weights = None if sample_weight is None else sample_weight[rows]
-        return Task(self.estimator, self.variable, rows, self.seed, self.scored_beyond(rows), weights)
+        return Task(self.estimator, self.variable, rows, self.seed, scored, weights)
 
     def __str__(self) -> str:
         return f"{type(self.estimator).__name__} on variable {self.variable.name!r} in bag {self.bag.number}"
 
 
 @dataclass(frozen=True)
-class KeptModel:
-    """A fitted model without its rows, and what its values rest on.
-
-    Parameters
-    ----------
-    bag : int
-        The number of the bag that it learnt from.
-    scorer : Scorer
-        The model.
-    training_mean : float
-        Of a continuous variable, over the rows learnt from; else NaN.
-    """
-
-    bag: int
-    scorer: Scorer
-    training_mean: float
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What a fit says of the rows it scored."""
 
-    variable: str
-    rows: Rows
     values: FloatArray
     agreement: FloatArray
     gains: FloatArray | None = None
-    estimator: Any = None  # what a default model came to
     kept: KeptModel | None = None  # if it is wanted
     probabilities: FloatArray | None = None  # if wanted: (n, K) of the target, (n, K or 1, G) of others
+    losses: Sequence[float] = ()  # if it was watched
+
+
+class Learnt:
+    """What fits say of every row and column, per variable, added up fit by fit."""
+
+    def __init__(self, variables: Sequence[Variable], n_rows: int, n_columns: int) -> None:
+        self.moments = {variable.name: Moments(n_rows) for variable in variables}
+        self.gains = {variable.name: np.zeros(n_columns + 1) for variable in variables}  # the target's last
+        self.paced: dict[str, Any] = {}  # what the default models came to
+        self.kept: dict[str, list[KeptModel]] = {variable.name: [] for variable in variables}
+        self._sums: dict[str, FloatArray] = {}  # of probabilities, if they are kept
+
+    def add(self, fit: Fit, outcome: Outcome) -> None:
+        """Add what one fit says; the order decides the last bits."""
+        name, rows = fit.variable.name, fit.bag.scored
+        self.moments[name].add(rows, outcome.values, outcome.agreement)
+        if outcome.gains is not None:
+            self.gains[name] += outcome.gains
+        if fit.paced:
+            self.paced[name] = fit.estimator
+        if outcome.kept is not None:
+            self.kept[name].append(outcome.kept)
+        if outcome.probabilities is not None:
+            if name not in self._sums:
+                shape = len(self.moments[name].count), *outcome.probabilities.shape[1:]
+                self._sums[name] = np.zeros(shape)
+            self._sums[name][rows] += outcome.probabilities
+
+    def mean_probabilities(self) -> dict[str, FloatArray] | None:
+        """Give the mean probabilities of classes over the fits, as `Valuation` has them; None if not kept."""
+        if not self._sums:
+            return None
+        means, n_labels = {}, self._sums[TARGET].shape[1]
+        for name in [name for name in self.moments if name in self._sums]:  # not as the fits were done
+            total = self._sums[name]
+            count = self.moments[name].count.reshape(-1, *[1] * (total.ndim - 1))
+            mean = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+            means[name] = mean if mean.shape[1] == n_labels else np.repeat(mean, n_labels, axis=1)
+        return means
+
+    def of_defaults(self, parameter: str) -> dict[str, Any] | None:
+        """Give a parameter of the default models, per variable; None for other models."""
+        if not self.paced:
+            return None
+        return {name: getattr(self.paced[name], parameter) for name in self.moments}
+
+
+def plan_fits(
+    estimators: Sequence[Any], variables: Sequence[Variable], bags: Sequence[Bag], seed: int
+) -> list[Fit]:
+    """List every fit, each with a seed of its own that depends on nothing but its place in the list."""
+    serving = [
+        (variable, estimator) for variable in variables for estimator in _serving(estimators, variable)
+    ]
+    wanted = [(estimator, variable, bag) for variable, estimator in serving for bag in bags]
+    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(wanted))
+    return [Fit(*which, int(own) % 2**31) for which, own in zip(wanted, seeds, strict=True)]
 
 
 def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
@@ -138,34 +183,21 @@ def _serving(estimators: Sequence[Any], variable: Variable) -> list[Any]:
     return serving
 
 
-def plan_fits(
-    estimators: Sequence[Any], variables: Sequence[Variable], bags: Sequence[Bag], seed: int
-) -> list[Fit]:
-    """List every fit, each with a seed of its own that depends on nothing but its place in the list."""
-    serving = [
-        (variable, estimator) for variable in variables for estimator in _serving(estimators, variable)
-    ]
-    wanted = [(estimator, variable, bag) for variable, estimator in serving for bag in bags]
-    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(wanted))
-    return [Fit(*which, int(own) % 2**31) for which, own in zip(wanted, seeds, strict=True)]
-
-
 def run_fits(
     fits: Sequence[Fit],
-    table: Table,
-    target: Variable,
-    sample_weight: FloatArray | None,
+    problem: Problem,
     workers: int,
     *,
     defaults: bool,
-    keep_models: bool = False,
-    keep_probabilities: bool = False,
-) -> Iterator[Outcome]:
-    """Run every fit by the engine that honours its estimator, and give the outcomes in a fixed order.
+    keep_models: bool,
+    keep_probabilities: bool,
+) -> Iterator[tuple[Fit, Outcome]]:
+    """Run every fit by the engine that honours its estimator, and give fits and outcomes in a fixed order.
 
     The default models are paced first: a stage of its own, whose result the fits are handed. Models that are
     to be kept leave their rows behind where they were fitted.
     """
+    table, target, weights = problem.table, problem.target, problem.sample_weight
     estimators = {id(fit.estimator): fit.estimator for fit in fits}
     honoured = {key for key, own in estimators.items() if LightGBMEngine.supports(own, table)}
     native = [fit for fit in fits if id(fit.estimator) in honoured]
@@ -178,108 +210,116 @@ def run_fits(
         engine = LightGBMEngine(table, seen, workers, by_content=defaults)
         if cluster is None:  # workers elsewhere bin where the table arrives
             engine.prepare([fit.task(None) for fit in native])
-        place = _Workplace(engine, sample_weight, keep_models, labels, cluster or ThreadExecutor(workers))
+        place = _Workplace(engine, weights, keep_models, labels, cluster or ThreadExecutor(workers))
         if defaults and native[0].bag.out_of_bag is not None:
             native, done = _pace(native, place)
             yield from done
-        order = longest_first([fit.variable.name for fit in native], place.durations)
-        yield from place.run(_run_fit, native, order)
+        yield from place.run(native, longest_first([fit.variable.name for fit in native], place.durations))
     if generic:
         own = SklearnEngine(table, target)
         own.prepare([fit.task(None) for fit in generic])
-        place = _Workplace(own, sample_weight, keep_models, labels, cluster or JoblibExecutor(workers))
-        yield from place.run(_run_fit, generic, range(len(generic)))
+        place = _Workplace(own, weights, keep_models, labels, cluster or JoblibExecutor(workers))
+        yield from place.run(generic, range(len(generic)))
 
 
+@dataclass
 class _Workplace:
-    """What every fit needs, and who runs them.
+    """What every fit needs, and who runs them; `labels` is the target if probabilities are kept."""
 
-    Parameters
-    ----------
-    engine : Engine
-        Fits and scores.
-    sample_weight : ndarray or None
-        What each row counts.
-    keep_models : bool
-        Whether the models are wanted without their rows.
-    labels : Variable or None
-        The target, for each of whose classes probabilities are wanted; None if they are not.
-    executor : Executor
-        Of this machine, or of a cluster.
-    """
+    engine: Engine
+    sample_weight: FloatArray | None
+    keep_models: bool
+    labels: Variable | None
+    executor: Executor
+    durations: dict[str, list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # by variable, so far
 
-    def __init__(
-        self,
-        engine: Engine,
-        sample_weight: FloatArray | None,
-        keep_models: bool,
-        labels: Variable | None,
-        executor: Executor,
-    ) -> None:
-        self.engine = engine
-        self.sample_weight = sample_weight
-        self.keep_models = keep_models
-        self.labels = labels
-        self.durations = Durations()
-        self._executor = executor
-
-    def run(
-        self, function: Callable[..., Result], fits: Sequence[Fit], order: Iterable[int]
-    ) -> Iterator[Result]:
-        """Call a function for fits in an order, and give the results in that order.
+    def run(self, fits: Sequence[Fit], order: Iterable[int]) -> Iterator[tuple[Fit, Outcome]]:
+        """Run fits in an order, and give them with their outcomes in that order.
 
         A cluster's workers are sent all fits at once, which share labels and bags, and then only numbers.
         """
-        results: Iterator[Result | LostTask[Any]]
-        if isinstance(self._executor, ThreadExecutor | JoblibExecutor):
-            results = self._executor.run(function, (fits[number] for number in order), self)
+        begun: deque[Fit] = deque()
+
+        def numbers() -> Iterator[int]:
+            for number in order:
+                begun.append(fits[number])
+                yield number
+
+        results: Iterator[Outcome | LostTask[Any]]
+        if isinstance(self.executor, ThreadExecutor | JoblibExecutor):
+            results = self.executor.run(_learn, (fits[number] for number in numbers()), self)
         else:
-            results = self._executor.run(_run_listed, order, (function, fits, self))
+            results = self.executor.run(_learn_listed, numbers(), (fits, self))
         for result in results:
+            fit = begun.popleft()
             if isinstance(result, LostTask):
                 raise RuntimeError(
-                    f"{fits[result.task]} was lost with its workers ({result.reason}): see that they have "
-                    "memory enough, and run again."
+                    f"{fit} was lost with its workers ({result.reason}): see that they have memory enough, "
+                    "and run again."
                 )
-            yield result
+            yield fit, result
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_executor"}
+        return {name: value for name, value in vars(self).items() if name != "executor"}
 
 
-def _run_listed(number: int, shared: tuple[Any, Sequence[Fit], _Workplace], stop: threading.Event) -> Any:
-    function, fits, place = shared
-    return function(fits[number], place, stop)
+def _learn_listed(number: int, shared: tuple[Sequence[Fit], _Workplace], stop: threading.Event) -> Outcome:
+    fits, place = shared
+    return _learn(fits[number], place, stop)
 
 
-def _run_fit(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
-    return _learn(fit, place, stop, None)
+def longest_first(variables: Sequence[str], durations: Mapping[str, Sequence[float]]) -> Iterator[int]:
+    """Give the places of fits, those of the slowest variable first once that is known, and in turn before.
+
+    Within a variable they keep their order, in which what they say is averaged; the order of variables
+    changes no value. Durations are looked at whenever a fit is asked for.
+
+    Examples
+    --------
+    >>> durations = {"y": [], "z": []}
+    >>> order = longest_first(["y", "y", "y", "z", "z", "z"], durations)
+    >>> next(order), next(order)
+    (0, 3)
+    >>> durations["y"].append(1.0), durations["z"].append(2.0)
+    (None, None)
+    >>> list(order)
+    [4, 5, 1, 2]
+    """
+    waiting: dict[str, deque[int]] = {}
+    for place, variable in enumerate(variables):
+        waiting.setdefault(variable, deque()).append(place)
+    while waiting:
+        known = {name: sum(own) / len(own) for name in waiting if (own := durations.get(name))}
+        if len(known) == len(waiting):
+            chosen = max(known, key=known.__getitem__)
+        else:
+            chosen = max(waiting, key=lambda variable: len(waiting[variable]))
+        yield waiting[chosen].popleft()
+        if not waiting[chosen]:
+            del waiting[chosen]
 
 
-def _run_watched(fit: Fit, place: _Workplace, stop: threading.Event | None) -> tuple[Outcome, list[float]]:
-    curve = LossCurve(fit.variable, fit.bag.scored)
-    return _learn(fit, place, stop, curve), curve.losses
-
-
-def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None, watch: Watch | None) -> Outcome:
+def _learn(fit: Fit, place: _Workplace, stop: threading.Event | None) -> Outcome:
     """Run a fit and reduce what its model says to what is averaged; an error names the fit."""
     start = time.perf_counter()
+    task, variable, scored = fit.task(place.sample_weight), fit.variable, fit.bag.scored
+    curve = LossCurve(variable, scored) if fit.watched else None
     with _naming(fit):
-        model = place.engine.fit(fit.task(place.sample_weight), stop, watch)
-    variable, scored = fit.variable, fit.bag.scored
+        model = place.engine.fit(task, stop, curve)
     _check(fit, len(scored), model.scores)
     probabilities = None
     if place.labels is not None and variable.kind == "classes":
         probabilities = _probabilities(fit, model, place.labels)
-    place.durations.note(variable.name, time.perf_counter() - start)
+    place.durations[variable.name].append(time.perf_counter() - start)
     training_mean = float("nan")
     if variable.kind == "continuous":
-        rows = fit.learnable()
-        weights = None if place.sample_weight is None else place.sample_weight[rows]
-        training_mean = float(np.average(variable.labels[rows], weights=weights))
-    values, agreement = row_statistics(variable, scored, model.scores, training_mean)
+        training_mean = float(np.average(variable.labels[task.rows], weights=task.weights))
+    values, agreement = row_statistics(variable, model.scores, variable.labels[scored], training_mean)
     kept = KeptModel(fit.bag.number, detach(model), training_mean) if place.keep_models else None
-    return Outcome(variable.name, scored, values, agreement, model.gains, fit.paced, kept, probabilities)
+    losses = () if curve is None else curve.losses
+    return Outcome(values, agreement, model.gains, kept, probabilities, losses)
 
 
 def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
@@ -321,32 +361,135 @@ def _check(fit: Fit, n_rows: int, scores: FloatArray) -> None:
         raise RuntimeError(f"{fit} gave {wrong}: no value can come of that; mend the estimator.")
 
 
-def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[Outcome]]:
+def _pace(fits: Sequence[Fit], place: _Workplace) -> tuple[list[Fit], list[tuple[Fit, Outcome]]]:
     """Let the first bags' unseen rows say how fast a variable's models should learn.
 
-    Returns
-    -------
-    fits : list of Fit
-        Those to be run, each with the estimator that was chosen.
-    outcomes : list of Outcome
-        Of the first fits that need no other run, since their pace was right.
+    Gives the fits to be run, each with the estimator that was chosen, and the outcomes of the first fits that
+    need no other run, since their pace was right.
     """
     unseen = list({fit.bag.number: fit.bag.scored for fit in fits}.values())
     variables = {fit.variable.name: fit.variable for fit in fits}
     telling = {name: bags_that_tell(variable, unseen) for name, variable in variables.items()}
     first = [number for number, fit in enumerate(fits) if fit.bag.number < telling[fit.variable.name]]
-    told = dict(zip(first, place.run(_run_watched, fits, first), strict=True))
+    watched = [replace(fit, watched=True) for fit in fits]
+    told = dict(zip(first, (outcome for _, outcome in place.run(watched, first)), strict=True))
     chosen = {}
     for name, estimator in {fit.variable.name: fit.estimator for fit in fits}.items():
-        own = [losses for number, (_, losses) in told.items() if fits[number].variable.name == name]
+        own = [outcome.losses for number, outcome in told.items() if fits[number].variable.name == name]
         chosen[name] = choose_pace(estimator, sum_losses(own))
     done, rest = [], []
     for number, fit in enumerate(fits):
-        estimator = chosen[fit.variable.name]
-        if number in told and estimator is fit.estimator:
-            outcome, losses = told[number]
-            if trees_grown(losses) == estimator.n_estimators:
-                done.append(replace(outcome, estimator=estimator))
-                continue
-        rest.append(replace(fit, estimator=estimator, paced=estimator))
+        paced = replace(fit, estimator=chosen[fit.variable.name], paced=True)
+        same = number in told and paced.estimator is fit.estimator
+        if same and trees_grown(told[number].losses) == fit.estimator.n_estimators:
+            done.append((paced, told[number]))
+        else:
+            rest.append(paced)
     return rest, done
+
+
+class LossCurve:
+    """How far off one fit's predictions for the rows left out are, every few trees.
+
+    `losses` are summed over the rows: log-loss of classes, squared error of numbers. The first is that of the
+    best constant, before any tree.
+
+    Examples
+    --------
+    >>> coin = Variable("coin", "classes", np.array([0, 1]), (0, 1))
+    >>> curve = LossCurve(coin, np.array([0, 1]))
+    >>> curve(np.array([0.25, 0.75]))
+    False
+    >>> np.exp(-np.array(curve.losses)).round(4)
+    array([0.25  , 0.5625])
+    """
+
+    every = WATCHED_EVERY
+
+    def __init__(self, variable: Variable, rows: Rows) -> None:
+        self._variable = variable
+        self._known = variable.known[rows]
+        self._labels = variable.labels[rows][self._known]
+        self.losses = [self._loss(self._best_constant())]
+
+    def __call__(self, scores: FloatArray) -> bool:
+        """Note the loss after a few more trees; say whether to stop growing."""
+        self.losses.append(self._loss(scores[self._known]))
+        return trees_grown(self.losses) - WATCHED_EVERY * _lowest(self.losses) >= _PATIENCE
+
+    def _best_constant(self) -> FloatArray:
+        if self._variable.kind == "continuous":
+            return np.full(len(self._labels), self._labels.mean() if len(self._labels) else 0.0)
+        shares = np.bincount(self._labels, minlength=len(self._variable.classes)) / len(self._labels)
+        return np.broadcast_to(shares, (len(self._labels), len(shares)))
+
+    def _loss(self, predicted: FloatArray) -> float:
+        if self._variable.kind == "continuous":
+            return float(np.square(predicted - self._labels).sum())
+        own = own_label_probability(predicted, self._labels)
+        return float(log_losses(own).sum())  # a class that the bag lacks has no probability
+
+
+def bags_that_tell(variable: Variable, bags: Sequence[Rows]) -> int:
+    """Say how many bags' unseen rows are enough to choose a learning rate by."""
+    n_rows = len(variable.labels)
+    telling = n_rows
+    if variable.kind == "classes":
+        telling -= int(np.bincount(variable.labels).max())
+    unseen = np.cumsum([len(rows) for rows in bags]) * (telling / n_rows)
+    return min(int(np.searchsorted(unseen, _ENOUGH)) + 1, len(bags), _MOST_BAGS)
+
+
+def trees_grown(losses: Sequence[float] | FloatArray) -> int:
+    """Say how many trees there were when the last of the `losses` was noted."""
+    return WATCHED_EVERY * (len(losses) - 1)
+
+
+def sum_losses(curves: Sequence[Sequence[float]]) -> FloatArray:
+    """Add the `losses` of a variable's fits; one that ended early is taken to rise on as since its lowest.
+
+    Fits that grew no tree have nothing to say; if none grew any, the sum is empty.
+    """
+    grown = [losses for losses in curves if len(losses) > 1]
+    longest = max(map(len, grown), default=0)
+    return np.sum([_prolonged(losses, longest) for losses in grown], axis=0) if grown else np.zeros(0)
+
+
+def choose_pace(model: Any, losses: FloatArray) -> Any:
+    """Fit a model's pace to what there is to learn; give the very same model if its pace is right.
+
+    A model that has learnt all that helps before its last tree is slowed down: rate times trees stays what it
+    was at the lowest loss. It gets some more trees than it needed, not all that it may have, which would cost
+    the more the less there is to learn.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> model = LGBMClassifier(n_estimators=40, learning_rate=0.3)
+    >>> slowed = choose_pace(model, np.array([9.0, 6.0, 5.0, 4.5, 4.4, 4.6]))  # lowest after 20 trees
+    >>> slowed.n_estimators, slowed.learning_rate
+    (30, 0.2)
+    """
+    most, n_trees = model.n_estimators, trees_grown(losses)
+    if len(losses) < 2:
+        return model
+    best = max(WATCHED_EVERY * _lowest(losses), min(_FEWEST, most))
+    if best == most == n_trees and losses[-2] - losses[-1] >= _STEEP * (losses[0] - losses[-1]):
+        return clone(model).set_params(n_estimators=2 * most)
+    if best > _NEARLY_ALL * most:
+        return model
+    trees = _AT_LEAST + round(best * (1 - _AT_LEAST / most))
+    rate = round(model.learning_rate * best / trees, 4)
+    return clone(model).set_params(n_estimators=trees, learning_rate=rate)
+
+
+def _lowest(losses: Sequence[float] | FloatArray) -> int:
+    """Find the lowest loss with any trees."""
+    return 1 + int(np.argmin(losses[1:]))
+
+
+def _prolonged(losses: Sequence[float], length: int) -> FloatArray:
+    beyond = np.arange(1, length - len(losses) + 1)
+    lowest = _lowest(losses)
+    slope = (losses[-1] - losses[lowest]) / max(len(losses) - 1 - lowest, 1)
+    return np.concatenate([losses, losses[-1] + slope * beyond])

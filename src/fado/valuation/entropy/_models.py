@@ -1,41 +1,62 @@
-"""The models that values came from, kept to value rows that were not there."""
+"""The models that values came from, kept to value rows that were not there, and saved in directories."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._messages import closest_names
+from fado._messages import closest_names, list_names
 from fado._progress import tracked
+from fado._records import decode, encode, label_from, label_to
+from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
+from fado._version import __version__, library_versions
+from fado.engine import scorer_from
 from fado.execution import ThreadExecutor, n_workers
-from fado.tabular import Problem, Table, Variable
+from fado.tabular import TARGET, Column, Problem, Table, Variable, protected_columns, target_column
 from fado.valuation._base import target_pattern
+from fado.valuation._probabilities import (
+    NOT_TOLD,
+    UNSEEN,
+    KeptModel,
+    RowsToScore,
+    VariableModels,
+    largest_known,
+    mean_probabilities,
+    score_rows,
+)
 from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance
 from fado.valuation._result import Valuation
-from fado.valuation.entropy._labels import read_labels
-from fado.valuation.entropy._learnt import Learnt
-from fado.valuation.entropy._new_rows import (
-    ROWS_AT_A_TIME,
-    Part,
-    VariableModels,
-    mean_probabilities,
-    parts_of,
-    value_part,
-)
-from fado.valuation.entropy._statistics import largest_known
+from fado.valuation.entropy._fits import Learnt
 
-__all__ = ["NEW_ROWS", "ValuationModels", "digest_of_target", "keep_models", "table_of"]
+__all__ = [
+    "NEW_ROWS",
+    "ValuationModels",
+    "digest_of_target",
+    "keep_models",
+    "label_codes",
+    "load_models",
+    "read_labels",
+    "table_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
+Labels = npt.NDArray[Any]
 
 NEW_ROWS = ", new rows"
+ROWS_AT_A_TIME = 1 << 15  # a worker holds the numbers of so many, and what is said of them
+SAVED = Manifest(name="models.json", kind="fado valuation models", layout=1, what="set of models")
+# The content of a model, by the kind of its scorer; one that says the same of every row has none.
+ENDINGS = {"lightgbm": "txt", "sklearn": "skops"}
+_CONTENT = re.compile(rf"\d+-\d+\.({'|'.join(ENDINGS.values())})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +106,13 @@ class ValuationModels:
     def n_models(self) -> dict[str, int]:
         """How many models each variable has."""
         return {own.variable.name: len(own.models) for own in self.kept}
+
+    @property
+    def scales(self) -> dict[str, Any]:
+        """The scale of each variable's values."""
+        return {
+            own.variable.name: ENTROPY if own.variable.kind == "classes" else CLOSENESS for own in self.kept
+        }
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {count} models" for name, count in self.n_models.items())
@@ -139,18 +167,17 @@ class ValuationModels:
         table = table_of(X)
         named = self.provenance.names_given
         labels = read_labels(y, sensitive_features, table, [own.variable for own in self.kept], named=named)
-        arrays = {field: self._empty(field, table.n_rows) for field in FIELDS}
-        for part, fields in _run(value_part, table, labels, self.kept, n_jobs, show=progress):
-            rows = slice(part.start, part.start + part.table.n_rows)
-            for field, by_name in fields.items():
-                for name, own in by_name.items():
-                    arrays[field][name][rows] = own
+        parts = list(_run(score_rows, table, labels, self.kept, n_jobs, show=progress))
+        arrays: dict[str, Any] = {
+            field: {name: np.concatenate([own[field][name] for own in parts]) for name in self.variables}
+            for field in FIELDS
+        }
         target = self.kept[0].variable
         known = labels.get(target.name)
         pattern = target_pattern(known) if known is not None and target.kind == "classes" else None
         valuation = Valuation(
             **arrays,
-            scales={own.variable.name: _scale(own.variable) for own in self.kept},
+            scales=self.scales,
             provenance=replace(
                 self.provenance,
                 algorithm=self.provenance.algorithm + NEW_ROWS,
@@ -189,8 +216,7 @@ class ValuationModels:
         table = table_of(X)
         labels = read_labels(y, None, table, [each.variable for each in self.kept], named=True)
         kept = (own,) if own is self.kept[0] else (self.kept[0], own)
-        found = _run(mean_probabilities, table, labels, kept, n_jobs, show=False)
-        return np.concatenate([probabilities for _, probabilities in found])
+        return np.concatenate(list(_run(mean_probabilities, table, labels, kept, n_jobs, show=False)))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write the models into a directory, whole or not at all; `fado.valuation.load_models` reads it.
@@ -207,13 +233,31 @@ class ValuationModels:
         ValueError
             If an estimator is of a class that cannot be saved.
         """
-        from fado.valuation.entropy._saved_models import write
-
-        write(self, directory)
-
-    def _empty(self, field: str, n_rows: int) -> dict[str, npt.NDArray[Any]]:
-        kind = np.int32 if field == "counts" else np.float64
-        return {name: np.empty(n_rows, dtype=kind) for name in self.variables}
+        final = SAVED.check_directory(Path(directory), lambda name: _CONTENT.fullmatch(name) is not None)
+        schemas: list[Any] = []
+        files: dict[str, bytes] = {}
+        variables = []
+        for number, own in enumerate(self.kept):
+            told = [
+                _tell(model, f"{number}-{place}", schemas, files) for place, model in enumerate(own.models)
+            ]
+            variables.append({**_tell_variable(own), "models": told})
+        with replacing_directory(final, "The models") as temporary:
+            for name, content in files.items():
+                write_file(temporary / name, content, "A model")
+            SAVED.write(
+                temporary,
+                {
+                    "fado": __version__,
+                    "versions": library_versions(),
+                    "n_rows": self.n_rows,
+                    "target": self.target_digest,
+                    "provenance": encode(self.provenance.to_dict()),
+                    "schemas": schemas,
+                    "variables": variables,
+                    "files": {name: digest_of(content) for name, content in files.items()},
+                },
+            )
 
     def _of(self, variable: str) -> VariableModels:
         for own in self.kept:
@@ -227,19 +271,7 @@ class ValuationModels:
 def keep_models(
     problem: Problem, variables: Sequence[Variable], learnt: Learnt, provenance: Provenance
 ) -> ValuationModels:
-    """Gather what the fits have left.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was valued.
-    variables : sequence of Variable
-        What was learnt, the target first.
-    learnt : Learnt
-        What the fits say, and their models.
-    provenance : Provenance
-        Of the values.
-    """
+    """Gather what the fits have left."""
     kept = []
     for variable in variables:
         moments, own = learnt.moments[variable.name], {}
@@ -265,25 +297,29 @@ def table_of(X: Any) -> Table:
     return table
 
 
-def _scale(variable: Variable) -> Any:
-    return ENTROPY if variable.kind == "classes" else CLOSENESS
-
-
 def _run(
     function: Any,
     table: Table,
-    labels: dict[str, npt.NDArray[Any]],
+    labels: dict[str, Labels],
     kept: tuple[VariableModels, ...],
     n_jobs: int | None,
     *,
     show: bool,
-) -> Iterator[tuple[Part, Any]]:
+) -> Iterator[Any]:
     """Run a function for all rows part by part, in threads."""
-    parts = parts_of(table, labels, ROWS_AT_A_TIME)
-    count = -(-table.n_rows // ROWS_AT_A_TIME)
+    starts = range(0, table.n_rows, ROWS_AT_A_TIME)
+    ends = ((start, min(start + ROWS_AT_A_TIME, table.n_rows)) for start in starts)
+    parts = (
+        RowsToScore(
+            table.slice(start, stop),
+            {name: own[start:stop] for name, own in labels.items()},
+            f", from row {start:,} on",
+        )
+        for start, stop in ends
+    )
     with _one_thread_each(kept):
         done = ThreadExecutor(n_workers(n_jobs)).run(function, parts, kept)
-        yield from tracked(done, count, what=f"parts of {ROWS_AT_A_TIME:,} rows", show=show)
+        yield from tracked(done, len(starts), what=f"parts of {ROWS_AT_A_TIME:,} rows", show=show)
 
 
 def _one_thread_each(kept: Sequence[VariableModels]) -> AbstractContextManager[Any]:
@@ -294,3 +330,243 @@ def _one_thread_each(kept: Sequence[VariableModels]) -> AbstractContextManager[A
 
     limits: AbstractContextManager[Any] = threadpool_limits(1)
     return limits
+
+
+def read_labels(
+    y: Any, sensitive_features: Any, table: Table, variables: Sequence[Variable], *, named: bool
+) -> dict[str, Labels]:
+    """Read the labels of new rows that are known; `named` is whether the variables were given names."""
+    target, *protected = variables
+    found = {}
+    if y is not None:
+        found[target.name] = _target_labels(target, target_column(y, table.n_rows))
+    columns = [column for column, _ in protected_columns(sensitive_features, table)]
+    for variable, column in _matched(protected, columns, named=named):
+        found[variable.name] = _protected_labels(variable, column)
+    return found
+
+
+def label_codes(variable: Variable, column: Column) -> Labels:
+    """Code labels like those that models learnt; numbers stay as they are.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from, variable_from
+    >>> sex = variable_from(column_from("sex", ["m", "f"]))
+    >>> label_codes(sex, column_from("sex", ["f", "m", "x", None]))
+    array([ 0,  1, -1, -2], dtype=int32)
+    """
+    if variable.kind == "continuous":
+        if column.levels is not None:
+            raise ValueError(
+                f"The labels of {variable.name!r} hold text, and its models learnt numbers: convert them."
+            )
+        return column.numbers()
+    codes, entries = column.encode()
+    known = variable.classes[:-1] if variable.has_missing else variable.classes
+    place = {label: code for code, label in enumerate(known)}
+    missing = len(known) if variable.has_missing else NOT_TOLD
+    places = [place.get(column.label_of(entry), UNSEEN) for entry in entries]
+    return np.array([*places, missing], dtype=np.int32)[codes]
+
+
+def _target_labels(target: Variable, column: Column) -> Labels:
+    labels = label_codes(target, column)
+    if target.kind == "classes" and (labels == UNSEEN).any():
+        codes, entries = column.encode()
+        strange = column.label_of(entries[codes[np.argmax(labels == UNSEEN)]])
+        shown = list_names([repr(label) for label in target.classes])
+        raise ValueError(
+            f"`y` holds the label {strange!r}, which the models have not learnt (they know {shown}): mend "
+            "it, or leave `y` out."
+        )
+    return labels
+
+
+def _protected_labels(attribute: Variable, column: Column) -> Labels:
+    """Code the labels of an attribute, refusing text for numbers and the other way round.
+
+    A group that was not there is none of the models' classes; labels of another type are none by mistake.
+    """
+    labels = label_codes(attribute, column)
+    if attribute.kind == "continuous":
+        return labels
+    codes, entries = column.encode()
+    told = codes >= 0
+    if told.any() and (labels[told] == UNSEEN).all():
+        strange = column.label_of(entries[codes[told][0]])
+        if isinstance(strange, str) is not isinstance(attribute.classes[0], str):
+            shown = list_names([repr(label) for label in attribute.classes])
+            raise ValueError(
+                f"`sensitive_features` holds the label {strange!r} of {attribute.name!r}, whose labels are "
+                f"{shown}: give it the same type, or leave the attribute out."
+            )
+    return labels
+
+
+def _matched(
+    protected: Sequence[Variable], columns: Sequence[Column], *, named: bool
+) -> list[tuple[Variable, Column]]:
+    """Match attributes by their names, or, where either side has none, by their places."""
+    by_name = {variable.name: variable for variable in protected}
+    names = [column.name for column in columns]
+    if len(names) == len(by_name) and not (named and all(column.named for column in columns)):
+        return list(zip(protected, columns, strict=True))
+    for name in names:
+        if name not in by_name:
+            known = f"they know {list_names([repr(own) for own in by_name])}" if by_name else "they know none"
+            raise ValueError(
+                f"`sensitive_features` names {name!r}, a protected attribute that the models have not learnt "
+                f"({known}){closest_names(name, list(by_name))}"
+            )
+    return [(by_name[column.name], column) for column in columns]
+
+
+def load_models(directory: str | os.PathLike[str]) -> ValuationModels:
+    """Read models that `ValuationModels.save` wrote.
+
+    No code from the directory is run. Estimators other than LightGBM's are read only if all they hold is of
+    an explicit list of classes.
+
+    Parameters
+    ----------
+    directory : path-like
+        The directory that `save` wrote.
+
+    Returns
+    -------
+    ValuationModels
+        They give exactly the same values as the models that were saved.
+
+    Raises
+    ------
+    ValueError
+        If the directory holds no saved models, or a file is missing, damaged or of other models; the message
+        names the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from fado import OutOfBagEntropy
+    >>> from fado.valuation import load_models
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X, X[:, 0] > 0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     valuator.models_.save(f"{folder}/models")
+    ...     models = load_models(f"{folder}/models")
+    >>> bool((models.value(X)["y"] == valuator.value(X)["y"]).all())
+    True
+    """
+    folder, told = Path(directory), SAVED.open(directory)
+    try:
+        return _models_of(folder, told)
+    except DamagedError as error:
+        raise ValueError(str(error)) from error.__cause__
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise ValueError(f"{str(folder / SAVED.name)!r} does not tell of models: {error}") from error
+
+
+def _tell(model: KeptModel, name: str, schemas: list[Any], files: dict[str, bytes]) -> dict[str, Any]:
+    """Tell of a model; its columns, which all may share, and its content go where they are collected."""
+    plain, content = model.scorer.parts()
+    if "schema" in plain:
+        if plain["schema"] not in schemas:
+            schemas.append(plain["schema"])
+        plain = {**plain, "schema": schemas.index(plain["schema"])}
+    if model.scorer.kind in ENDINGS:
+        files[f"{name}.{ENDINGS[model.scorer.kind]}"] = content
+    return {"bag": model.bag, "training_mean": model.training_mean.hex(), "scorer": plain}
+
+
+def _tell_variable(own: VariableModels) -> dict[str, Any]:
+    variable = own.variable
+    return {
+        "name": variable.name,
+        "kind": variable.kind,
+        "classes": [label_to(label) for label in variable.classes],
+        "has_missing": variable.has_missing,
+        "excluded": sorted(variable.excluded),
+        "sees_target": variable.sees_target,
+        "furthest": own.furthest.hex(),
+        "largest_error": own.largest_error.hex(),
+    }
+
+
+def _models_of(folder: Path, told: Mapping[str, Any]) -> ValuationModels:
+    """Make the models that a manifest tells of."""
+    read: set[str] = set()
+    kept = []
+    for number, entry in enumerate(told["variables"]):
+        variable = _variable_of(entry)
+        models = []
+        for place, own in enumerate(entry["models"]):
+            model, name = _model_of(folder, told, own, f"{number}-{place}")
+            _check_fits(model, variable)
+            models.append(model)
+            read |= {name} if name else set()
+        ends = [float.fromhex(entry[name]) for name in ("furthest", "largest_error")]
+        if not models or not all(0 < end < np.inf for end in ends):
+            raise ValueError(f"its models of {variable.name!r} are not told as they should be.")
+        kept.append(VariableModels(variable, tuple(models), *ends))
+    if set(told["files"]) != read:
+        raise ValueError("its list of files is not that of its models.")
+    _check_variables(kept)
+    n_rows, digest = told["n_rows"], told["target"]
+    if type(n_rows) is not int or n_rows < 1 or not isinstance(digest, str):
+        raise ValueError("the rows that the models learnt from are not told as they should be.")
+    return ValuationModels(tuple(kept), n_rows, digest, Provenance.from_dict(decode(told["provenance"])))
+
+
+def _model_of(
+    folder: Path, told: Mapping[str, Any], own: Mapping[str, Any], name: str
+) -> tuple[KeptModel, str]:
+    """Read one model, and say in which file it stands; empty if it needs none."""
+    plain = dict(own["scorer"])
+    if "schema" in plain:
+        plain["schema"] = _entry(told["schemas"], plain["schema"])
+    ending = ENDINGS.get(plain["kind"])
+    file = f"{name}.{ending}" if ending else ""
+    content = SAVED.read_file(folder / file, told["files"].get(file)) if file else b""
+    try:
+        scorer = scorer_from(plain, content)
+    except ValueError as error:
+        raise DamagedError(f"{str(folder / (file or SAVED.name))!r} cannot be read: {error}") from error
+    bag = own["bag"]
+    if type(bag) is not int or bag < 0:
+        raise ValueError("a bag's number is not told as it should be.")
+    return KeptModel(bag, scorer, float.fromhex(own["training_mean"])), file
+
+
+def _entry(schemas: Any, number: Any) -> Any:
+    if type(number) is not int or not 0 <= number < len(schemas):
+        raise ValueError("the columns that a model learnt from are not told as they should be.")
+    return schemas[number]
+
+
+def _variable_of(entry: Mapping[str, Any]) -> Variable:
+    name, kind, classes = entry["name"], entry["kind"], tuple(map(label_from, entry["classes"]))
+    flags = entry["has_missing"], entry["sees_target"]
+    fits = len(classes) >= 2 if kind == "classes" else kind == "continuous" and not classes
+    if not isinstance(name, str) or not fits or not all(isinstance(own, bool) for own in flags):
+        raise ValueError("its variables are not told as they should be.")
+    excluded = frozenset(int(j) for j in entry["excluded"])
+    return Variable(name, kind, np.zeros(0), classes, excluded, flags[1], flags[0])
+
+
+def _check_fits(model: KeptModel, variable: Variable) -> None:
+    """Refuse a model of another number of classes, or one that sees what it must not."""
+    scorer = model.scorer
+    if scorer.n_classes != len(variable.classes) or (scorer.sees_target and not variable.sees_target):
+        raise ValueError(f"a model is none of the variable {variable.name!r}.")
+    if variable.kind == "continuous" and not np.isfinite(model.training_mean):
+        raise ValueError(f"a model of {variable.name!r} has no training mean.")
+
+
+def _check_variables(kept: list[VariableModels]) -> None:
+    names = [own.variable.name for own in kept]
+    if names[:1] != [TARGET] or len(set(names)) != len(names) or kept[0].variable.sees_target:
+        raise ValueError(f"its variables must have different names, {TARGET!r} first.")
+    bags = {model.bag for model in kept[0].models}
+    if any(model.bag not in bags for own in kept for model in own.models):
+        raise ValueError(f"every bag must have a model of {TARGET!r}.")

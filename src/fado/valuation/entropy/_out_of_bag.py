@@ -1,22 +1,182 @@
-"""The out-of-bag algorithm: models value rows that they were not trained on."""
+"""The entropy valuators: how unsure models are of rows that they were not, or were, trained on."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from fado._checks import check_instance
 from fado._memory import check_room_for
-from fado.tabular import Problem, Variable
+from fado._progress import tracked
+from fado._version import library_versions
+from fado.engine import default_estimators
+from fado.execution import n_workers
+from fado.tabular import TARGET, Problem, Variable
 from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
-from fado.valuation._base import register_valuator
-from fado.valuation.entropy._base import EntropyValuator
-from fado.valuation.entropy._fits import Bag
+from fado.valuation._base import BaseValuator, register_valuator, texts_of
+from fado.valuation._probabilities import finish, largest_known
+from fado.valuation._provenance import CLOSENESS, ENTROPY, Provenance, SplitGains, VariableNote
+from fado.valuation._result import Valuation
+from fado.valuation.entropy._exclusions import (
+    has_evidence,
+    is_given_away,
+    variables_to_learn,
+    warn_of_giveaways,
+)
+from fado.valuation.entropy._fits import Bag, Learnt, plan_fits, run_fits
+from fado.valuation.entropy._models import ValuationModels, keep_models
 
-__all__ = ["OutOfBagEntropy"]
+__all__ = ["EntropyValuator", "InBagEntropy", "OutOfBagEntropy"]
 
 _MOST_CELLS = 100  # classes of the target times groups of an attribute
+_FIFTH = 0.2
+
+
+class EntropyValuator(BaseValuator):
+    """Base of the entropy valuators: subclasses say which bags there are."""
+
+    sends_fits = True
+    _algorithm: ClassVar[str]
+    keep_probabilities = False  # of rows that a model has learnt from, it is too sure
+    _paced = False  # whether estimators that are given are default models of another size
+
+    def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
+        self._check(problem)
+        variables = variables_to_learn(problem, self.z_exclude, sees_target=bool(self.z_sees_target))
+        table = problem.table
+        bags = self._bags(variables, problem.blocks, np.random.default_rng([seed, 0]))
+        learnt = self._learn(problem, variables, bags, seed, final=True)
+        moments = learnt.moments
+        for variable in self._given_away(problem, variables, learnt, seed):
+            mean_value = float(np.nanmean(moments[variable.name].mean))
+            warn_of_giveaways(variable, mean_value, table.names, learnt.gains[variable.name])
+        self.excluded_columns_ = {
+            variable.name: [table.names[j] for j in sorted(variable.excluded)] for variable in variables[1:]
+        }
+        numbers = [own.name for own in variables if own.kind == "continuous"]
+        gains = {name: own for name, own in learnt.gains.items() if own.sum() > 0}
+        shares = {name: tuple((own / own.sum()).tolist()) for name, own in gains.items()}
+        provenance = Provenance(
+            algorithm=self._algorithm,
+            settings=self._settings(),
+            seed=seed,
+            estimators=texts_of(self._models(table.n_columns)),
+            variables={own.name: VariableNote(own.kind, own.classes) for own in variables},
+            excluded_columns={name: tuple(own) for name, own in self.excluded_columns_.items()},
+            versions=library_versions(),
+            largest_error={name: largest_known(moments[name].agreement) for name in numbers},
+            split_gains=SplitGains(tuple(table.names), shares) if shares else None,
+            trees=learnt.of_defaults("n_estimators"),
+            learning_rates=learnt.of_defaults("learning_rate"),
+            names_given=problem.names_given,
+        )
+        if self.keep_models:
+            self.models_ = keep_models(problem, variables, learnt, provenance)
+        elif hasattr(self, "models_"):
+            del self.models_
+        done = {own.name: finish(own, moments[own.name]) for own in variables}
+        return Valuation(
+            **{field: {name: own[field] for name, own in done.items()} for field in done[TARGET]},
+            scales={own.name: ENTROPY if own.kind == "classes" else CLOSENESS for own in variables},
+            provenance=provenance,
+            probabilities=learnt.mean_probabilities(),
+        )
+
+    def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
+        """Value new rows with the models that were kept; needs ``keep_models=True``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+            The features of the new rows, as `ValuationModels.value` takes them.
+        y : array-like of shape (n_rows,), optional
+            Their labels, if they are known, for the models of protected attributes that see the target.
+            Without labels these models use the predicted probabilities of the labels.
+        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
+            Their protected attributes, if they are known. They are used for `agreement` and change no value.
+
+        Returns
+        -------
+        Valuation
+            The values of the new rows, with the epistemic part of the entropies: the part in which models
+            disagree. It is NaN if there is only one model.
+
+        Raises
+        ------
+        ValueError
+            If no models were kept, a column is missing, or `y` holds a label that no model has learnt.
+        """
+        check_is_fitted(self, "valuation_")
+        models: ValuationModels | None = getattr(self, "models_", None)
+        if models is None:
+            raise ValueError(
+                f"`{type(self).__name__}` has kept no models to value new rows by: set `keep_models=True` "
+                "and call `fit` again."
+            )
+        return models.value(X, y, sensitive_features, n_jobs=self.n_jobs, progress=self.progress)
+
+    def _check(self, problem: Problem) -> None:
+        """Refuse settings that cannot work with these rows, before anything else is done."""
+        n_workers(self.n_jobs)
+
+    @abstractmethod
+    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
+        """Say which rows every bag holds."""
+
+    def _learn(
+        self,
+        problem: Problem,
+        variables: Sequence[Variable],
+        bags: Sequence[Bag],
+        seed: int,
+        *,
+        final: bool = False,
+    ) -> Learnt:
+        """Have every estimator learn every variable in every bag; of the `final` fits models may be kept."""
+        table = problem.table
+        fits = plan_fits(self._models(table.n_columns), variables, bags, seed)
+        outcomes = run_fits(
+            fits,
+            problem,
+            n_workers(self.n_jobs),
+            defaults=self.estimators is None or self._paced,
+            keep_models=final and bool(self.keep_models),
+            keep_probabilities=final and bool(self.keep_probabilities),
+        )
+        learnt = Learnt(variables, table.n_rows, table.n_columns)
+        for fit, outcome in tracked(outcomes, len(fits), what="fits", show=final and self.progress):
+            learnt.add(fit, outcome)
+        return learnt
+
+    def _given_away(
+        self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
+    ) -> list[Variable]:
+        """Find the protected attributes that features give away together."""
+        return [own for own in variables[1:] if is_given_away(own, learnt.moments[own.name])]
+
+    def _default_models(self, n_columns: int) -> list[Any]:
+        return default_estimators(n_columns)
+
+    def _models(self, n_columns: int) -> list[Any]:
+        """Give the unfitted estimators, refusing what are none."""
+        if self.estimators is None:
+            return self._default_models(n_columns)
+        estimators = list(self.estimators) if isinstance(self.estimators, list | tuple) else [self.estimators]
+        if not estimators:
+            raise ValueError("`estimators` is empty: pass one or more, or None for the default models.")
+        for estimator in estimators:
+            check_instance("estimators", estimator)
+            if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+                raise TypeError(f"`estimators` must be unfitted scikit-learn estimators, got {estimator!r}.")
+        return estimators
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Give the settings that decide a value."""
 
 
 @register_valuator("oob")
@@ -89,6 +249,8 @@ class OutOfBagEntropy(EntropyValuator):
     True
     """
 
+    _algorithm = "out-of-bag"
+
     def __init__(
         self,
         estimators: Any = None,
@@ -129,21 +291,115 @@ class OutOfBagEntropy(EntropyValuator):
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         n_rows = len(variables[0].labels)
         strata = strata_of(variables, self.unseen_fraction)
-        unseen = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator, blocks)
-        return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(unseen)]
+        self.bags_ = out_of_bag_sets(n_rows, self.n_bags, self.unseen_fraction, strata, generator, blocks)
+        return [Bag(number, _others(n_rows, rows), rows) for number, rows in enumerate(self.bags_)]
 
-    def _keep_bags(self, bags: Sequence[Bag]) -> None:
-        self.bags_ = [bag.scored for bag in bags]
-
-    def _algorithm(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         return {
-            "algorithm": "out-of-bag",
-            "settings": {
-                "n_bags": int(self.n_bags),
-                "unseen_fraction": float(self.unseen_fraction),
-                "z_sees_target": bool(self.z_sees_target),
-            },
+            "n_bags": int(self.n_bags),
+            "unseen_fraction": float(self.unseen_fraction),
+            "z_sees_target": bool(self.z_sees_target),
         }
+
+
+@register_valuator("inbag")
+class InBagEntropy(EntropyValuator):
+    """Value every row by how unsure models trained on all rows are of it.
+
+    It takes one fit per estimator and variable, and so is several times faster than `OutOfBagEntropy`. But
+    its models score rows that they have seen: if a model has only memorised a row, it is sure of it, and the
+    row's value is too low.
+
+    Parameters
+    ----------
+    estimators : estimator or list of estimators, optional
+        Unfitted scikit-learn estimators. Classifiers serve class variables, regressors continuous ones.
+        None means small LightGBM models.
+    z_sees_target : bool, default=True
+        Whether the models of protected attributes see the target beside the features.
+    z_exclude : list of column names, or mapping of attribute to such a list, optional
+        Features to hide from the models of all protected attributes (a list) or of single ones (a mapping).
+        ``"age_*"`` means all columns whose names begin with ``age_``. A feature that alone determines an
+        attribute is always hidden from its models, with a warning. If only several features together
+        determine it, they are not hidden, but a warning is given.
+    kinds : mapping of variable to {"classes", "continuous"}, optional
+        Overrides the rule by which a variable is valued: text, booleans, categories and numbers with at most
+        20 distinct values are classes, other numbers are continuous. The target is called ``"y"``.
+    random_state : int, RandomState or None, default=None
+        Seed of estimators that have none of their own.
+    n_jobs : int, optional
+        How many fits run side by side; None uses every core. It never changes a value.
+    progress : bool, default=False
+        Whether to show a progress bar.
+    keep_models : bool, default=False
+        Whether to keep the trained models, without the training rows. `value` needs them for new rows.
+
+    Attributes
+    ----------
+    valuation_ : Valuation
+        The values.
+    excluded_columns_ : dict
+        Per protected attribute, the features that were hidden from its models.
+    seed_ : int
+        The seed; as `random_state` it gives the same values again.
+    models_ : ValuationModels
+        The models; only with ``keep_models=True``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado import InBagEntropy
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> valuation = InBagEntropy(random_state=0).fit(X, X[:, 0] > 0).valuation_
+    >>> bool(valuation["y"].max() < 0.1)
+    True
+    """
+
+    _algorithm = "in-bag"
+
+    def __init__(
+        self,
+        estimators: Any = None,
+        *,
+        z_sees_target: bool = True,
+        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        keep_models: bool = False,
+    ) -> None:
+        self.estimators = estimators
+        self.z_sees_target = z_sees_target
+        self.z_exclude = z_exclude
+        self.kinds = kinds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.keep_models = keep_models
+
+    def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
+        return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]
+
+    def _given_away(
+        self, problem: Problem, variables: Sequence[Variable], learnt: Learnt, seed: int
+    ) -> list[Variable]:
+        """Ask models that have not seen a fifth of the rows: of rows that it has seen, any may be sure."""
+        suspects = super()._given_away(problem, variables, learnt, seed)
+        if not suspects:
+            return []
+        strata = strata_of(variables, _FIFTH)
+        generator = np.random.default_rng([seed, 2])
+        unseen = out_of_bag_sets(problem.n_rows, 5, _FIFTH, strata, generator, problem.blocks)[0]
+        suspects = [own for own in suspects if has_evidence(own, unseen)]
+        if not suspects:
+            return []
+        bag = Bag(0, _others(problem.n_rows, unseen), unseen)
+        told = self._learn(problem, suspects, [bag], seed)
+        return [own for own in suspects if is_given_away(own, told.moments[own.name])]
+
+    def _settings(self) -> dict[str, Any]:
+        return {"z_sees_target": bool(self.z_sees_target)}
 
 
 def _check_probabilities(problem: Problem) -> None:

@@ -31,7 +31,7 @@ from fado.valuation._validation_rows import (
     measure_validation_rows,
     read_validation_rows,
 )
-from fado.valuation.entropy._labels import read_labels
+from fado.valuation.entropy import read_labels
 from fado.valuation.entropy._models import NEW_ROWS, table_of
 from fado.valuation.influence._effects import (
     GrownTree,

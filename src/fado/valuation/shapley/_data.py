@@ -18,8 +18,7 @@ from fado.valuation._base import BaseValuator, provenance_of, register_valuator,
 from fado.valuation._provenance import Provenance
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import check_metrics, effect_scales, effect_valuation
-from fado.valuation.entropy._labels import read_labels
-from fado.valuation.entropy._models import NEW_ROWS, table_of
+from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
 from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, precision_of
 from fado.valuation.shapley._training_game import (
     Draws,

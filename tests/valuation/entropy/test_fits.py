@@ -1,17 +1,27 @@
-"""The default models learn as slowly as lets their trees take in all that helps with unseen rows."""
+"""Fits: the pace of the default models, the order in which fits begin, and what is told of them."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from fado import InBagEntropy, OutOfBagEntropy
 from fado.engine import _lightgbm, default_estimators
 from fado.engine._bins import DenseColumns, many_usual_values
 from fado.tabular import Table, Variable
-from fado.valuation.entropy import _base, _fits
-from fado.valuation.entropy._pace import LossCurve, bags_that_tell, choose_pace, sum_losses, trees_grown
+from fado.valuation.entropy import _fits, _out_of_bag
+from fado.valuation.entropy._fits import (
+    LossCurve,
+    bags_that_tell,
+    choose_pace,
+    longest_first,
+    sum_losses,
+    trees_grown,
+)
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(3000, 6)), columns=list("abcdef"))
@@ -50,7 +60,7 @@ def test_every_bag_is_valued_by_the_paced_model(labels, pace, monkeypatch):
     trees, rate = wanted.metadata["trees"]["y"], wanted.metadata["learning_rates"]["y"]
     assert (trees, rate) == pace
     named = clone(FAST).set_params(n_estimators=trees, learning_rate=rate)
-    monkeypatch.setattr(_base, "default_estimators", lambda n_columns: [named])
+    monkeypatch.setattr(_out_of_bag, "default_estimators", lambda n_columns: [named])
     monkeypatch.setattr(_fits, "bags_that_tell", lambda variable, bags: 0)
     again = OutOfBagEntropy(random_state=0).fit(X, labels).valuation_
     np.testing.assert_allclose(wanted["y"], again["y"], rtol=0, atol=1e-15)  # added in another order
@@ -171,3 +181,81 @@ def test_zeros_and_a_level_in_most_rows_are_usual():
     assert many_usual_values(DenseColumns(zeros.columns))
     assert many_usual_values(DenseColumns(one_level.columns))
     assert not many_usual_values(DenseColumns(Table.from_input(X).columns))
+
+
+# --- the order in which fits begin
+
+
+@given(st.lists(st.sampled_from(["y", "age", "sex"]), max_size=30), st.data())
+def test_every_fit_begins_once_and_those_of_a_variable_in_their_order(variables, data):
+    durations, given_out = {}, []
+    for place in longest_first(variables, durations):
+        given_out.append(place)
+        if data.draw(st.booleans()):
+            durations.setdefault(variables[place], []).append(data.draw(st.floats(0.1, 10.0)))
+    assert sorted(given_out) == list(range(len(variables)))
+    for variable in set(variables):
+        own = [place for place in given_out if variables[place] == variable]
+        assert own == sorted(own)
+
+
+def test_while_one_variable_is_not_known_the_longest_queue_goes_first():
+    assert list(longest_first(["y", "z", "z", "z"], {"y": [100.0]})) == [1, 2, 0, 3]
+
+
+# --- what is told of what they learnt
+
+N = 1500
+TABLE = pd.DataFrame({"a b": RNG.normal(size=N), "a_b": RNG.normal(size=N), "c": RNG.normal(size=N)})
+RULE = TABLE["a b"] > 0
+GROUP = np.where(TABLE["c"] + 0.5 * RNG.normal(size=N) > 0, "p", "q")
+
+
+def test_the_columns_that_models_split_on_are_told():
+    valuation = (
+        OutOfBagEntropy(n_bags=5, random_state=0).fit(TABLE, RULE, sensitive_features={"z": GROUP}).valuation_
+    )
+    told = valuation.metadata["split_gains"]
+    assert told["columns"] == ["a b", "a_b", "c"]
+    assert sum(told["shares"]["y"]) == pytest.approx(1)
+    assert told["shares"]["y"][0] > 0.99
+    assert len(told["shares"]["z"]) == 4  # the target is the last
+    assert np.argmax(told["shares"]["z"]) == 2
+
+
+def test_a_column_kept_from_models_has_no_gain():
+    shares = [
+        OutOfBagEntropy(estimators=estimators, n_bags=5, random_state=0, z_exclude=["c"])
+        .fit(TABLE, RULE, sensitive_features={"z": GROUP})
+        .valuation_.metadata["split_gains"]["shares"]["z"]
+        for estimators in (None, LGBMClassifier(n_estimators=10, colsample_bytree=0.7))
+    ]
+    for share in shares:
+        assert share[2] == 0
+        assert sum(share) == pytest.approx(1)
+
+
+def test_any_number_of_workers_tells_the_same():
+    one, two = (
+        OutOfBagEntropy(n_bags=5, random_state=0, n_jobs=jobs)
+        .fit(TABLE, RULE, sensitive_features={"z": GROUP})
+        .valuation_.metadata
+        for jobs in (1, 2)
+    )
+    assert one == two
+
+
+def test_other_estimators_tell_no_gains():
+    valuation = (
+        InBagEntropy(LogisticRegression()).fit(TABLE, RULE, sensitive_features={"z": GROUP}).valuation_
+    )
+    assert "split_gains" not in valuation.metadata
+
+
+def test_the_largest_error_is_in_the_variable_s_own_units():
+    target = 100.0 * TABLE["c"] + RNG.normal(size=N)
+    valuation = InBagEntropy(LinearRegression()).fit(TABLE, target).valuation_
+    errors = np.abs(LinearRegression().fit(TABLE, target).predict(TABLE) - target)
+    assert valuation.metadata["largest_error"]["y"] == pytest.approx(errors.max())
+    largest = valuation.metadata["largest_error"]["y"]
+    assert (1 - valuation.agreement["y"].to_numpy()) * largest == pytest.approx(errors.to_numpy())

@@ -1,28 +1,18 @@
-"""A table in files, valued within a bound on memory: the oracle is a hand-written loop."""
+"""A table in files, valued within a bound on memory: the oracle is the same table in memory."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
-from sklearn.base import clone
 
 import fado
 from fado import OutOfBagEntropy, Valuation
-from fado.engine import LightGBMEngine, Task, default_estimators
-from fado.tabular import (
-    Table,
-    column_from,
-    deal_small_strata,
-    fold_of,
-    protected_from,
-    row_hash,
-    variable_from,
-)
+from fado.datasets import protected_from
+from fado.tabular import Table, column_from, row_hash, variable_from
 from fado.valuation import digest_of_target, load_models, plan_files, summarise_files
-from fado.valuation.bulk import _curve, _learning, _plan
+from fado.valuation._probabilities import normalised_entropy
+from fado.valuation.large import _plan
 
 N = 4000
 FIELDS = ("values", "standard_error", "counts", "agreement")
@@ -82,61 +72,166 @@ def assert_same(one, other):
             np.testing.assert_array_equal(one.field(field, name), other.field(field, name))
 
 
-def folds_by_hand(tile):
-    """Deal rows by their hashes; those of joint classes of fewer than 1,000 rows in turn."""
-    folds = fold_of(0, tile, np.arange(N), 5)
-    joint = FRAME.groupby(["default", "sex", FRAME["age"] >= 50]).ngroup().to_numpy()
-    small = np.flatnonzero(np.bincount(joint)[joint] < 1000)
-    assert 0 < len(small) < N
-    folds[small] = deal_small_strata(0, tile, small, joint[small], 5)
-    return folds
+# --- all rows are learnt from: values are those of memory, to the bit
 
 
-def test_values_are_those_of_a_loop_over_bags(data, tmp_path):
-    """With rows enough for all: fit the default models on the other folds, score the fold, average."""
-    valuation = value(data, tmp_path / "v", train_rows=N, n_bags=10)
-    features = FRAME.drop(columns=["id", "default"])
-    columns = {
-        "y": FRAME["default"],
-        "sex": FRAME["sex"],
-        "age>=50": protected_from(FRAME, "age>=50"),
-    }
-    variables = {name: variable_from(column_from(name, own)) for name, own in columns.items()}
-    hidden = {"y": [], "sex": ["sex"], "age>=50": ["age"]}
+def make_mixed(n_rows=900):
+    """Numbers, text, categories, booleans, missing entries, weights, and rows that belong together."""
+    frame, rng = make_frame(n_rows).drop(columns="id"), np.random.default_rng(1)
+    frame["grade"] = pd.Categorical(
+        rng.choice(["low", "mid", "high"], n_rows), ["none", "mid", "low", "high"]
+    )
+    frame["member"] = rng.random(n_rows) < 0.4
+    frame["sex"] = frame["sex"].where(rng.random(n_rows) > 0.03)
+    frame["weight"] = rng.uniform(0.5, 3.0, n_rows)
+    frame["person"] = rng.integers(0, n_rows // 3, n_rows)
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["person"], unit="D")
+    return frame
+
+
+MIXED = make_mixed()
+BESIDE = ["weight", "person", "day"]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mixed")
+    for ending in ("parquet", "csv"):
+        (folder / ending).mkdir()
+        for number, rows in enumerate(np.array_split(np.arange(len(MIXED)), 3)):
+            part = MIXED.iloc[rows]
+            path = folder / ending / f"{number}.{ending}"
+            _ = part.to_csv(path, index=False) if ending == "csv" else part.to_parquet(path, index=False)
+    return folder
+
+
+def in_memory(weight=None, groups=None, target=None, **settings):
+    valuator = OutOfBagEntropy(z_exclude={"sex": ["sex"], "age>=50": ["age"]}, **settings)
+    return valuator.fit(
+        MIXED.drop(columns=["default", *BESIDE]),
+        MIXED["default"] if target is None else target,
+        sensitive_features={"sex": MIXED["sex"], "age>=50": protected_from(MIXED, "age>=50", named=True)},
+        sample_weight=None if weight is None else MIXED[weight],
+        groups=None if groups is None else MIXED[groups],
+    ).valuation_
+
+
+@pytest.mark.filterwarnings("ignore:Protected attribute 'sex' is missing")
+@pytest.mark.parametrize(
+    ("ending", "workers", "weight", "groups", "fraction"),
+    [
+        ("parquet", 1, None, None, 0.2),
+        ("parquet", 2, "weight", None, 0.37),
+        ("parquet", 2, None, "day", 0.5),
+        ("csv", 1, "weight", "person", 0.37),
+        ("csv", 2, "weight", "day", 0.2),
+        ("csv", 2, None, None, 0.5),
+    ],
+)
+def test_files_are_valued_as_in_memory_to_the_bit(mixed, tmp_path, ending, workers, weight, groups, fraction):
+    settings = {"n_bags": 5, "unseen_fraction": fraction, "random_state": 3}
+    found = fado.value_files(
+        mixed / ending,
+        target="default",
+        protected=["sex", "age>=50"],
+        out=tmp_path / "v",
+        drop=[name for name in BESIDE if name not in (weight, groups)],
+        weight=weight,
+        groups=groups,
+        n_jobs=workers,
+        memory="500MB",
+        **settings,
+    )
+    expected = in_memory(weight, groups, n_jobs=1, **settings)
+    assert_same(found, expected)
+    told, wanted = found.metadata, expected.metadata
+    assert {name: told[name] for name in wanted} == wanted
+
+
+@pytest.mark.filterwarnings("ignore:Protected attribute 'sex' is missing")
+def test_a_continuous_target_is_valued_as_in_memory_to_the_bit(tmp_path):
+    target = MIXED["income"] * 3 + MIXED["age"] / 50
+    MIXED.assign(default=target).drop(columns=["person", "day"]).to_parquet(tmp_path / "one.parquet")
+    found = fado.value_files(
+        tmp_path / "one.parquet",
+        target="default",
+        protected=["sex", "age>=50"],
+        weight="weight",
+        out=tmp_path / "v",
+        train_rows=len(MIXED),
+        n_bags=5,
+        memory="500MB",
+    )
+    assert found.provenance.kind_of("y") == "continuous"
+    assert found.provenance.target_pattern is None
+    assert "weight" not in found.provenance.split_gains.columns
+    assert_same(found, in_memory("weight", target=target, n_bags=5, random_state=0))
+
+
+def test_groups_that_are_missing_name_the_file(tmp_path):
+    MIXED.assign(person=MIXED["person"].where(MIXED["age"] > 20)).to_parquet(tmp_path / "holes.parquet")
+    with pytest.raises(ValueError, match=r"`groups` is missing in \d+ or more rows of '.*holes\.parquet'"):
+        value(tmp_path, tmp_path / "_v", groups="person", drop=["day", "weight"])
+
+
+# --- a sample is learnt from
+
+
+def scores_by_hand(models, features, target, bags):
+    """The mean entropies over the models of some bags, row by row, of variables of two classes."""
+    found = {}
     table = Table.from_input(features)
-    engine = LightGBMEngine(table, variables["y"], by_content=True)
-    told = valuation.provenance
-    seeds = np.random.SeedSequence([0, 1]).generate_state(30) % 2**31
-    classifier = default_estimators(table.n_columns)[0]
-    for place, (name, variable) in enumerate(variables.items()):
-        sums, counts = np.zeros(N), np.zeros(N)
-        excluded = frozenset(features.columns.get_loc(column) for column in hidden[name])
-        own = replace(variable, excluded=excluded, sees_target=name != "y")
-        paced = clone(classifier).set_params(
-            n_estimators=told.trees[name], learning_rate=told.learning_rates[name]
-        )
-        for bag in range(10):
-            left_out = folds_by_hand(bag // 5) == bag % 5
-            rows = np.flatnonzero(~left_out).astype(np.int32)
-            task = Task(
-                paced, own, rows, int(seeds[10 * place + bag]), np.flatnonzero(left_out).astype(np.int32)
-            )
-            p = engine.fit(task).scores
-            sums[left_out] -= p * np.log2(p) + (1 - p) * np.log2(1 - p)
-            counts[left_out] += 1
-        assert (counts == 2).all()
-        np.testing.assert_allclose(valuation[name], sums / counts, rtol=0, atol=1e-9)
+    for own in models.kept:
+        p = np.array([model.scorer.score(table, target) for model in own.models])
+        found[own.variable.name] = np.where(bags.T, normalised_entropy(p.ravel()).reshape(p.shape), 0).sum(
+            axis=0
+        ) / bags.sum(axis=1)
+    return found
 
 
-def test_ranks_are_those_of_values_in_memory(data, tmp_path):
-    valuation = value(data, tmp_path / "v", n_bags=20)
-    z = {"sex": FRAME["sex"]}
-    memory = OutOfBagEntropy(n_bags=20, z_exclude={"sex": ["sex"]}, random_state=0)
-    memory.fit(FRAME.drop(columns=["id", "default"]), FRAME["default"], sensitive_features=z)
-    for name in ("y", "sex"):
-        assert spearmanr(valuation[name], memory.valuation_[name]).statistic > 0.9
-    assert valuation.provenance.target_pattern == memory.valuation_.provenance.target_pattern
-    assert valuation.provenance.kind_of("sex") == "classes"
+def test_the_sample_is_valued_as_in_memory_and_each_other_row_by_as_many_models(data, tmp_path):
+    found = value(data, tmp_path / "v", train_rows=1000, n_bags=10)
+    hashes = row_hash(0, np.arange(N))
+    rows = np.sort(np.argsort(hashes)[:1250])
+    sample = FRAME.iloc[rows]
+    features = FRAME.drop(columns=["id", "default"])
+    memory = OutOfBagEntropy(z_exclude={"sex": ["sex"], "age>=50": ["age"]}, random_state=0)
+    memory.fit(
+        features.iloc[rows],
+        sample["default"],
+        sensitive_features={
+            "sex": sample["sex"],
+            "age>=50": protected_from(sample, "age>=50", named=True),
+        },
+    )
+    assert_same(found.take(rows), memory.valuation_)
+    begin = (hashes % np.uint64(10)).astype(int)
+    bags = np.zeros((N, 10), dtype=bool)
+    bags[np.arange(N), begin] = bags[np.arange(N), (begin + 1) % 10] = True
+    models = load_models(tmp_path / "v" / "_models")
+    expected = scores_by_hand(models, features, (FRAME["default"] == "yes").to_numpy().astype(int), bags)
+    others = np.setdiff1d(np.arange(N), rows)
+    for name in found.variables:
+        np.testing.assert_allclose(found[name][others], expected[name][others], rtol=0, atol=1e-12)
+
+
+def test_no_row_is_scored_by_a_model_that_has_seen_its_group(tmp_path):
+    """A group tells its label: who has seen another row of it knows it, and nobody else does."""
+    rng = np.random.default_rng(0)
+    person = rng.integers(0, 400, 3000)
+    place = rng.normal(size=400)
+    frame = pd.DataFrame({"person": person, "place": place[person], "noise": rng.normal(size=3000)})
+    frame["z"] = rng.choice(["f", "m"], 3000)
+    frame["y"] = rng.integers(0, 2, 400)[person]
+    frame.to_parquet(tmp_path / "one.parquet")
+    asked = {"target": "y", "protected": "z", "n_bags": 5, "memory": "500MB", "train_rows": 1600}
+    apart = fado.value_files(tmp_path / "one.parquet", out=tmp_path / "v", groups="person", **asked)
+    split = fado.value_files(tmp_path / "one.parquet", out=tmp_path / "w", drop="person", **asked)
+    others = row_hash(0, np.arange(3000)).argsort()[2000:]
+    for rows in (others, np.setdiff1d(np.arange(3000), others)):
+        assert apart.agreement["y"].iloc[rows].mean() < 0.55
+        assert split.agreement["y"].iloc[rows].mean() > 0.65
+    assert (apart.counts["y"] >= 1).all()
 
 
 def test_every_row_is_left_out_equally_often_and_no_model_saw_the_rows_it_scores(valued):
@@ -211,19 +306,8 @@ def test_some_rows_are_taken_without_a_column_of_all(valued):
     np.testing.assert_array_equal(taken.counts["y"], valued[0].counts["y"].iloc[rows])
 
 
-def test_a_continuous_target_and_weights(tmp_path):
-    frame = FRAME.assign(default=FRAME["income"] * 3 + FRAME["age"] / 50, w=1 + FRAME["id"] % 3)
-    valuation = value(write_parts(tmp_path / "d", frame), tmp_path / "v", weight="w", train_rows=N)
-    assert valuation.provenance.kind_of("y") == "continuous"
-    assert valuation["y"].min() >= 0
-    assert valuation["y"].max() == 1 or valuation["y"].max() > 0.9
-    assert valuation.provenance.target_pattern is None
-    assert "w" not in valuation.provenance.split_gains.columns
-
-
 def test_the_scale_of_weights_changes_no_value(tmp_path, monkeypatch):
-    for module in (_learning, _curve):
-        monkeypatch.setattr(module, "FIRST_SIZE", 500)  # so that there is a learning curve
+    monkeypatch.setattr(_plan, "FIRST_SIZE", 500)  # so that there is a learning curve
     weights = np.random.default_rng(0).uniform(0.5, 3.0, 2000)
     valued = []
     for number, scale in enumerate((1.0, 2.0**-40)):
@@ -236,7 +320,7 @@ def test_the_scale_of_weights_changes_no_value(tmp_path, monkeypatch):
     assert curves[0]["agreement"]
 
 
-def test_rare_classes_are_in_every_fold(tmp_path):
+def test_rare_classes_are_in_every_bag(tmp_path):
     frame = FRAME.copy()
     frame.loc[np.arange(0, N, 100), "sex"] = "x"  # 40 rows in strata of a few
     value(write_parts(tmp_path / "d", frame), tmp_path / "v", protected="sex", train_rows=N)
@@ -257,9 +341,8 @@ def test_the_summary_is_that_of_the_rows(data, valued):
 
 
 def test_the_learning_curve_is_told_and_its_choice_gives_the_same_values(tmp_path, monkeypatch):
-    monkeypatch.setattr(_curve, "FIRST_SIZE", 300)
-    monkeypatch.setattr(_learning, "FIRST_SIZE", 300)
-    monkeypatch.setattr(_curve, "ENOUGH", 0.5)  # the first doubling is enough
+    monkeypatch.setattr(_plan, "FIRST_SIZE", 300)
+    monkeypatch.setattr(_plan, "ENOUGH", 0.5)  # the first doubling is enough
     folder = write_parts(tmp_path / "d")
     chosen = value(folder, tmp_path / "v")
     curve = chosen.metadata["learning_curve"]
@@ -279,7 +362,7 @@ def test_the_sample_has_the_smallest_hashes(valued):
 
 def test_the_plan_is_told(data):
     plan = plan_files(data, memory="500MB", train_rows=1000, **SETTINGS)
-    assert (plan.rows, plan.train_rows, plan.parts, plan.n_bags, plan.tiles) == (N, 1000, 4, 5, 1)
+    assert (plan.rows, plan.train_rows, plan.parts, plan.n_bags, plan.bags_per_row) == (N, 1000, 4, 5, 1)
     assert 0 < plan.peak_bytes < 5 * 10**8
     assert plan.seconds > 0
     said = str(plan)

@@ -19,8 +19,8 @@ import fado
 from fado import Valuation
 from fado.valuation import plan_files, summarise_files
 from fado.valuation._saved import DONE, footer_digest
-from fado.valuation.bulk import StoredValues, _ledger, _reading, _score_parts, _value_files
-from fado.valuation.bulk._ledger import held
+from fado.valuation.large import StoredValues, _passes, _plan, _value_files
+from fado.valuation.large._plan import held
 
 N = 2400
 SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
@@ -62,8 +62,8 @@ def fail_after(monkeypatch, n_parts, error):
         written.append(path)
         return _write_part(path, *rest)
 
-    _write_part = _score_parts.write_part
-    monkeypatch.setattr(_score_parts, "write_part", write_part)
+    _write_part = _passes.write_part
+    monkeypatch.setattr(_passes, "write_part", write_part)
     return written
 
 
@@ -79,10 +79,36 @@ def test_a_run_that_failed_goes_on_where_it_was(data, whole, tmp_path, monkeypat
         Valuation.load(out)
     with monkeypatch.context() as patched:
         written = fail_after(patched, 4, AssertionError())
-        patched.setattr(_value_files, "scan", None)  # neither read nor trained again
+        patched.setattr(_value_files, "learn", None)  # neither read nor trained again
         fado.value_files(data, out=out, **{**SETTINGS, "memory": "900MB", "n_jobs": 2})
     assert len(written) == 4 - n_parts
     assert contents(out) == contents(whole)
+
+
+def test_a_run_that_learnt_from_all_rows_goes_on_where_it_was(data, tmp_path, monkeypatch):
+    asked = {**SETTINGS, "train_rows": N}
+    expected = fado.value_files(data, out=tmp_path / "expected", **asked)
+    with monkeypatch.context() as patched:
+        fail_after(patched, 2, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=tmp_path / "v", **asked)
+    with monkeypatch.context() as patched:
+        patched.setattr(_value_files, "learn", None)  # neither read nor trained again
+        patched.setattr(_passes, "score_rows", None)  # and no row is scored again
+        found = fado.value_files(data, out=tmp_path / "v", **asked)
+    pd.testing.assert_frame_equal(found.values, expected.values, check_exact=True)
+    assert contents(tmp_path / "v") == contents(tmp_path / "expected")
+
+
+def test_values_that_were_damaged_before_a_run_goes_on_are_refused(data, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        fail_after(patched, 0, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=tmp_path / "v", **SETTINGS)
+    kept = tmp_path / "v" / "_values.arrow"
+    kept.write_bytes(kept.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"_values\.arrow' is damaged or of another set of notes"):
+        fado.value_files(data, out=tmp_path / "v", **SETTINGS)
 
 
 def test_a_killed_run_goes_on_where_it_was(data, whole, tmp_path):
@@ -91,8 +117,8 @@ def test_a_killed_run_goes_on_where_it_was(data, whole, tmp_path):
         """
         import os, signal, sys
         import fado
-        from fado.valuation.bulk import _score_parts
-        write = _score_parts.write_part
+        from fado.valuation.large import _passes
+        write = _passes.write_part
         def write_and_die(path, scored, *rest):
             if path.name == "part-00002.parquet":
                 def dying(scored=scored):
@@ -100,7 +126,7 @@ def test_a_killed_run_goes_on_where_it_was(data, whole, tmp_path):
                     os.kill(os.getpid(), signal.SIGKILL)
                 scored = dying()
             write(path, scored, *rest)
-        _score_parts.write_part = write_and_die
+        _passes.write_part = write_and_die
         fado.value_files(sys.argv[1], out=sys.argv[2], target="y", protected=["z"], train_rows=600, n_bags=5,
                          memory="500MB", n_jobs=1)
         """
@@ -123,11 +149,11 @@ def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_tra
 ):
     asked = {**SETTINGS, "train_rows": None}
     with monkeypatch.context() as patched:
-        patched.setattr(_value_files, "scan", None)
+        patched.setattr(_value_files, "learn", None)
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
     with pytest.raises(ValueError, match="begun with memory for 2,400 training rows, and"):
-        fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB"})
+        fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB", "n_jobs": 2})
     assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
 
 
@@ -136,14 +162,14 @@ def test_less_free_memory_than_when_a_run_began_is_no_reason_to_stop(data, tmp_p
     asked = {**SETTINGS, "train_rows": None, "memory": None}
     expected = fado.value_files(data, out=tmp_path / "expected", **asked).values
     with monkeypatch.context() as patched:
-        patched.setattr(_value_files, "scan", None)
+        patched.setattr(_value_files, "learn", None)
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
     shutil.copytree(tmp_path / "v", tmp_path / "w")
-    monkeypatch.setattr(_reading, "free_memory", lambda: 1_300_000)  # a little too little
+    monkeypatch.setattr(_plan, "free_memory", lambda: 1_300_000)  # a little too little
     values = fado.value_files(data, out=tmp_path / "w", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
-    monkeypatch.setattr(_reading, "free_memory", lambda: 900_000)
+    monkeypatch.setattr(_plan, "free_memory", lambda: 900_000)
     with pytest.warns(UserWarning, match="begun with memory for 2,400 training rows, and what is free now"):
         values = fado.value_files(data, out=tmp_path / "v", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
@@ -159,7 +185,7 @@ def test_a_part_that_was_deleted_after_all_was_done_is_made_again(data, whole, t
     shutil.copytree(whole, out)
     (out / "part-00002.parquet").unlink()
     (out / "._done.json.0123abcd.part").write_bytes(b"left by a process that was killed")
-    monkeypatch.setattr(_value_files, "scan", None)  # neither read nor trained again
+    monkeypatch.setattr(_value_files, "learn", None)  # neither read nor trained again
     fado.value_files(data, out=out, **SETTINGS)
     assert contents(out) == contents(whole)
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
@@ -207,7 +233,7 @@ def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole
 
 
 # What a run into a file removes in the end: four parts, then what tells of them.
-REMOVED = 4 + 4
+REMOVED = 4 + 5
 
 
 @pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])
@@ -225,9 +251,9 @@ def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
         removed.append(path.name)
         _remove(path)
 
-    _remove = _ledger._remove
+    _remove = _plan._remove
     with monkeypatch.context() as patched:
-        patched.setattr(_ledger, "_remove", remove)
+        patched.setattr(_plan, "_remove", remove)
         if n_removed < REMOVED:
             with pytest.raises(KeyboardInterrupt):
                 fado.value_files(data, out=out, **SETTINGS)
@@ -336,7 +362,9 @@ def test_no_space_is_a_sentence_and_what_is_done_stays(data, whole, tmp_path, mo
         ),
         ({"weight": "z"}, "`weight` names 'z', which holds text"),
         ({"memory": "lots"}, "`memory` must be a size with its unit"),
-        ({"unseen_fraction": 0.3}, "`unseen_fraction` must be 1 over a whole number"),
+        ({"unseen_fraction": 1.3}, r"`unseen_fraction` must be in \(0, 1\), got 1.3"),
+        ({"n_bags": 2}, "`n_bags \\* unseen_fraction` must be at least 1"),
+        ({"groups": "person"}, "`groups` names 'person', which is no column of the table"),
         ({"train_rows": 0}, "`train_rows` must be at least 1"),
         ({"random_state": -1}, "`random_state` must be at least 0"),
     ],

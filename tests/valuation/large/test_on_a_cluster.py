@@ -187,10 +187,10 @@ def test_a_finished_frame_is_not_computed_again(dask_frame, tmp_path, monkeypatc
 
 
 def test_a_run_that_was_ended_goes_on_from_the_files_it_wrote(dask_frame, tmp_path, monkeypatch):
-    from fado.valuation.bulk import _value_files
+    from fado.valuation.large import _value_files
 
     with monkeypatch.context() as patched:
-        patched.setattr(_value_files, "_learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patched.setattr(_value_files, "learn", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             fado.value_files(dask_frame, out=tmp_path / "v", **ASKED)
     assert len(list(tmp_path.glob("v/_table-*/*.parquet"))) == 12
@@ -203,7 +203,7 @@ def test_a_run_that_was_ended_goes_on_from_the_files_it_wrote(dask_frame, tmp_pa
 def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
     dask_frame, tmp_path, monkeypatch, where
 ):
-    from fado.valuation.bulk import _value_files
+    from fado.valuation.large import _value_files
 
     out, expected = tmp_path / "v.parquet", tmp_path / "expected.parquet"
     fado.value_files(dask_frame, out=expected, **ASKED)

@@ -1,0 +1,571 @@
+"""The two passes over a table in files: learn from a sample of its rows, or all; score the others, and write.
+
+The sampled rows are a table in memory: bags, fits and values are those of `OutOfBagEntropy`, to the bit. No
+model has seen the other rows, and each is scored by as many models as a sampled row.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from fado._messages import list_names, warn_user
+from fado._progress import tracked
+from fado._storage import digest_of, replacing, write_file
+from fado.execution import LostTask, ThreadExecutor, on_cluster
+from fado.tabular import (
+    TARGET,
+    Column,
+    LevelsCollector,
+    Problem,
+    SmallestRows,
+    Source,
+    SourcePart,
+    Table,
+    Variable,
+    column_from,
+    on_shelf,
+    row_hash,
+    weights_of,
+)
+from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
+from fado.valuation._saved import METADATA_KEY, About
+from fado.valuation.entropy import OutOfBagEntropy, label_codes, variables_to_learn
+from fado.valuation.entropy._fits import Bag
+from fado.valuation.large._plan import (
+    LEARNT,
+    MODELS,
+    SAMPLE,
+    VALUES,
+    follow_curve,
+    sample_size,
+    sizes_up_to,
+    told_of_curve,
+)
+from fado.valuation.large._table import Roles, TablePass
+
+__all__ = ["FIELDS", "Parts", "join_parts", "learn", "part_name", "read_sums", "score_parts"]
+
+FloatArray = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+FIELDS = ("values", "standard_error", "counts", "agreement")
+HELD_OUT = 20_000  # rows of the first bag, by whose ranks sizes of samples are compared
+_MOST_GROUPS = 100  # of an attribute: more are no summary
+_GRAIN = 2.0**30  # values are cut to so many parts of 1, whose sums are exact in any order
+_SUMS_KEY, _PLACE_KEY = b"fado.sums", b"fado.part"
+_ROWS_AT_A_TIME = 1 << 17  # of a row group, so that neither blocks nor memory show
+
+
+# --- the first pass
+
+
+def learn(
+    source: Source,
+    roles: Roles,
+    valuator: OutOfBagEntropy,
+    directory: Path,
+    most_train_rows: int,
+    *,
+    is_asked: bool,
+    block_rows: int,
+    client: Any,
+) -> None:
+    """Read all rows once, train the models of all bags, and note what the second pass needs.
+
+    If so many training rows are not asked for, a learning curve may find that fewer are enough.
+    """
+    seed, share = valuator.random_state, valuator.unseen_fraction
+    reading = TablePass(source, roles)
+    levels = LevelsCollector(pa.schema([reading.schema.field(name) for name in roles.features]))
+    smallest = SmallestRows(sample_size(most_train_rows, share), reading.schema)
+    counted = dict.fromkeys((file.path for file in source.files), 0)
+    for block in reading.blocks(block_rows, progress=valuator.progress):
+        levels.add(block.table)
+        smallest.add(row_hash(seed, block.rows), block.rows, block.table)
+        counted[block.part.file.path] += block.table.num_rows
+    variables = reading.variables()
+    rows, sample = smallest.finish()
+    pa.default_memory_pool().release_unused()
+    hashes, told = row_hash(seed, rows), {}
+    with _lesson(_problem(sample, roles, variables, levels.levels()), directory / SAMPLE, client) as problem:
+        train_rows = most_train_rows
+        if not is_asked:
+            are_all = len(rows) == reading.n_rows
+            train_rows, curve = _curve(problem, valuator, hashes, most_train_rows, are_all=are_all)
+            told = {"learning_curve": curve}
+        wanted = sample_size(train_rows, share)
+        if wanted < len(rows):
+            chosen = np.sort(np.argpartition(hashes, wanted - 1)[:wanted])
+            rows, problem = rows[chosen], _some_rows(problem, chosen)
+            sample = sample.select([] if roles.groups is None else [roles.groups]).take(pa.array(chosen))
+        _tell_unseen(problem)
+        valuator.fit_problem(problem)
+    longest = problem.n_rows - min(map(len, valuator.bags_))
+    settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows, **told}
+    provenance = valuator.models_.provenance
+    provenance = replace(provenance, settings={**provenance.settings, **settings})
+    shutil.rmtree(directory / MODELS, ignore_errors=True)  # of a run that was ended before they were noted
+    replace(valuator.models_, provenance=provenance).save(directory / MODELS)
+    beside = {"row": pa.array(rows)}
+    if roles.groups is not None and len(rows) < reading.n_rows:
+        beside |= {"group": sample.column(roles.groups), "bags": _bags_by_row(valuator.bags_, len(rows))}
+    content = _as_arrow(valuator, beside)
+    write_file(directory / VALUES, content, "Values")
+    notes = {
+        "file_rows": list(counted.values()),
+        "target_pattern": reading.target_pattern(),
+        "values": digest_of(content),
+    }
+    LEARNT.write(directory, notes)
+
+
+@contextmanager
+def _lesson(problem: Problem, shelf: Path, client: Any) -> Iterator[Problem]:
+    """Give the sampled rows to learn from; fits on them go to the cluster, if there is one."""
+    if client is None:
+        yield problem
+        return
+    with on_shelf(problem.table, shelf) as table, on_cluster(client):
+        yield replace(problem, table=table)
+
+
+def _problem(
+    sample: pa.Table, roles: Roles, variables: Sequence[Variable], levels: Mapping[str, tuple[str, ...]]
+) -> Problem:
+    """Read the sampled rows as a table in memory is read, with the levels and classes of all rows."""
+    sources = roles.variables(sample)
+    labelled = [
+        replace(own, labels=label_codes(own, column)) for own, column in zip(variables, sources, strict=True)
+    ]
+    return Problem(
+        table=_features(sample, roles, levels),
+        target=labelled[0],
+        protected=tuple(labelled[1:]),
+        positions=tuple(None for _ in roles.attributes),
+        names_given=True,
+        sources=tuple(sources),
+        sample_weight=weights_of(roles.weights(sample), sample.num_rows),
+        blocks=roles.blocks(sample),
+    )
+
+
+def _features(table: pa.Table, roles: Roles, levels: Mapping[str, tuple[str, ...]]) -> Table:
+    """Read the features of some rows, text in codes into the levels of the whole table."""
+
+    def with_levels(column: Column) -> Column:
+        return column if column.levels is None else column.with_levels(levels.get(column.name, ()))
+
+    return Table.of_columns([with_levels(column_from(name, table.column(name))) for name in roles.features])
+
+
+def _some_rows(problem: Problem, rows: npt.NDArray[np.integer[Any]]) -> Problem:
+    """Keep some rows alone, with the levels and classes of all."""
+    weights, blocks = problem.sample_weight, problem.blocks
+    return replace(
+        problem,
+        table=problem.table.take(rows),
+        target=problem.target.take(rows),
+        protected=tuple(own.take(rows) for own in problem.protected),
+        sample_weight=None if weights is None else weights[rows],
+        blocks=None if blocks is None else np.unique(blocks[rows], return_inverse=True)[1],
+    )
+
+
+def _tell_unseen(problem: Problem) -> None:
+    """Say which classes are so rare that the sample has none of their rows."""
+    for variable in problem.variables:
+        if variable.kind == "continuous":
+            continue
+        sizes = np.bincount(variable.labels, minlength=len(variable.classes))
+        lacking = [repr(variable.classes[code]) for code in np.flatnonzero(sizes == 0)]
+        if lacking:
+            warn_user(
+                f"Variable {variable.name!r} has classes of which no row is among the {problem.n_rows:,} "
+                f"that models learn from ({list_names(lacking)}): merge them with others to value their rows "
+                "better."
+            )
+
+
+def _bags_by_row(left_out: Sequence[npt.NDArray[np.int32]], n_rows: int) -> pa.ListArray:
+    """List for every row the bags that leave it out."""
+    rows = np.concatenate(left_out)
+    bags = np.repeat(np.arange(len(left_out), dtype=np.int32), list(map(len, left_out)))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), bags[np.argsort(rows, kind="stable")])
+
+
+def _as_arrow(valuator: OutOfBagEntropy, beside: Mapping[str, Any]) -> bytes:
+    """Give the values of the rows that models learnt from as the content of a file."""
+    valuation = valuator.valuation_
+    columns = {
+        f"{field}/{place}": pa.array(valuation.field(field, name))
+        for field in FIELDS
+        for place, name in enumerate(valuation.variables)
+    }
+    table, sink = pa.table({**beside, **columns}), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _curve(
+    problem: Problem,
+    valuator: OutOfBagEntropy,
+    hashes: npt.NDArray[np.uint64],
+    most_train_rows: int,
+    *,
+    are_all: bool,
+) -> tuple[int, dict[str, Any]]:
+    """Find out on the first bag how many rows are enough."""
+    seed, problem = valuator.random_state, problem.with_mean_weight_one()
+    valuator._check(problem)
+    bag = valuator._bags(problem.variables, problem.blocks, np.random.default_rng([seed, 0]))[0]
+    most = len(bag.in_bag)
+    if next(sizes_up_to(most)) == most:
+        return most_train_rows, told_of_curve(None, {}, is_enough=are_all)
+    variables = variables_to_learn(problem, valuator.z_exclude, sees_target=True)
+    held_out = np.sort(bag.scored[np.argsort(hashes[bag.scored])[:HELD_OUT]])
+    by_hash = bag.in_bag[np.argsort(hashes[bag.in_bag])]
+
+    def values_of(size: int) -> dict[str, FloatArray]:
+        # No other row may have a say in the bins.
+        rows = np.sort(np.concatenate([by_hash[:size], held_out]))
+        scored = np.isin(rows, held_out)
+        here = Bag(0, np.flatnonzero(~scored).astype(np.int32), np.flatnonzero(scored).astype(np.int32))
+        taken = [own.take(rows) for own in variables]
+        learnt = valuator._learn(_some_rows(problem, rows), taken, [here], seed)
+        return {name: own.mean[scored] for name, own in learnt.moments.items()}
+
+    found, told = follow_curve(values_of, most, are_all=are_all)
+    return most_train_rows if found == most else found, told
+
+
+# --- the second pass
+
+
+@dataclass(frozen=True)
+class ScoredBlock:
+    """What is known of some consecutive rows: their values, per field and variable, labels and weights."""
+
+    n_rows: int
+    fields: Mapping[str, Mapping[str, Numbers]]
+    labels: Mapping[str, Numbers]
+    weights: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts that values are written in, and what each needs.
+
+    Parameters
+    ----------
+    source : Source
+        The table, its rows counted.
+    roles : Roles
+        What its columns are for.
+    kept : tuple of VariableModels
+        The models, the target's first.
+    about : About
+        What the columns of values are.
+    directory : Path
+        Where parts are written.
+    block_rows : int
+        How many rows are scored at once; it changes nothing.
+    run : str
+        The digest of the run's plan; every part carries it, and its own number.
+    """
+
+    source: Source
+    roles: Roles
+    kept: tuple[VariableModels, ...]
+    about: About
+    directory: Path
+    block_rows: int
+    run: str
+
+    def path(self, part: SourcePart) -> Path:
+        """Say where a part stands."""
+        return self.directory / part_name(part.number)
+
+    def is_done(self, part: SourcePart) -> bool:
+        """Tell whether this part of these values stands there, by its footer."""
+        try:
+            found = pa.parquet.read_metadata(self.path(part))
+        except (pa.ArrowException, OSError):
+            return False
+        told = found.metadata or {}
+        fits = told.get(METADATA_KEY) == self.about.describe() and told.get(_PLACE_KEY) == self._mark(part)
+        return bool(found.num_rows == part.n_rows and fits and _SUMS_KEY in told)
+
+    def blocks(self, parts: Sequence[SourcePart]) -> Iterator[tuple[int, pa.Table, str]]:
+        """Read some parts: the place of the first row of every block, its rows, and their file."""
+        all_learnt = len(self.learnt_rows) == self.source.n_rows
+        columns = self.roles.beside if all_learnt else self.roles.needed
+        for part in parts:
+            first = part.first_row or 0
+            for table in self.source.blocks(part, columns, self.block_rows):
+                if table.num_rows:
+                    yield first, table, str(part.file.path)
+                    first += table.num_rows
+
+    def write(self, part: SourcePart, scored: Iterator[ScoredBlock]) -> None:
+        """Write a part, whose rows come first of those that come; the file appears whole or not at all."""
+        write_part(self.path(part), _first(scored, part), self.about, self.kept, self._mark(part))
+
+    def _mark(self, part: SourcePart) -> bytes:
+        return json.dumps({"run": self.run, "number": part.number}).encode()
+
+    def labels(self, table: pa.Table, where: str) -> dict[str, Numbers]:
+        """Code the labels of some rows as the models' own."""
+        found = {}
+        for own, column in zip(self.kept, self.roles.variables(table), strict=True):
+            name, labels = own.variable.name, label_codes(own.variable, column)
+            if own.variable.kind == "classes" and (labels < 0).any():
+                raise ValueError(
+                    f"{where!r} holds labels of {name!r} that were not there when it was read first: it was "
+                    "changed meanwhile; name another `out` to begin anew."
+                )
+            found[name] = labels
+        return found
+
+    def scored_by(self, rows: Rows, table: pa.Table) -> npt.NDArray[np.bool_]:
+        """Say which bags' models score rows that no model learnt from: as many as leave out a row on average.
+
+        A hash of the row's place chooses them. Where models learnt from other rows of its group, they are the
+        bags that left out the group.
+        """
+        settings = self.about.provenance.settings
+        n_bags, per_row = settings["n_bags"], max(1, round(settings["n_bags"] * settings["unseen_fraction"]))
+        begin = (row_hash(self.about.provenance.seed or 0, rows) % np.uint64(n_bags)).astype(np.int64)
+        chosen = (np.arange(n_bags) - begin[:, np.newaxis]) % n_bags < per_row
+        if self.roles.groups is not None:
+            names, bags = self._learnt_groups
+            place = pc.index_in(table.column(self.roles.groups), value_set=names)
+            place = place.fill_null(-1).to_numpy()
+            chosen[place >= 0] = bags[place[place >= 0]]
+        return chosen
+
+    @cached_property
+    def learnt(self) -> pa.Table:
+        """What `learn` noted of the rows that models learnt from, mapped into memory."""
+        return pa.ipc.open_file(pa.memory_map(str(self.directory / VALUES))).read_all()
+
+    @cached_property
+    def learnt_rows(self) -> Rows:
+        """The places of those rows in the whole table."""
+        return self.learnt.column("row").to_numpy()
+
+    @cached_property
+    def _learnt_groups(self) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+        """The groups of the rows that models learnt from, and which bags left out each."""
+        groups = self.learnt.column("group")
+        names = groups.unique()
+        _, first = np.unique(pc.index_in(groups, value_set=names).to_numpy(), return_index=True)
+        bags = np.zeros((len(names), self.about.provenance.settings["n_bags"]), dtype=bool)
+        lists = self.learnt.column("bags").take(pa.array(first)).combine_chunks()
+        bags[pc.list_parent_indices(lists).to_numpy(), lists.flatten().to_numpy()] = True
+        return names, bags
+
+    @cached_property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """The levels of the feature columns that hold text, as far as any model sees them."""
+        schemas = [model.scorer.schema for own in self.kept for model in own.models]
+        seen = [zip(own.names, own.levels, strict=True) for own in schemas if own is not None]
+        return {name: levels for each in seen for name, levels in each if levels is not None}
+
+
+def score_parts(
+    work: Parts, parts: Sequence[SourcePart], *, workers: int, client: Any = None, progress: bool = False
+) -> None:
+    """Score and write the parts that are not there yet, blocks in threads, or whole parts on a cluster."""
+    missing = [part for part in parts if not work.is_done(part)]
+    if not missing:
+        return
+    done = _here(work, missing, workers) if client is None else _elsewhere(work, missing, client)
+    for _ in tracked(done, len(missing), what="parts scored", show=progress):
+        pass
+
+
+def _here(work: Parts, parts: Sequence[SourcePart], workers: int) -> Iterator[SourcePart]:
+    """Score blocks in threads; while one part is written, blocks of the next are scored."""
+    with closing(ThreadExecutor(workers).run(score_block, work.blocks(parts), work)) as scored:
+        for part in parts:
+            work.write(part, scored)
+            yield part
+
+
+def _elsewhere(work: Parts, parts: Sequence[SourcePart], client: Any) -> Iterator[SourcePart]:
+    """Score parts on the workers of a cluster."""
+    from fado.execution import DaskExecutor
+
+    work = replace(work, directory=work.directory.resolve())  # workers may have begun elsewhere
+    parts = [replace(part, file=replace(part.file, path=part.file.path.resolve())) for part in parts]
+    for batch in DaskExecutor(client).run_unordered(_score_part, parts, work):
+        for own in batch:
+            if isinstance(own, LostTask):
+                raise RuntimeError(
+                    f"Part {own.task.number} was lost with its workers ({own.reason}): run again to go on."
+                )
+            yield own
+
+
+def score_block(block: tuple[int, pa.Table, str], work: Parts, stop: threading.Event | None) -> ScoredBlock:
+    """Take the values of rows that models learnt from; score the others."""
+    first, table, where = block
+    n_rows, labels = table.num_rows, work.labels(table, where)
+    start, end = np.searchsorted(work.learnt_rows, [first, first + n_rows])
+    learnt = work.learnt_rows[start:end] - first
+    fields: dict[str, dict[str, Numbers]] = {field: {} for field in FIELDS}
+    for field in FIELDS:
+        for place, name in enumerate(labels):
+            own = work.learnt.column(f"{field}/{place}").slice(start, end - start).to_numpy()
+            fields[field][name] = np.empty(n_rows, own.dtype)
+            fields[field][name][learnt] = own
+    if len(learnt) < n_rows:
+        others = np.delete(np.arange(n_rows), learnt)
+        rest = table.take(pa.array(others))
+        rows = RowsToScore(
+            _features(rest, work.roles, work.levels),
+            {name: own[others] for name, own in labels.items()},
+            f" of {where!r}",
+            work.scored_by(first + others, rest),
+        )
+        scored = score_rows(rows, work.kept, stop)
+        for field in FIELDS:
+            for name, own in scored[field].items():
+                fields[field][name][others] = own
+    return ScoredBlock(n_rows, fields, labels, work.roles.weights(table))
+
+
+def _score_part(part: SourcePart, work: Parts, stop: threading.Event) -> SourcePart:
+    work.write(part, (score_block(block, work, stop) for block in work.blocks([part])))
+    return part
+
+
+def _first(scored: Iterator[ScoredBlock], part: SourcePart) -> Iterator[ScoredBlock]:
+    """Give what is scored until a part has all its rows."""
+    n_rows = 0
+    while n_rows < (part.n_rows or 0):
+        own = next(scored, None)
+        if own is None:
+            raise ValueError(
+                f"{str(part.file.path)!r} has fewer rows than before: it was changed meanwhile; name another "
+                "`out` to begin anew."
+            )
+        n_rows += own.n_rows
+        yield own
+
+
+# --- values in Parquet parts
+
+
+def part_name(number: int) -> str:
+    """Name the file of a part.
+
+    Examples
+    --------
+    >>> part_name(7)
+    'part-00007.parquet'
+    """
+    return f"part-{number:05d}.parquet"
+
+
+def write_part(
+    path: Path, scored: Iterable[ScoredBlock], about: About, kept: Sequence[VariableModels], place: bytes
+) -> None:
+    """Write the values of a part as they come, with sums over its groups and its place in the run."""
+    names, schema = about.column_names(), _schema(about)
+    sums: dict[str, FloatArray] = {}
+    pending: list[pa.Table] = []
+    n_pending = 0
+    with _writer(path, about, tidy=False) as writer:
+        for own in scored:
+            for name, new in _group_sums(own, [each.variable for each in kept]).items():
+                sums[name] = sums.get(name, 0.0) + new
+            columns = [pa.array(own.fields[field][variable]) for field, variable in names]
+            pending.append(pa.Table.from_arrays(columns, schema=schema))
+            n_pending += own.n_rows
+            while n_pending >= _ROWS_AT_A_TIME:
+                table = pa.concat_tables(pending)
+                writer.write_table(table.slice(0, _ROWS_AT_A_TIME), row_group_size=_ROWS_AT_A_TIME)
+                rest = table.slice(_ROWS_AT_A_TIME)
+                pending, n_pending = [rest], rest.num_rows
+        if n_pending:
+            writer.write_table(pa.concat_tables(pending), row_group_size=_ROWS_AT_A_TIME)
+        plain = {name: own.tolist() for name, own in sums.items()}
+        writer.add_key_value_metadata({_SUMS_KEY: json.dumps([plain]).encode(), _PLACE_KEY: place})
+
+
+def join_parts(paths: Sequence[Path], final: Path, about: About) -> None:
+    """Write the row groups of all parts into one file."""
+    with _writer(final, about, tidy=True) as writer:
+        for path in paths:
+            with pa.parquet.ParquetFile(path, page_checksum_verification=True) as part:
+                for group in range(part.num_row_groups):
+                    writer.write_table(part.read_row_group(group), row_group_size=_ROWS_AT_A_TIME)
+        told = [own for path in paths for own in read_sums(path)]
+        writer.add_key_value_metadata({_SUMS_KEY: json.dumps(told).encode()})
+
+
+@contextmanager
+def _writer(path: Path, about: About, *, tidy: bool) -> Iterator[Any]:
+    """Open a file of values, which appears whole or not at all."""
+    with (
+        replacing(path, "Values", tidy=tidy) as temporary,
+        pa.parquet.ParquetWriter(
+            temporary, _schema(about), compression="zstd", write_page_checksum=True
+        ) as writer,
+    ):
+        yield writer
+
+
+def _schema(about: About) -> pa.Schema:
+    kinds: Mapping[str, Any] = {"counts": pa.int32()}
+    fields = [
+        pa.field(name, kinds.get(field, pa.float64())) for (field, _), name in about.column_names().items()
+    ]
+    return pa.schema(fields, metadata={METADATA_KEY: about.describe()})
+
+
+def read_sums(path: Path) -> list[Any]:
+    """Read what a file of values tells of groups, part by part."""
+    told = (pa.parquet.read_metadata(path).metadata or {}).get(_SUMS_KEY)
+    if told is None:
+        raise ValueError(f"{str(path)!r} does not tell of groups: it is not of `value_files`.")
+    found: list[Any] = json.loads(told)
+    return found
+
+
+def _group_sums(scored: ScoredBlock, variables: Sequence[Variable]) -> dict[str, FloatArray]:
+    """Add up over the groups of attributes of classes: rows, values with their counts, weights by label."""
+    target, *attributes = variables
+    weights = np.ones(scored.n_rows) if scored.weights is None else scored.weights
+    by_label = [weights]
+    if 0 < len(target.classes) <= _MOST_GROUPS:
+        by_label = [weights * (scored.labels[TARGET] == code) for code in range(len(target.classes))]
+    found = {}
+    for own in attributes:
+        if 0 < len(own.classes) <= _MOST_GROUPS:
+            added = [np.ones(scored.n_rows)]
+            for name in (TARGET, own.name):
+                values = scored.fields["values"][name]
+                known = np.isfinite(values)
+                added += [known, np.where(known, np.floor(_GRAIN * values) / _GRAIN, 0.0)]
+            codes, n_groups = scored.labels[own.name], len(own.classes)
+            found[own.name] = np.array([np.bincount(codes, each, n_groups) for each in added + by_label])
+    return found

@@ -1,0 +1,487 @@
+"""What valuing a table in files takes: memory, time, rows to learn from; and the ledger of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._memory import format_memory, free_memory, parse_memory
+from fado._messages import list_names
+from fado._records import shorten
+from fado._storage import Lock, Manifest, claims_of, remove_unfinished, writing
+from fado.tabular import Source
+from fado.valuation._saved import DONE, PLAN, footer_digest
+from fado.valuation.large._table import BLOCK_ROWS, Roles
+
+__all__ = [
+    "LEARNT",
+    "MODELS",
+    "SAMPLE",
+    "SHARE_OF_FREE",
+    "TABLES",
+    "VALUES",
+    "FilesPlan",
+    "ReadingCosts",
+    "compare",
+    "follow_curve",
+    "held",
+    "is_done",
+    "make_plan",
+    "memory_bound",
+    "reading_costs",
+    "remove_run",
+    "request_of",
+    "sample_size",
+    "settle",
+    "sizes_up_to",
+    "told_of_curve",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+SHARE_OF_FREE = 0.75
+MOST_TRAIN_ROWS = 1_600_000  # 12,500 doubled seven times: so far the learning curve goes
+FIRST_SIZE = 12_500  # training rows that the learning curve begins with
+ENOUGH = 0.005  # a gain in rank agreement that is not worth twice the rows
+LEAST_TRAIN_ROWS = 1_000  # with fewer, memory is too small to be of use
+_LEAST_BLOCK_ROWS = 1 << 10
+_PART_ROWS = 1_000_000
+_IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
+
+# Bytes of one row beside its columns, as measured by benchmarks/scale.py: positions in bags, moments, scores.
+_BYTES_OF_A_SAMPLED_ROW = 20
+_BYTES_OF_A_POSITION = 4  # in every bag
+_BYTES_OF_A_SAMPLED_VARIABLE = 60
+_BYTES_OF_A_FITTED_ROW = 100
+_BYTES_OF_A_BIN = 2
+_COPIES_OF_BINS = 3  # by columns, by rows, and those of the rows left out
+_BYTES_OF_A_SCORE = 8
+
+# Seconds, about, of one core of the machine that benchmarks/scale.py was run on.
+_READING_A_CELL = 6e-8
+_LEARNING_A_CELL = 7e-7
+_SCORING_A_ROW = 1.9e-6
+_LEARNING_CURVE = 1.4  # times what models take to learn, for following it
+
+LEARNT = Manifest(name="_learnt.json", kind="fado notes of values", layout=1, what="set of notes")
+MODELS = "_models"
+VALUES = "_values.arrow"  # of the rows that models learnt from
+SAMPLE = "_sample"  # those rows, while workers of a cluster need them
+TABLES = "_table-"  # what the folders of a dask DataFrame's files begin with; its token follows
+_LOCK = "_lock"
+_OWN = {PLAN.name, LEARNT.name, DONE.name, MODELS, VALUES, SAMPLE, _LOCK}
+
+
+def sample_size(train_rows: int, unseen_fraction: float) -> int:
+    """Say how many rows to sample, so that about so many are left once a bag's share is taken away.
+
+    Examples
+    --------
+    >>> sample_size(100, 0.2)
+    125
+    """
+    return math.ceil(train_rows / (1 - unseen_fraction) - 1e-6)
+
+
+@dataclass(frozen=True)
+class ReadingCosts:
+    """Bytes that some columns take: of one row, and of the `largest` rows that a file gives at once."""
+
+    row: float
+    unit: int
+    largest: str
+
+    def too_small(self, memory: int, least: int, what: str = "", instead: str = "") -> ValueError:
+        """Make the error of a bound that is too small for something; say the least that works."""
+        return ValueError(
+            f"`memory` of {format_memory(memory)} is too small{what}: {self.largest} take(s) "
+            f"{format_memory(self.unit)} at once; the least that works is {-(-least // 10**6):,} MB{instead}."
+        )
+
+
+def reading_costs(source: Source, columns: Sequence[str]) -> ReadingCosts:
+    """Estimate what reading some columns takes, by the first rows of a few files."""
+    share = len(columns) / len(source.schema.names)
+    largest = source.largest_unit
+    return ReadingCosts(
+        source.bytes_per_row * share,
+        round(largest.n_bytes * share),
+        f"the {largest.n_rows:,} rows that {str(largest.path)!r} gives",
+    )
+
+
+def memory_bound(memory: str | int | None) -> int:
+    """Give the bound in bytes: three quarters of what is free if none is given."""
+    if memory is not None:
+        return parse_memory(memory)
+    free = free_memory()
+    return _IF_NOT_TOLD if free is None else round(SHARE_OF_FREE * free)
+
+
+@dataclass(frozen=True)
+class FilesPlan:
+    """What valuing a table in files will take.
+
+    Parameters
+    ----------
+    n_files : int
+        How many files there are.
+    rows : int or None
+        How many rows; None while those of a CSV file have not been counted.
+    about_rows : int
+        The same or, if `rows` is None, an estimate from the sizes of the files.
+    columns : int
+        How many columns models see.
+    variables : int
+        How many variables are valued: the target and the protected attributes.
+    n_bags : int
+        How many bags there are.
+    bags_per_row : float
+        How many of them leave out each row, on average.
+    train_rows : int
+        How many rows a bag learns from, at most.
+    is_asked : bool
+        Whether the caller set `train_rows`; if not, a learning curve decides, up to this number.
+    parts : int
+        How many parts the values are written in.
+    part_rows, block_rows : int
+        The most rows of a part, and the most rows that are scored at once.
+    workers : int
+        How many threads work.
+    memory : int
+        The bound, in bytes.
+    peak_bytes : int
+        About how much memory is needed at most, in bytes, on top of what Python and its libraries take.
+    seconds : float
+        About how long it takes, in seconds.
+    """
+
+    n_files: int
+    rows: int | None
+    about_rows: int
+    columns: int
+    variables: int
+    n_bags: int
+    bags_per_row: float
+    train_rows: int
+    is_asked: bool
+    parts: int
+    part_rows: int
+    block_rows: int
+    workers: int
+    memory: int
+    peak_bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        rows = f"{self.rows:,}" if self.rows is not None else f"about {self.about_rows:,}"
+        few, many = math.floor(self.bags_per_row + 1e-9), math.ceil(self.bags_per_row - 1e-9)
+        bags = f"{few} bag{'' if few == 1 else 's'}" if few == many else f"{few} or {many} bags"
+        until = "as asked for" if self.is_asked else "at most; a learning curve decides"
+        return "\n".join(
+            [
+                f"Rows:           {rows} in {self.n_files:,} file{'' if self.n_files == 1 else 's'}, "
+                f"{self.columns:,} columns that models see",
+                f"Training rows:  {self.train_rows:,} per bag ({until}), {self.n_bags:,} bags, "
+                f"{self.variables} variable{'' if self.variables == 1 else 's'}",
+                f"Values:         {self.parts:,} part{'' if self.parts == 1 else 's'}, every row by "
+                f"{bags} that left it out",
+                f"Memory:         about {format_memory(self.peak_bytes)} of {format_memory(self.memory)}, "
+                f"{self.workers} thread{'' if self.workers == 1 else 's'}",
+                f"Time:           about {_shown_time(self.seconds)}",
+            ]
+        )
+
+
+def make_plan(
+    source: Source,
+    roles: Roles,
+    *,
+    memory: int,
+    train_rows: int | None,
+    n_bags: int,
+    unseen_fraction: float,
+    workers: int,
+) -> FilesPlan:
+    """Fit the work into memory; if it does not, say the least that works."""
+    about_rows = source.about_rows
+    all_rows = about_rows if source.n_rows is not None else 2 * about_rows  # an estimate may fall short
+    costs = _Costs(source, roles, all_rows, n_bags, unseen_fraction, workers)
+    block_rows = costs.block_rows(memory)
+    wanted = MOST_TRAIN_ROWS if train_rows is None else train_rows
+    most = min(wanted, all_rows)
+    least = costs.peak(most if train_rows is not None else min(LEAST_TRAIN_ROWS, most), _LEAST_BLOCK_ROWS)
+    if least > memory:
+        what = f" for `train_rows={train_rows:,}`" if train_rows is not None else ""
+        raise costs.reading.too_small(memory, least, what)
+    fitting = most if train_rows is not None else costs.rows_that_fit(memory, most)
+    held = costs.peak(fitting, block_rows)
+    cells = len(roles.features) + 1
+    reading = 2 * about_rows * len(roles.needed) * _READING_A_CELL
+    learning = fitting * n_bags * costs.variables * cells * _LEARNING_A_CELL / workers
+    learning *= 1.0 if train_rows is not None else _LEARNING_CURVE
+    scoring = about_rows * n_bags * unseen_fraction * costs.variables * _SCORING_A_ROW / workers
+    return FilesPlan(
+        n_files=len(source.files),
+        rows=source.n_rows,
+        about_rows=about_rows,
+        columns=len(roles.features),
+        variables=costs.variables,
+        n_bags=n_bags,
+        bags_per_row=n_bags * unseen_fraction,
+        train_rows=wanted if train_rows is not None else fitting,
+        is_asked=train_rows is not None,
+        parts=len(source.parts(_PART_ROWS)),
+        part_rows=_PART_ROWS,
+        block_rows=block_rows,
+        workers=workers,
+        memory=memory,
+        peak_bytes=held,
+        seconds=reading + learning + scoring,
+    )
+
+
+class _Costs:
+    """What the stages of the work take, in bytes."""
+
+    def __init__(
+        self, source: Source, roles: Roles, all_rows: int, n_bags: int, unseen_fraction: float, workers: int
+    ) -> None:
+        self.reading = reading_costs(source, roles.needed)
+        self.variables = len(roles.names)
+        self._cells = len(roles.features) + 1
+        self._all_rows = all_rows
+        self._n_bags = n_bags
+        self._unseen_fraction = unseen_fraction
+        self._workers = workers
+
+    def peak(self, train_rows: int, block_rows: int) -> int:
+        """Say what the hungriest stage takes."""
+        sampled = min(sample_size(train_rows, self._unseen_fraction), self._all_rows)
+        return self.reading.unit + max(round(sampled * self._sampling()), self._scoring(block_rows))
+
+    def rows_that_fit(self, memory: int, most: int) -> int:
+        """Give as many training rows as fit, and no more than are wanted."""
+        sampled = int((memory - self.reading.unit) / self._sampling())
+        if sampled >= self._all_rows:
+            return most
+        return min(most, int(sampled * (1 - self._unseen_fraction)))
+
+    def block_rows(self, memory: int) -> int:
+        """Give as many rows of a block as fit."""
+        rows = BLOCK_ROWS
+        while rows > _LEAST_BLOCK_ROWS and self._scoring(rows) + self.reading.unit > memory / 2:
+            rows //= 2
+        return rows
+
+    def _sampling(self) -> float:
+        """Bytes of a sampled row while models learn: it, its bins, and what each worker copies of them."""
+        bins = self._cells * _BYTES_OF_A_BIN
+        held = (
+            self.reading.row * 1.25
+            + bins
+            + _BYTES_OF_A_SAMPLED_ROW
+            + _BYTES_OF_A_POSITION * self._n_bags
+            + _BYTES_OF_A_SAMPLED_VARIABLE * self.variables
+        )
+        copied = _COPIES_OF_BINS * bins + _BYTES_OF_A_FITTED_ROW
+        return held + self._workers * copied
+
+    def _scoring(self, block_rows: int) -> int:
+        """Bytes while rows are scored: blocks in flight, and the numbers that each worker makes of one."""
+        blocks = (2 * self._workers + 1) * (self.reading.row + 30 * self.variables)
+        made = self._workers * self._cells * _BYTES_OF_A_SCORE * 2
+        return round(block_rows * (blocks + made))
+
+
+def _shown_time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def sizes_up_to(most: int) -> Iterator[int]:
+    """Give the sizes that are tried: each twice the one before, the last as many rows as there may be.
+
+    Examples
+    --------
+    >>> list(sizes_up_to(60_000))
+    [12500, 25000, 50000, 60000]
+    """
+    size = FIRST_SIZE
+    while size < most:
+        yield size
+        size *= 2
+    yield most
+
+
+def follow_curve(
+    values_of: Callable[[int], Mapping[str, FloatArray]], most: int, *, are_all: bool
+) -> tuple[int, dict[str, Any]]:
+    """Double the rows until doubling them gains less than 0.005 of rank agreement.
+
+    With r(a, b) for Spearman's correlation of the values from models of a and of b rows, T rows are enough if
+    r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: those of T rows are hardly
+    closer to those of 2T than those of T/2 are. Where rows give out first, all of them are taken. Gives T and
+    what is told: which size it was compared with, how well the ranks agree, and whether more rows would help.
+
+    Examples
+    --------
+    >>> truth, noise = np.arange(1000.0), np.random.default_rng(0).normal(size=1000)
+    >>> rows, told = follow_curve(lambda n: {"y": truth + noise * 1e6 / n}, 400_000, are_all=False)
+    >>> rows, told["compared_with"], round(told["agreement"]["y"], 2)
+    (50000, 100000, 1.0)
+    """
+    tried: list[tuple[int, Mapping[str, FloatArray]]] = []
+    for size in sizes_up_to(most):
+        tried.append((size, values_of(size)))
+        if len(tried) < 3 or size != 2 * tried[-2][0]:
+            continue
+        (_, half), (own, here), (_, double) = tried[-3:]
+        closer, further = _agreement(here, double), _agreement(half, double)
+        if all(closer[name] - further[name] < ENOUGH for name in closer):
+            return own, told_of_curve(size, closer, is_enough=True)
+    (before, half), (_, here) = tried[-2:]
+    return most, told_of_curve(before, _agreement(half, here), is_enough=are_all)
+
+
+def told_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
+    """Say where the learning curve was left, as JSON can hold it."""
+    rounded = {name: round(own, 4) for name, own in agreement.items()}
+    return {"compared_with": other, "agreement": rounded, "more_rows_would_help": not is_enough}
+
+
+def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Compute Spearman's correlations; 1 where either ranks nothing, for there is nothing to gain."""
+    from scipy.stats import spearmanr
+
+    found = {}
+    for name, own in one.items():
+        known = np.isfinite(own) & np.isfinite(other[name])
+        pair = own[known], other[name][known]
+        ranked = known.any() and all(np.ptp(each) > 0 for each in pair)
+        found[name] = float(spearmanr(*pair).statistic) if ranked else 1.0
+    return found
+
+
+def request_of(
+    source: Source, decisive: Mapping[str, Any], files: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Say what is asked for: all that decides a value, and which files, or what stands for them."""
+    schema = hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest()
+    own = [
+        {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
+        for file in source.files
+    ]
+    return {**decisive, "schema": schema, "files": own if files is None else list(files)}
+
+
+def settle(directory: Path, request: Mapping[str, Any], frozen: Mapping[str, Any]) -> dict[str, Any]:
+    """Freeze what memory has decided, or give what was frozen when a run of the same request began."""
+    begun = (directory / PLAN.name).is_file()
+    there = sorted(own.name for own in directory.iterdir())
+    strange = [name for name in there if not _is_own(name, begun=begun)]
+    if strange:
+        raise ValueError(
+            f"{str(directory)!r} holds {strange[0]!r}, which is no part of values in parts: name another "
+            "directory with `out`."
+        )
+    if not begun:
+        PLAN.write(directory, {"request": request, "frozen": frozen})
+        return dict(frozen)
+    told = PLAN.open(directory)
+    compare(directory, told["request"], request)
+    return dict(told["frozen"])
+
+
+def _is_own(name: str, *, begun: bool) -> bool:
+    """Tell what a run may have left; before there is a plan, parts are somebody else's."""
+    if name.startswith((".", TABLES, _LOCK)):
+        return True
+    return begun and (name in _OWN or name.startswith("part-"))
+
+
+def compare(directory: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run that asked for something else than what is asked for now."""
+    begun = f"The values in {str(directory)!r} were begun"
+    otherwise = "name another `out` to begin anew"
+    for name in now:
+        if name == "files" or before.get(name) == now[name]:
+            continue
+        if name == "schema":
+            raise ValueError(f"{begun} with other columns: {otherwise}.")
+        was, is_now = shorten(before.get(name)), shorten(now[name])
+        raise ValueError(
+            f"{begun} with `{name}` {was}, and now it is {is_now}: {otherwise}, or ask as before."
+        )
+    files = {own["path"]: own for own in before["files"]}
+    given = {own["path"]: own for own in now["files"]}
+    new = [path for path in given if path not in files]
+    gone = [path for path in files if path not in given]
+    changed = [path for path in given if path in files and files[path] != given[path]]
+    for paths, what in ((new, "new"), (gone, "gone"), (changed, "changed")):
+        if paths:
+            raise ValueError(
+                f"{begun} from other files: {list_names([repr(path) for path in paths])} "
+                f"{'is' if len(paths) == 1 else 'are'} {what}; {otherwise}."
+            )
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Make a run's directory if there is none, keep a second run out of it, and tidy it up.
+
+    What cannot be written is told in a sentence. A directory with nothing in it in the end is removed.
+    """
+    lock = directory / _LOCK
+    with writing(directory, "Values", "; what is done stays"):
+        directory.mkdir(exist_ok=True)
+        try:
+            with Lock(lock, f"The directory {str(directory)!r}"):
+                try:
+                    remove_unfinished(directory)
+                    yield
+                finally:
+                    if set(directory.iterdir()) <= {lock, *claims_of(lock)}:
+                        with suppress(PermissionError):  # Windows removes it when it is given back
+                            lock.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):
+                directory.rmdir()
+
+
+def is_done(directory: Path) -> bool:
+    """Tell whether a run has ended and all its parts stand there; a part that is another's is removed."""
+    if not (directory / DONE.name).is_file():
+        return False
+    entries = DONE.open(directory)["parts"]
+    paths = [directory / entry["file"] for entry in entries]
+    for path, entry in zip(paths, entries, strict=True):
+        if path.is_file() and footer_digest(path) != entry["digest"]:
+            path.unlink()
+    return all(path.is_file() for path in paths)
+
+
+def remove_run(directory: Path) -> None:
+    """Remove all that a run has kept; whenever this is ended, what is left can be gone on with."""
+    last = [DONE.name, LEARNT.name, MODELS, VALUES, PLAN.name]
+    locks = [directory / _LOCK, *claims_of(directory / _LOCK)]
+    first = [path for path in directory.iterdir() if path.name not in last and path not in locks]
+    for path in [*sorted(first), *(directory / name for name in last)]:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,572 @@
+"""Value a table in files, however many rows it has, within a bound on memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fado._checks import check_count
+from fado._messages import warn_user
+from fado._storage import remove_unfinished
+from fado._version import library_versions
+from fado.execution import n_workers, opened_client
+from fado.tabular import TARGET, Source, open_source, positive_code, reader_of
+from fado.valuation._bags import check_bags
+from fado.valuation._result import Valuation
+from fado.valuation._saved import DONE, PLAN, About, footer_digest, open_parts, read_lazily
+from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
+from fado.valuation.large._passes import FIELDS, Parts, join_parts, learn, read_sums, score_parts
+from fado.valuation.large._plan import (
+    LEARNT,
+    MODELS,
+    SAMPLE,
+    SHARE_OF_FREE,
+    TABLES,
+    VALUES,
+    FilesPlan,
+    compare,
+    held,
+    is_done,
+    make_plan,
+    memory_bound,
+    remove_run,
+    request_of,
+    settle,
+)
+from fado.valuation.large._table import Roles, read_roles
+
+__all__ = ["GroupLine", "Paths", "check_out", "plan_files", "summarise_files", "value_files"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_MOST_SEED = 2**63 - 1
+_MOST_TRAIN_ROWS = 10**12
+_MANY_ROWS = 10**9  # of a CSV file, while they have not been counted
+_ROWS_OF_A_GROUP = 1 << 17
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a caller asks for, but for the table: as `value_files` takes it."""
+
+    target: str
+    protected: str | Sequence[str]
+    drop: str | Sequence[str] | None
+    exclude: str | Sequence[str] | None
+    weight: str | None
+    groups: str | None
+    memory: str | int | None
+    train_rows: int | None
+    n_bags: int
+    unseen_fraction: float
+    n_jobs: int | None
+    seed: int = 0
+
+    def roles(self, schema: pa.Schema) -> Roles:
+        """Say what the columns of a table are for."""
+        return read_roles(
+            schema,
+            self.target,
+            self.protected,
+            drop=self.drop,
+            exclude=self.exclude,
+            weight=self.weight,
+            groups=self.groups,
+        )
+
+    def decisive(self, roles: Roles) -> dict[str, Any]:
+        """Give all that decides a value, but for the files."""
+        return {
+            **roles.to_plain(),
+            "random_state": self.seed,
+            "n_bags": int(self.n_bags),
+            "unseen_fraction": float(self.unseen_fraction),
+            "train_rows": None if self.train_rows is None else int(self.train_rows),
+            "versions": library_versions(),
+        }
+
+    def open(self, paths: Any) -> tuple[Source, Roles, FilesPlan]:
+        """Open the table, say what its columns are for, and plan the work."""
+        if self.train_rows is not None:
+            check_count("train_rows", self.train_rows, 1, _MOST_TRAIN_ROWS)
+        bound = memory_bound(self.memory)
+        source = open_source(paths)
+        roles = self.roles(source.schema)
+        check_bags(source.n_rows or _MANY_ROWS, self.n_bags, self.unseen_fraction)
+        plan = make_plan(
+            source,
+            roles,
+            memory=bound,
+            train_rows=self.train_rows,
+            n_bags=self.n_bags,
+            unseen_fraction=self.unseen_fraction,
+            workers=n_workers(self.n_jobs),
+        )
+        return source, roles, plan
+
+
+def value_files(
+    paths: Any,
+    *,
+    target: str,
+    protected: str | Sequence[str],
+    out: str | os.PathLike[str],
+    memory: str | int | None = None,
+    client: Any = None,
+    train_rows: int | None = None,
+    n_bags: int = 10,
+    unseen_fraction: float = 0.2,
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Valuation:
+    """Value every row of a table in files by how unsure models trained on other rows are of it.
+
+    The table is read twice, block by block. The models are the default models of `OutOfBagEntropy`, and learn
+    from a sample that fits into memory. If that is all rows, values are those of `OutOfBagEntropy`, to the
+    bit. If not, those of the sampled rows are, with the sample as its table, and the other rows are scored by
+    as many models. Values are written part by part. If a run is ended in any way, call it again with the same
+    arguments: it goes on where it was, and gives the same values.
+
+    Parameters
+    ----------
+    paths : path-like, sequence of path-like, or dask DataFrame
+        A Parquet or CSV file, several, a directory, or a shell pattern such as ``"loans-*.parquet"``. Rows
+        are in the order of the sorted paths; files whose names begin with ``_`` or ``.`` are ignored. A dask
+        DataFrame is first written to Parquet files in `out`, partition by partition; these are removed in the
+        end.
+    target : str
+        The column to be predicted, or comparisons such as ``"amount>=1000"``, whose labels are True and
+        False. No model sees the columns that it is read from.
+    protected : str or sequence of str
+        The protected attributes: columns, or comparisons such as ``"age>=50"``, as
+        `fado.datasets.protected_from` takes them. Groups of comparisons are called by what they compare,
+        ``age >= 50`` and ``age < 50``. The columns that an attribute is read from are hidden from its models.
+    out : path-like
+        A directory for the values in parts, which is made if it does not exist, or a file that ends in
+        ``.parquet``.
+    memory : str or int, optional
+        The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
+        of what is free. It affects values only by how many rows models can learn from, and only if
+        `train_rows` is not given.
+    client : dask.distributed.Client, cluster or str, optional
+        A cluster whose workers can read the files and write to `out`, by a client of it, the cluster object,
+        or its scheduler's address. They fit the models, and score and write the parts.
+    train_rows : int, optional
+        About how many rows the models of a bag learn from. Without it, a learning curve on the first bag
+        decides:
+        the number is doubled until doubling raises the rank correlation of values by less than 0.005, or
+        memory is full.
+    n_bags : int, default=10
+        How many bags.
+    unseen_fraction : float, default=0.2
+        The share of the rows that each bag leaves out. ``n_bags * unseen_fraction`` must be at least 1.
+    drop : str or sequence of str, optional
+        Columns, or patterns such as ``"id_*"``, that no model may see.
+    exclude : str or sequence of str, optional
+        Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
+    weight : str, optional
+        The column that says how much each row counts in the fits, which scale it to a mean of 1; no model
+        sees it.
+    groups : str, optional
+        The column that says which rows belong together, such as those of one person or one month. A bag holds
+        or leaves out all of them together, and a row is never scored by models that have seen another of its
+        group. No model sees the column.
+    random_state : int, default=0
+        Seed of the sample, the bags and the fits.
+    n_jobs : int, optional
+        How many threads work; None uses every core. It never changes a value.
+    progress : bool, default=False
+        Whether to show progress bars.
+
+    Returns
+    -------
+    Valuation
+        The values, in the order of the rows. A column is read when it is first used. `metadata` says how many
+        rows models learnt from, and the rank correlation that the learning curve found.
+
+    Raises
+    ------
+    ValueError
+        If a file or a setting is not valid, `memory` is too small, or `out` holds a run with other arguments.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pandas as pd
+    >>> import fado
+    >>> rng = np.random.default_rng(0)
+    >>> asked = {"target": "default", "protected": "age >= 50", "memory": "500MB"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in range(2):
+    ...         frame = pd.DataFrame({"income": rng.normal(size=500), "age": rng.integers(18, 80, size=500)})
+    ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
+    ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
+    ...     valuation = fado.value_files(f"{folder}/loans-*.parquet", out=f"{folder}/values", **asked)
+    ...     valuation.shape, sorted(valuation.counts["y"].unique().tolist())
+    ((1000, 2), [2])
+    """
+    seed = check_count("random_state", random_state, 0, _MOST_SEED)
+    asked = _Asked(
+        target,
+        protected,
+        drop,
+        exclude,
+        weight,
+        groups,
+        memory,
+        train_rows,
+        n_bags,
+        unseen_fraction,
+        n_jobs,
+        seed,
+    )
+    final = Path(out)
+    with opened_client(client) as opened:
+        if _is_dask_frame(paths):
+            _value_frame(paths, final, asked, opened, progress=progress)
+        else:
+            table = asked.open(paths)
+            check_out(final, table[0], paths)
+            directory = _directory_of(final)
+            with held(directory):
+                _finish(directory, asked, *table, None, opened, progress=progress)
+                _bring(directory, final)
+        return read_lazily(final)
+
+
+def plan_files(
+    paths: Paths,
+    *,
+    target: str,
+    protected: str | Sequence[str],
+    memory: str | int | None = None,
+    train_rows: int | None = None,
+    n_bags: int = 10,
+    unseen_fraction: float = 0.2,
+    drop: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    groups: str | None = None,
+    n_jobs: int | None = None,
+) -> FilesPlan:
+    """Say what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
+
+    Parameters
+    ----------
+    paths, target, protected, memory, train_rows, n_bags, unseen_fraction, drop, exclude, weight, groups
+        As `value_files` takes them, but no dask DataFrame.
+    n_jobs : int, optional
+        How many threads would work.
+
+    Returns
+    -------
+    FilesPlan
+        ``print`` shows it as a few lines.
+
+    Raises
+    ------
+    ValueError
+        If a file or a setting is not valid, or `memory` is too small.
+    """
+    if _is_dask_frame(paths):
+        raise ValueError(
+            "A dask DataFrame has no plan before it is computed: give it to `value_files`, or write it with "
+            "`to_parquet` and plan those files."
+        )
+    asked = _Asked(
+        target, protected, drop, exclude, weight, groups, memory, train_rows, n_bags, unseen_fraction, n_jobs
+    )
+    return asked.open(paths)[2]
+
+
+@dataclass(frozen=True)
+class GroupLine:
+    """One group of a protected attribute.
+
+    Parameters
+    ----------
+    title : str
+        Its label.
+    n_rows : int
+        How many rows it has.
+    share : float
+        Its share of all rows, by weight if rows have weights.
+    positive : float or None
+        Its positive rate, by weight if rows have weights; None if the target has no positive label.
+    mean_y, mean_z : float
+        The mean values of its rows for the target and for the attribute, without weights.
+    """
+
+    title: str
+    n_rows: int
+    share: float
+    positive: float | None
+    mean_y: float
+    mean_z: float
+
+
+def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[str, list[GroupLine]]:
+    """Summarise the groups of every protected attribute of classes, without reading the rows.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory, or the file, that `value_files` wrote.
+    positive : label, optional
+        The target's positive label; None means the larger of two.
+
+    Returns
+    -------
+    dict of str to list of GroupLine
+        Per attribute, its groups, the largest first. Attributes with more than 100 groups are left out.
+    """
+    final = Path(path)
+    files = [part.path for part in open_parts(final)[0]] if final.is_dir() else [final]
+    notes = read_lazily(final).provenance.variables
+    classes = {name: note.classes or () for name, note in notes.items()}
+    code = positive_code(classes[TARGET], positive) if classes[TARGET] else None
+    totals: dict[str, Any] = {}
+    for part in (own for file in files for own in read_sums(file)):
+        for name, sums in part.items():
+            totals[name] = totals.get(name, 0.0) + np.array(sums)
+    return {name: _group_lines(classes[name], sums, code) for name, sums in totals.items()}
+
+
+def _group_lines(
+    labels: Sequence[Any], sums: npt.NDArray[np.float64], positive: int | None
+) -> list[GroupLine]:
+    """Tell of the groups of an attribute, the largest first."""
+    rows, count_y, sum_y, count_z, sum_z, *by_label = sums
+    weights = np.sum(by_label, axis=0)
+    rates = None
+    if positive is not None and 1 < len(by_label) > positive:
+        rates = _ratio(by_label[positive], weights)
+    shares, means_y, means_z = weights / weights.sum(), _ratio(sum_y, count_y), _ratio(sum_z, count_z)
+    return [
+        GroupLine(
+            str(labels[code]),
+            int(rows[code]),
+            float(shares[code]),
+            None if rates is None else float(rates[code]),
+            float(means_y[code]),
+            float(means_z[code]),
+        )
+        for code in np.argsort(-rows, kind="stable")
+        if rows[code]
+    ]
+
+
+def _ratio(above: Any, below: Any) -> npt.NDArray[np.float64]:
+    return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+
+
+def _check_place(out: Path) -> None:
+    """Refuse, before any work is done, an output that cannot be written."""
+    if out.suffix.lower() == ".csv":
+        raise ValueError(f"`out` must be a directory, or end in .parquet, got {str(out)!r}.")
+    if not out.parent.is_dir():
+        raise ValueError(f"The directory {str(out.parent)!r} does not exist: create it first.")
+    is_file = out.suffix.lower() == ".parquet"
+    if is_file and out.is_dir():
+        raise ValueError(f"{str(out)!r} is a directory: name a file, or a directory without that ending.")
+    if not is_file and out.exists() and not out.is_dir():
+        raise ValueError(f"{str(out)!r} is a file: name a directory, or a file that ends in .parquet.")
+    if not os.access(out if out.is_dir() else out.parent, os.W_OK):
+        raise ValueError(f"The directory {str(out if out.is_dir() else out.parent)!r} is not writable.")
+
+
+def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or would replace an input.
+
+    `paths` is the table as the user named it, `beside` what is read beside it: files, or directories of them.
+    """
+    _check_place(out)
+    files = [file.path.resolve() for file in source.files]
+    others = [path.resolve() for path in beside]
+    if out.resolve() in {*files, *others, *(path.parent for path in files)} or out.resolve().parent in others:
+        raise ValueError(f"`out` is {str(out)!r}, which is read as well: name another.")
+    reader = reader_of(paths, out)
+    if reader is not None:
+        raise ValueError(
+            f"`out` is {str(out)!r}, which {reader!r} would read the next time: name a place elsewhere, or a "
+            "name that begins with '_'."
+        )
+
+
+def _finish(
+    directory: Path,
+    asked: _Asked,
+    source: Source,
+    roles: Roles,
+    plan: FilesPlan,
+    stand_in: Sequence[Mapping[str, Any]] | None,
+    client: Any,
+    *,
+    progress: bool,
+) -> None:
+    """Do all that is not done yet."""
+    request = request_of(source, asked.decisive(roles), stand_in)
+    frozen = settle(directory, request, {"most_train_rows": plan.train_rows, "part_rows": plan.part_rows})
+    if is_done(directory):
+        return
+    if not (directory / LEARNT.name).is_file():
+        most = int(frozen["most_train_rows"])
+        _check_room(directory, asked, plan, most)
+        valuator = OutOfBagEntropy(
+            n_bags=asked.n_bags,
+            unseen_fraction=asked.unseen_fraction,
+            z_exclude={name: list(own) for name, own in roles.excluded.items()},
+            random_state=asked.seed,
+            n_jobs=asked.n_jobs,
+            progress=progress,
+            keep_models=True,
+        )
+        learn(
+            source,
+            roles,
+            valuator,
+            directory,
+            most,
+            is_asked=plan.is_asked,
+            block_rows=plan.block_rows,
+            client=client,
+        )
+        del valuator
+        pa.default_memory_pool().release_unused()
+    told = LEARNT.open(directory)
+    LEARNT.read_file(directory / VALUES, told["values"])  # refuses one that is damaged
+    models = load_models(directory / MODELS)
+    about = _about(models, told)
+    source = source.with_rows_counted(told["file_rows"])
+    parts = source.parts(int(frozen["part_rows"]))
+    work = Parts(
+        source, roles, models.kept, about, directory, plan.block_rows, PLAN.open(directory)["digest"]
+    )
+    score_parts(work, parts, workers=plan.workers, client=client, progress=progress)
+    (directory / SAMPLE).unlink(missing_ok=True)  # of a run that was ended while models learnt
+    remove_unfinished(directory)  # of workers that were killed
+    entries = [
+        {"file": path.name, "rows": part.n_rows, "digest": footer_digest(path)}
+        for path, part in ((work.path(part), part) for part in parts)
+    ]
+    DONE.write(directory, {"parts": entries, "description": about.describe().decode()})
+
+
+def _check_room(directory: Path, asked: _Asked, plan: FilesPlan, most: int) -> None:
+    """Refuse a bound that the sample of a run that was begun before does not fit into.
+
+    Without one, what is free now is no reason to give up: the sample was frozen, as it decides values.
+    """
+    fitting = plan.train_rows
+    if most <= fitting:
+        return
+    begun = f"The values in {str(directory)!r} were begun with memory for {most:,} training rows, and"
+    if asked.memory is not None:
+        raise ValueError(
+            f"{begun} `memory` is now for {fitting:,}: give as much as before, or name another `out` to "
+            "begin anew."
+        )
+    if SHARE_OF_FREE * most > fitting:
+        warn_user(
+            f"{begun} what is free now is for {fitting:,}: the run goes on with as many as before, and may "
+            "run out of memory."
+        )
+
+
+def _bring(directory: Path, final: Path) -> None:
+    """Bring values to where they are wanted."""
+    if directory == final:
+        return
+    about = _about(load_models(directory / MODELS), LEARNT.open(directory))
+    join_parts([part.path for part in open_parts(directory)[0]], final, about)
+    remove_run(directory)
+
+
+def _about(models: ValuationModels, told: Mapping[str, Any]) -> About:
+    """Say what the columns of the values are, and how they came about."""
+    provenance = replace(models.provenance, target_pattern=told["target_pattern"])
+    return About(models.variables, list(FIELDS), models.scales, provenance, {})
+
+
+def _directory_of(out: Path) -> Path:
+    """Say where the parts stand while there are any."""
+    return out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out
+
+
+def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progress: bool) -> None:
+    """Value a dask DataFrame: write it to files, where its partitions are computed, and read those."""
+    roles = asked.roles(_schema_of(frame))
+    _check_place(final)
+    from dask.base import tokenize
+
+    token = str(tokenize(frame))  # frames share it only if they are computed alike from the same data
+    stand_in = [{"path": f"dask DataFrame {token}", "size": 0, "modified": 0}]
+    directory = _directory_of(final)
+    with held(directory):
+        if (directory / PLAN.name).is_file():
+            compare(directory, PLAN.open(directory)["request"], {**asked.decisive(roles), "files": stand_in})
+        if not is_done(directory):
+            table = asked.open(_stage(frame, token, directory, client))
+            _finish(directory, asked, *table, stand_in, client, progress=progress)
+        _clear_staged(directory)
+        _bring(directory, final)
+
+
+def _is_dask_frame(given: Any) -> TypeGuard[Any]:
+    """Tell whether this is a dask DataFrame, without importing Dask."""
+    import narwhals as nw
+
+    return bool(nw.dependencies.is_dask_dataframe(given))
+
+
+def _schema_of(frame: Any) -> pa.Schema:
+    """Say what columns a frame has, without computing it."""
+    columns = list(frame.columns)
+    strange = [name for name in columns if not isinstance(name, str)]
+    if strange:
+        raise ValueError(
+            f"The dask DataFrame has a column called {strange[0]!r}, which is no text: rename it, for "
+            "example with `frame.rename(columns=str)`."
+        )
+    return pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
+
+
+def _stage(frame: Any, token: str, directory: Path, client: Any) -> Path:
+    """Write a frame into Parquet files below a directory, unless they stand there; give their folder."""
+    folder = directory.resolve() / f"{TABLES}{token}"
+    if folder.is_dir():
+        return folder
+    _clear_staged(directory)
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    try:
+        frame.to_parquet(
+            str(unfinished),
+            write_index=False,
+            name_function=lambda number: f"{number:08d}.parquet",
+            compute_kwargs={} if client is None else {"scheduler": client},
+            row_group_size=_ROWS_OF_A_GROUP,
+        )
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"The dask DataFrame cannot be written to Parquet files: {said}") from error
+    unfinished.rename(folder)
+    return folder
+
+
+def _clear_staged(directory: Path) -> None:
+    """Remove the files that frames were written to."""
+    for folder in directory.glob(f"{TABLES}*"):
+        shutil.rmtree(folder)
