@@ -32,11 +32,10 @@ import pandas as pd
 from lightgbm import LGBMClassifier
 
 from _aim_tables import QUESTIONS, draw_sample, measure
-from fado.exploration._conditions import binned_target
-from fado.exploration._consequences import ACTIONS, SHARES, Consequences, cells_of, most_harmful
+from fado.exploration._consequences import SHARES, Consequences, most_harmful
 from fado.exploration._material import read_material
-from fado.exploration._slices import SliceFinder
-from fado.exploration._suspicious import contradicted_rows
+from fado.exploration._rows import ACTIONS, contradicted_rows, label_cells
+from fado.exploration._slices import SliceFinder, binned_target
 from fado.metrics import threshold_at_fpr
 from fado.tabular import read_problem
 
@@ -91,7 +90,7 @@ def one_draw(directory, name, number, retrain):
                     else {}
                 )
                 rows.append({"kind": action} | own | truth.change(action, mask) | sums)
-    cells = cells_of(material, attribute)
+    cells = label_cells(material, attribute)
     for share, one in zip(SHARES, found["curve"], strict=True):
         if one["measured"] is not None:
             mask = most_harmful(effects, share, cells)

@@ -97,7 +97,7 @@ class Trial:
         for variable in ("y", "z"):
             for highest in (True, False):
                 for found in finder.find(valuation[variable], highest=highest, most=6):
-                    rows = np.flatnonzero(finder.rows(found))
+                    rows = np.flatnonzero(found.rows(finder.columns))
                     half = generator.choice(rows, len(rows) // 2, replace=False)
                     parts.append(("slices", np.sort(half).astype(np.int32)))
         return parts

@@ -10,8 +10,7 @@ import pytest
 
 from fado import OutOfBagEntropy
 from fado.engine import Schema, _bins
-from fado.exploration._conditions import binned_features
-from fado.exploration._search import ConditionTable
+from fado.exploration._slices import ConditionTable, binned_features
 from fado.tabular import Table, column_from, open_source
 from fado.tabular._problem import _places
 from fado.valuation.bulk._roles import read_roles
@@ -122,7 +121,7 @@ def test_conditions_of_a_column_are_not_looked_for_among_all(monkeypatch):
     amounts = rng.normal(size=100)
     table = ConditionTable(columns, {own.number: own.codes for own in columns}, amounts)
     table._ends = None  # of all conditions: to compare them for every column would be quadratic
-    counts, sums = table._totals(None)
+    counts, sums = table._totals(amounts)
     held = [one.holds(column.codes) for column in columns for one in column.conditions]
     assert counts.tolist() == [rows.sum() for rows in held]
     np.testing.assert_allclose(sums, [amounts[rows].sum() for rows in held], atol=1e-12)

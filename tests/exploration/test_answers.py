@@ -266,7 +266,7 @@ def test_a_direction_is_never_named_where_the_interval_holds_0(seed, n_groups):
 
 def test_chance_seldom_makes_a_gap_among_many_groups():
     """The widest of ten gaps between five equal groups: its interval must exclude 0 in few of 300 tables."""
-    from fado.exploration._intervals import share, share_gap, widest_gap
+    from fado.exploration._biases import share, share_gap, widest_gap
 
     rng = np.random.default_rng(0)
     events = rng.binomial(200, 0.3, size=(300, 5))

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from fado import Valuation, explore
-from fado.exploration._columns import explained
+from fado.exploration._values import explained
 from fado.tabular import Variable
 
 

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from fado import TreeInfluence, Valuation, explore
-from fado.exploration._consequences import _is_trusted, keeps_cells, most_harmful
-from fado.exploration._retrained import Compared, Trial
+from fado.exploration._consequences import GroupDecisions, _is_trusted, changed_task, most_harmful
+from fado.exploration._rows import keeps_cells
 from fado.tabular import read_problem
 
 MODEL = LGBMClassifier(n_estimators=15, num_leaves=7, verbosity=-1)
@@ -136,10 +136,10 @@ def test_features_of_any_library_and_either_positive_label_are_measured_alike(ca
 def test_training_rows_are_changed_as_the_action_says(case):
     problem = read_problem(case.X, case.y, case.z, sample_weight=np.full(N, 2.0))
     held = np.arange(0, N, 2, dtype=np.int32)
-    trial = Trial(problem, MODEL, ("tpr_at_fpr", 0.05), np.zeros(N, dtype=np.int64), held, 5)
     marked = np.arange(N) < 10
     plain, gone, halved, turned = (
-        trial._task((action, marked), 1, 0) for action in ("none", "remove", "halve", "relabel")
+        changed_task(problem, MODEL, (action, marked), held[::3], 6)
+        for action in ("none", "remove", "halve", "relabel")
     )
     assert not np.isin(plain.rows, plain.scored).any()
     assert len(plain.rows) + len(plain.scored) == N
@@ -264,7 +264,7 @@ def compared(codes, positive, weights=None, blocks=None):
     """Make the comparison of two groups' decisions, without the models around it."""
     problem = SimpleNamespace(sample_weight=weights, blocks=blocks)
     members = [np.flatnonzero(~np.asarray(positive) & (codes == group)) for group in (0, 1)]
-    return Compared(problem, np.arange(len(codes), dtype=np.int32), members, missed=False, seed=0)
+    return GroupDecisions(problem, np.arange(len(codes), dtype=np.int32), members, missed=False, seed=0)
 
 
 def test_a_change_is_that_of_the_groups_rates():

@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics import log_loss
 
 from fado import TreeInfluence, Valuation, explore
-from fado.exploration._effects import cell_effects
-from fado.exploration._groups import show_groups
+from fado.exploration._material import show_groups
+from fado.exploration._rows import cell_effects
 from fado.metrics import evaluate
 from fado.tabular import mean_one
 from fado.valuation import Provenance, Scale

@@ -10,7 +10,7 @@ import pytest
 
 from fado import Valuation, explore, explore_files, value_files
 from fado.datasets import protected_from
-from fado.exploration._sampled import share_error
+from fado.exploration._explore import share_error
 from fado.tabular import row_hash
 
 N = 2_400

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fado import explore
-from fado.exploration._groups import (
+from fado.exploration._material import (
     MOST_GROUPS,
     MOST_LISTED,
     ListedGroup,
@@ -27,7 +27,9 @@ def test_a_pool_under_ten_is_hidden():
     assert groups.names == ("a", "b")
     assert (groups.codes == -1).sum() == 9
     assert groups.small is None
-    assert groups.listed[-1] == ListedGroup("(1 group of fewer than 10 rows)", 9, "unnamed")
+    assert groups.listed[-1] == ListedGroup(
+        "(1 group of fewer than 10 rows)", 9, "too small to compare or to name", (2,)
+    )
 
 
 def test_many_groups_are_pooled_smallest_first():

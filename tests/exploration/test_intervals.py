@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from fado.exploration import _intervals
+from fado.exploration import _biases as _intervals
 
 
 def test_wilson_interval_of_a_share():

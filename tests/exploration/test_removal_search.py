@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fado.exploration._conditions import BinnedColumn, Condition
-from fado.exploration._removal_search import RemovalSearch
+from fado.exploration._rows import RemovalSearch
+from fado.exploration._slices import BinnedColumn, Condition
 
 N = 4000
 
@@ -14,7 +14,7 @@ N = 4000
 def column(number, name, codes):
     levels = range(int(codes.max()) + 1)
     conditions = tuple(Condition(number, level, level, f"{name} = {level}") for level in levels)
-    return BinnedColumn(number, name, codes.astype(np.uint8), conditions, number)
+    return BinnedColumn(number, name, codes.astype(np.uint8), conditions)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_conditions_that_cancel_out_alone_are_joined_if_they_are_always_tried(ta
     rng = np.random.default_rng(1)
     many = [column(number, f"n{number}", rng.integers(0, 2, N)) for number in range(30)]
     by_b = [BinnedColumn(30, "b", table.columns[1].codes, tuple(
-        Condition(30, level, level, f"b = {level}") for level in (0, 1)), None)]  # fmt: skip
+        Condition(30, level, level, f"b = {level}") for level in (0, 1)))]  # fmt: skip
     small = (rng.random(N) < 0.15).astype(int)
     by_s = [column(31, "s", small)]
     gains = 0.3 * rng.normal(size=N) + np.where(table.b == 1, 1.0, -1.0) * small
@@ -63,7 +63,7 @@ def test_conditions_that_cancel_out_alone_are_joined_if_they_are_always_tried(ta
 def test_slices_hold_at_most_a_fifth_of_the_rows_and_do_not_overlap_by_half(table):
     gains = table.noise * 0.1 + (table.a >= 4) - 0.5
     search = RemovalSearch(table.columns, np.arange(N), gains)
-    rows = [search._rows([search._conditions.index(c) for c in one.conditions]) for one in search.find(8)]
+    rows = [one.rows(table.columns) for one in search.find(8)]
     assert len(rows) >= 4
     for number, one in enumerate(rows):
         assert 40 <= one.sum() <= N // 5

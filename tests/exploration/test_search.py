@@ -3,9 +3,8 @@ import pandas as pd
 import pytest
 
 from fado import Valuation
-from fado.exploration._conditions import binned_columns
 from fado.exploration._material import read_material
-from fado.exploration._search import SliceSearch, permutation_z, rows_of
+from fado.exploration._slices import SliceSearch, binned_columns, permutation_z
 from fado.tabular import read_problem
 
 
@@ -35,7 +34,7 @@ def frame():
 
 
 def texts(found):
-    return [[condition.text for condition in one.conditions] for one in found]
+    return [one.texts for one in found]
 
 
 def test_a_planted_conjunction_comes_first(frame):
@@ -44,7 +43,7 @@ def test_a_planted_conjunction_comes_first(frame):
     target = np.random.default_rng(1).normal(size=3000) + 1.0 * inside
     found = search.find(target, highest=True, most=5)
     assert texts(found)[0] == ["job = nurse", "town = x"]
-    assert (rows_of(found[0].conditions, columns) == inside).all()
+    assert (found[0].rows(columns) == inside).all()
     assert found[0].p_value < 1e-6
     low = search.find(-target, highest=False, most=5)
     assert texts(low) == texts(found)
@@ -73,7 +72,7 @@ def test_slices_have_support_and_do_not_overlap_by_half(frame):
     target = (
         frame["age"].to_numpy() + 10.0 * (frame["town"] == "x") + np.random.default_rng(4).normal(size=3000)
     )
-    found = [rows_of(one.conditions, columns) for one in search.find(target, highest=True, most=8)]
+    found = [one.rows(columns) for one in search.find(target, highest=True, most=8)]
     assert len(found) > 2
     for i, rows in enumerate(found):
         assert 30 <= rows.sum() <= 1500
@@ -99,9 +98,10 @@ def test_a_constant_target_has_no_slices(frame, target):
 
 def test_what_holds_on_a_sample_is_looked_up_in_all_rows(frame):
     search, columns = searching(frame, max_rows=500)
-    found = search.find(np.ones(500) + (columns[2].codes[:500] == 0), highest=True, most=5)
+    found = search.find(1.0 + (columns[2].codes == 0), highest=True, most=5)
+    assert found
     for one in found:
-        assert len(rows_of(one.conditions, columns)) == 3000
+        assert len(one.rows(columns)) == 3000
 
 
 def test_z_is_that_of_drawing_rows_without_replacement():

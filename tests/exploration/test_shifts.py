@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from fado.exploration._shifts import shift_of, shifts_part
+from fado.exploration._pool import shift_of, shifts_part
 from fado.tabular import column_from
 
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from fado import Valuation, explore
-from fado.exploration._intervals import Estimate, difference
-from fado.exploration._trend import trend_of
+from fado.exploration._biases import Estimate, difference, trend_of
 
 N = 4000
 AGE = np.random.default_rng(0).permutation(N) / N * 60 + 20
@@ -107,5 +106,5 @@ def test_chance_seldom_makes_a_turn():
         numbers = rng.normal(0, 1, (4, 200))
         means, spreads = numbers.mean(axis=1), numbers.std(axis=1) / np.sqrt(200)
         quarters = [Estimate(m, m - 1.96 * s, m + 1.96 * s) for m, s in zip(means, spreads, strict=True)]
-        turns += bool(trend_of(Estimate(0.0, -0.1, 0.1), quarters, difference).course)
+        turns += bool(trend_of(Estimate(0.0, -0.1, 0.1), quarters, difference)[1])
     assert turns <= 0.08 * 300

@@ -3,43 +3,247 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fado._messages import COMPARE_TARGET, list_names
-from fado.exploration._aim import LINE, MAX_FPR, TITLES
-from fado.exploration._intervals import Estimate, Z, share, share_gap, widest_gap
-from fado.exploration._material import Attribute, Material
-from fado.exploration._wording import percent, plain_number, quoted
-from fado.metrics import threshold_at_fpr
+from fado.aim import trade_off_of
+from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
+from fado.exploration._material import Attribute, Material, percent, plain_number, quoted
+from fado.metrics import Budget, threshold_at_fpr
+from fado.tabular import group_rows
 
-__all__ = ["answers", "is_measurable"]
+if TYPE_CHECKING:
+    import pandas as pd
 
+__all__ = ["aim_part", "answers"]
+
+LINE = 0.8
+MAX_FPR = 0.05
+CONFIDENCE = 0.9
 MOST_NAMED = 3  # columns that give the group away
 LEAST_NAMED = 0.05  # the share that a column needs to be named after the first
-ACTIONS = {"remove": "Removing", "halve": "Weighing by half", "relabel": "Relabelling"}
+TITLES = {
+    "fpr_ratio": "false-positive-rate ratio",
+    "tpr_ratio": "true-positive-rate ratio",
+    "fnr_ratio": "false-negative-rate ratio",
+    "selection_rate_ratio": "selection-rate ratio",
+}
+_VERBS = {"remove": "Removing", "halve": "Weighing by half", "relabel": "Relabelling"}
 _RATIO = "fpr_ratio"
+_REACH = 1.96  # standard errors to either side: a 95 % interval
 _AT = f"at {100 * MAX_FPR:g} % false positives"
+_SURE = f"{100 * CONFIDENCE:g} %"
+_POINT = ["tpr", "tpr_low", "tpr_high", "ratio", "low", "tpr_change", "tpr_change_error"]
+
+
+def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
+    """Give what each level of each ratio costs; None where there are no probabilities to tell it from.
+
+    Per entry of ``ratios`` there are the ``points``, the untouched one first, which of them answers and which
+    does so with confidence (``sure``), and ``sentences``.
+    """
+    if not _has_probabilities(material, attribute):
+        return None
+    problem, valuation, variable = material.problem, material.valuation, attribute.variable
+    if len(material.sample) < problem.n_rows:
+        problem = problem.take(material.rows[material.sample])
+        valuation, variable = valuation.take(material.sample), variable.take(material.sample)
+    problem = replace(  # of one attribute, in which every row counts the same
+        problem,
+        protected=(variable,),
+        positions=(None,),
+        names_given=True,
+        sources=problem.sources[:1],
+        sample_weight=None,
+    )
+    fine = attribute.fine
+    shown = zip(fine.names, fine.titles, attribute.groups.place, strict=True)
+    titles = {name: title for name, title, place in shown if place in attribute.groups.compared}
+    groups = group_rows(problem.protected)
+    compared = np.array([name in titles for name in groups.names])
+    positive = problem.labels.is_positive
+    if compared.sum() < 2 or positive.all() or not positive.any():
+        return None
+    blind = attribute.position is None and not material.excluded_columns(attribute.name)
+    out_of_bag = valuation.provenance.algorithm == "out-of-bag"
+    ratios = []
+    for name, title in TITLES.items():
+        frame = trade_off_of(
+            valuation,
+            problem,
+            [compared],
+            lines={name: LINE},
+            budget=Budget("fpr", MAX_FPR),
+            confidence=CONFIDENCE,
+            seed=material.seed,
+        )
+        rates = [
+            rate for rate in map(str, frame.columns) if rate.startswith(f"{name.removesuffix('_ratio')}[")
+        ]
+        answer = _answer(frame)
+        sure = _sure(frame, answer)
+        ratios.append(
+            {
+                "ratio": name,
+                "title": title,
+                "points": [
+                    {key: float(row[key]) for key in _POINT} | {"rates": [float(row[rate]) for rate in rates]}
+                    for _, row in frame.iterrows()
+                ],
+                "answer": answer,
+                "sure": sure,
+                "sentences": _costs(
+                    frame, title, answer, sure, out_of_bag=out_of_bag, blind=blind, n_rows=len(valuation)
+                ),
+            }
+        )
+    return {
+        "line": LINE,
+        "max_fpr": MAX_FPR,
+        "confidence": CONFIDENCE,
+        "rows": problem.n_rows,
+        "groups": [titles[name] for name in groups.names if name in titles],
+        "note": _note(material, attribute, problem.n_rows, out_of_bag),
+        "ratios": ratios,
+    }
+
+
+def _has_probabilities(material: Material, attribute: Attribute) -> bool:
+    """Tell whether there are two labels, and probabilities of both and of the attribute's groups."""
+    probabilities = material.valuation.probabilities
+    if (
+        attribute.is_continuous
+        or material.positive is None
+        or not material.is_binary
+        or probabilities is None
+    ):
+        return False
+    for name, classes in (("y", material.target.classes), (attribute.name, attribute.variable.classes)):
+        if name not in probabilities:
+            return False
+        valued = material.valuation.classes.get(name)
+        if valued is None and probabilities[name].shape[-1] != len(classes):
+            return False
+        if valued is not None and not set(classes) <= set(valued):
+            return False
+    return probabilities["y"].shape[1] == 2
+
+
+def _answer(frame: pd.DataFrame) -> int | None:
+    """Find the point of the highest true-positive rate at the line; the untouched one, if it is there."""
+    above = frame[frame["ratio"] >= LINE]
+    if above.empty:
+        return None
+    best = above.sort_values(["tpr", "ratio"], ascending=False, kind="stable").index[0]
+    return 0 if 0 in above.index else int(best)
+
+
+def _sure(frame: pd.DataFrame, answer: int | None) -> int | None:
+    """Go back from the most equal point as long as lower bounds are at the line: no correction is needed."""
+    if answer is None:
+        return None
+    place, reached = int(frame["ratio"].argmax()), frame["low"].to_numpy() >= LINE
+    if not reached[place]:
+        return None
+    while place != answer and place and reached[place - 1]:
+        place -= 1
+    return place
+
+
+def _costs(
+    frame: pd.DataFrame,
+    title: str,
+    answer: int | None,
+    sure: int | None,
+    *,
+    out_of_bag: bool,
+    blind: bool,
+    n_rows: int,
+) -> list[str]:
+    """Say what the line costs by estimate, and what it costs to be sure of it."""
+    if frame["ratio"].isna().all():
+        return [
+            f"There is no {title} {_AT}: a compared group has no rows that it counts, or all rates are 0."
+        ]
+    untouched, most = frame.iloc[0], frame.iloc[int(frame["ratio"].argmax())]
+    if answer is None:
+        which = "decision that does not see the group" if blind else "decision of these models"
+        return [
+            f"No {which} reaches {LINE}: the most equal has {_down(most['ratio'])}.",
+            f"With {_SURE} confidence that is above {_down(most['low'])}.",
+        ]
+    if answer == 0:
+        start = f"Untouched, the {title} is {_down(untouched['ratio'])} {_AT}: {LINE} costs nothing."
+    else:
+        own = frame.iloc[answer]
+        rates = f"({untouched['tpr']:.3f} to {own['tpr']:.3f})"
+        how = "out-of-bag decisions" if out_of_bag else "decisions from the given probabilities"
+        by = f"{how} that do not see the group" if blind else how
+        start = f"A {title} of {LINE} {_cost(own)} {rates} {_AT}, by {by}."
+    if sure is None:
+        return [
+            start,
+            f"These {n_rows:,} rows are too few to be sure: the most equal point has "
+            f"{_down(most['ratio'])}, and its lower bound at {_SURE} confidence, {_down(most['low'])}, is "
+            f"below {LINE}.",
+        ]
+    own = frame.iloc[sure]
+    if sure == answer:
+        return [start, f"With {_SURE} confidence the ratio there is above {_down(own['low'])}."]
+    figures = f"{_down(own['ratio'])}, with a lower bound of {_down(own['low'])}"
+    return [start, f"Being {_SURE} sure of it {_cost(own)}; the ratio there is {figures}."]
+
+
+def _cost(point: pd.Series[Any]) -> str:
+    """Write what a point costs, with the interval of the paired difference."""
+    cost, reach = -100 * point["tpr_change"], 100 * _REACH * point["tpr_change_error"]
+    decimals = max(1, int(np.ceil(-np.log10(reach))))
+    number, around = f"{abs(cost):.{decimals}f} points", f"(plus or minus {reach:.{decimals}f})"
+    if cost > reach:
+        return f"costs about {number} {around} of true-positive rate"
+    # Untouched decisions are the best that the models know: what looks like a gain is no more than that.
+    return f"has no measurable cost: {number} {around} {'less' if cost >= 0 else 'more'} true-positive rate"
+
+
+def _down(number: float) -> str:
+    """Write a ratio so that one below a line never looks as if it were at it."""
+    return f"{np.floor(1000 * number + 1e-9) / 1000:.3f}"
+
+
+def _note(material: Material, attribute: Attribute, n_rows: int, out_of_bag: bool) -> str:
+    """Say what the curve was measured on, and where an aimed model may differ."""
+    drawn = "" if n_rows == len(material) else f"{n_rows:,} "
+    rows = (
+        f"{drawn}out-of-bag rows, which the models had not seen"
+        if out_of_bag
+        else f"{drawn}rows by the given probabilities, as if their models had not seen these rows"
+    )
+    said = [
+        f"Measured on {rows}; but each point was chosen on these rows, so fresh rows will be a little worse."
+    ]
+    name = quoted(attribute.name)
+    if attribute.position is not None:
+        said.append(
+            f"{name} is itself among the features: here the models of the target may see it, those of the "
+            "group do not. An aimed model that sees it can reach more."
+        )
+    elif material.excluded_columns(attribute.name):
+        said.append(
+            f"Columns that give {name} away were kept from its models. An aimed model that sees them can "
+            "reach more."
+        )
+    if attribute.groups.others is not None:
+        said.append("Groups that are shown as one are not compared here; with them the cost may be higher.")
+    return " ".join(said)
 
 
 def answers(material: Material, attribute: Attribute, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Answer in sentences what a reader asks first.
+    """Answer in sentences what a reader asks first, from what else the page has of the attribute.
 
-    Parameters
-    ----------
-    material : Material
-        The rows.
-    attribute : Attribute
-        Of which groups are compared.
-    parts : mapping
-        What else the page has of the attribute: ``biases``, ``columns``, ``aim``, ``not_measured``, and
-        ``effects``, if there are any.
-
-    Returns
-    -------
-    list of dict
-        Each with ``id``, ``title``, ``sentence``, and ``command``, what to type next (None for most).
+    Each answer has ``id``, ``title``, ``sentence``, and ``command``, what to type next (None for most).
     """
     biases = {bias["id"]: bias for bias in parts["biases"]}
     rates = _decision_rates(material, attribute)
@@ -59,11 +263,6 @@ def answers(material: Material, attribute: Attribute, parts: Mapping[str, Any]) 
         {"id": key, "title": title, "sentence": sentence, "command": command if key == "next" else None}
         for key, (title, sentence) in told.items()
     ]
-
-
-def is_measurable(change: float | None, error: float | None) -> bool:
-    """Tell whether a measured change is further from 0 than its 95 % interval reaches."""
-    return change is not None and error is not None and abs(change) > Z * error
 
 
 def _gap(bias: Mapping[str, Any]) -> str:
@@ -87,7 +286,7 @@ def _decision_rates(material: Material, attribute: Attribute) -> dict[str, list[
     positive, agreement = material.is_positive, material.agreement("y")
     if (
         positive is None
-        or len(material.target.classes) != 2
+        or not material.is_binary
         or agreement is None
         or np.isnan(agreement).any()
         or positive.all()
@@ -99,9 +298,7 @@ def _decision_rates(material: Material, attribute: Attribute) -> dict[str, list[
     decided = scores >= threshold_at_fpr(positive, scores, MAX_FPR)
     count = attribute.groups.count
     return {
-        name: [
-            share(*pair) for pair in zip(count(decided & rows).tolist(), count(rows).tolist(), strict=True)
-        ]
+        name: list(map(share, count(decided & rows).tolist(), count(rows).tolist()))
         for name, rows in (("false-positive rate", ~positive), ("true-positive rate", positive))
     }
 
@@ -145,14 +342,14 @@ def _giveaway(
 
 def _strongest(attribute: str, columns: Mapping[str, Any]) -> str:
     """Name the columns that say most about the attribute."""
-    basis, how = "alone", "the share of its variance that each explains alone"
+    basis, how = "alone_z", "the share of its variance that each explains alone"
     if columns["basis"] == "gains":
-        basis, how = "gain", "the share of the split gain of its models"
-    seen = [row for row in columns["columns"] if not row["left_out"] and row[f"{basis}_z"]]
-    strong = [row for row in seen[:MOST_NAMED] if row[f"{basis}_z"] >= LEAST_NAMED] or seen[:1]
+        basis, how = "gain_z", "the share of the split gain of its models"
+    seen = [row for row in columns["columns"] if not row["left_out"] and row[basis]]
+    strong = [row for row in seen[:MOST_NAMED] if row[basis] >= LEAST_NAMED] or seen[:1]
     if not strong:
         return str(columns["sentence"])
-    *others, last = (f"{quoted(row['name'])} ({percent(row[f'{basis}_z'])})" for row in strong)
+    *others, last = (f"{quoted(row['name'])} ({percent(row[basis])})" for row in strong)
     named = f"{', '.join(others)} and {last} give" if others else f"{last} gives"
     return f"{named} {attribute} away most, by {how}."
 
@@ -165,10 +362,10 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
     if not tried:
         return "No slice of the rows stood out, so none was tried."
     found = [
-        (abs(own["ratio_change"]), ACTIONS[action], one, own)
+        (abs(own["ratio_change"]), _VERBS[action], one, own)
         for one in tried
         for action, own in one["measured"].items()
-        if own is not None and is_measurable(own["ratio_change"], own["ratio_error"])
+        if own is not None and _is_measurable(own["ratio_change"], own["ratio_error"])
     ]
     n_fits = effects["measured"]["fits"]
     fits = f"found by effects on one half of the rows, measured on the other, {n_fits:,} fits"
@@ -185,8 +382,13 @@ def _slice(effects: Mapping[str, Any] | None, reason: str) -> str:
     return f"{said}; of the {several} tried it moves the ratio most ({fits})."
 
 
+def _is_measurable(change: float | None, error: float | None) -> bool:
+    """Tell whether a measured change is further from 0 than its 95 % interval reaches."""
+    return change is not None and error is not None and abs(change) > Z * error
+
+
 def _moved(metric: str, change: float, error: float | None) -> str:
-    if not is_measurable(change, error):
+    if not _is_measurable(change, error):
         return f"does not change the {metric} measurably"
     verb = "raises" if change > 0 else "lowers"
     return f"{verb} the {metric} by {abs(change):.3f} (plus or minus {Z * (error or 0.0):.3f})"
@@ -199,17 +401,19 @@ def _next(
     rates: Mapping[str, list[Estimate]],
 ) -> tuple[str, str | None]:
     """Say what to do, and what to type for it."""
-    target, name = material.target, TITLES[_RATIO]
-    if target.kind == "continuous" or len(target.classes) != 2:
+    compared, name = attribute.groups.compared, TITLES[_RATIO]
+    if not material.is_binary:
         return f"Lines are for decisions between two labels: {COMPARE_TARGET}, and explore that.", None
     if attribute.is_continuous:
         return f"Lines are between groups: cut {quoted(attribute.name)} into a few, and explore these.", None
-    if len(attribute.groups.compared) < 2:
+    if len(compared) < 2:
         return "There are no two groups that are large enough to be compared: gather more rows.", None
-    false_positives = (
-        [rates["false-positive rate"][group] for group in attribute.groups.compared] if rates else []
-    )
-    ratio = _ratio_of(false_positives) if aim is None else aim["ratios"][0]["points"][0]["ratio"]
+    false_positives = [rates["false-positive rate"][group] for group in compared] if rates else []
+    if aim is not None:
+        ratio = aim["ratios"][0]["points"][0]["ratio"]
+    else:
+        numbers = [rate.number for rate in false_positives]
+        ratio = min(numbers) / max(numbers) if max(numbers, default=0.0) > 0 else None
     if ratio is None or np.isnan(ratio):
         if aim is None and not rates:
             return (
@@ -218,7 +422,7 @@ def _next(
                 None,
             )
         return f"No {name} is known {_AT}: a compared group has no negatives, or no row is decided.", None
-    stands = f"Untouched, the {name} is {np.floor(1000 * ratio + 1e-9) / 1000:.3f} {_AT}"
+    stands = f"Untouched, the {name} is {_down(ratio)} {_AT}"
     if ratio >= LINE:
         return f"{stands}: nothing has to be changed for a line of {LINE}.", None
     said = f"{stands}, below a line of {LINE}."
@@ -229,11 +433,6 @@ def _next(
     else:
         said += " Aim a model at it."
     return said, _python_call(material, attribute)
-
-
-def _ratio_of(rates: list[Estimate]) -> float:
-    numbers = [rate.number for rate in rates]
-    return min(numbers) / max(numbers) if max(numbers, default=0.0) > 0 else np.nan
 
 
 def _python_call(material: Material, attribute: Attribute) -> str:

@@ -1,42 +1,257 @@
-"""The data's biases, named and sized: group sizes, prevalence, separability, base bias."""
+"""The data's biases, named and sized, with 95 % intervals: group sizes, prevalence, separability, base."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import combinations, groupby, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
-from fado.exploration import _intervals
-from fado.exploration._certainty import error_removed
-from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
-from fado.exploration._intervals import Estimate, Gap, widest_gap
-from fado.exploration._material import Attribute, Material
-from fado.exploration._trend import trend_of
-from fado.exploration._wording import percent, plain_number, quoted
-from fado.tabular import MISSING
+from fado.exploration._material import (
+    FEWEST_MEMBERS,
+    Attribute,
+    Material,
+    ShownGroups,
+    percent,
+    plain_number,
+    quoted,
+)
+from fado.tabular import MISSING, Variable
 
-__all__ = ["biases"]
+__all__ = [
+    "Estimate",
+    "Z",
+    "auc",
+    "biases",
+    "count_ratio",
+    "difference",
+    "error_removed",
+    "mean",
+    "rank_correlation",
+    "share",
+    "share_gap",
+    "skill",
+    "trend_of",
+    "widest_gap",
+]
 
 FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
+Z = 1.959963984540054  # the normal distribution's 97.5 % quantile
 ONE_GROUP = "Only one group is large enough to be compared, so there is nothing to compare it with."
 NO_GROUP = "No group is large enough to be compared."
 NO_AGREEMENT = "The values came without the models' agreement with the labels, which this needs."
+_NAMES = {
+    "group_size": "Group size disparity",
+    "prevalence": "Prevalence disparity",
+    "separability": "Separability disparity",
+    "base": "Base bias",
+}
+
+
+class Estimate(NamedTuple):
+    """A number and the ends of its 95 % interval."""
+
+    number: float
+    low: float
+    high: float
+
+    @property
+    def spread(self) -> float:
+        """The standard error that the interval stands for."""
+        return (self.high - self.low) / (2 * Z)
+
+    def holds(self, number: float) -> bool:
+        """Tell whether a number is in the interval, or that is not known."""
+        return not (self.low > number or self.high < number)
+
+    def widened(self, times: int) -> Estimate:
+        """Widen the interval such that so many like it hold at once, 95 times out of 100 (Bonferroni).
+
+        Examples
+        --------
+        >>> tuple(round(part, 3) for part in Estimate(0.0, -1.96, 1.96).widened(3))
+        (0.0, -2.394, 2.394)
+        """
+        wider = float(ndtri(1 - 0.025 / max(times, 1))) / Z
+        below, above = self.number - self.low, self.high - self.number
+        return Estimate(self.number, self.number - wider * below, self.number + wider * above)
+
+
+UNKNOWN = Estimate(math.nan, math.nan, math.nan)
+Gap = Callable[[Estimate, Estimate], Estimate]
+
+
+def share(events: int, members: int) -> Estimate:
+    """Estimate a share, with Wilson's interval.
+
+    Examples
+    --------
+    >>> tuple(round(part, 4) for part in share(1, 10))
+    (0.1, 0.0179, 0.4042)
+    """
+    if not members:
+        return UNKNOWN
+    p, weight = events / members, Z * Z / members
+    centre, half = p + weight / 2, Z * math.sqrt(p * (1 - p) / members + weight / members / 4)
+    return Estimate(p, max(0.0, (centre - half) / (1 + weight)), min(1.0, (centre + half) / (1 + weight)))
+
+
+def share_gap(first: Estimate, second: Estimate) -> Estimate:
+    """Estimate the difference of two shares, with Newcombe's interval."""
+    gap = first.number - second.number
+    low = math.hypot(first.number - first.low, second.high - second.number)
+    high = math.hypot(first.high - first.number, second.number - second.low)
+    return Estimate(gap, gap - low, gap + high)
+
+
+def count_ratio(first: int, second: int) -> Estimate:
+    """Estimate how many times larger one count of independent rows is than another."""
+    ratio, factor = first / second, math.exp(Z * math.sqrt(1 / first + 1 / second))
+    return Estimate(ratio, ratio / factor, ratio * factor)
+
+
+def mean(numbers: FloatArray) -> Estimate:
+    """Estimate a mean, with the normal interval."""
+    centre = float(numbers.mean()) if len(numbers) else math.nan
+    if len(numbers) < 2:
+        return Estimate(centre, math.nan, math.nan)
+    return _normal(centre, float(numbers.std(ddof=1)) / math.sqrt(len(numbers)))
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """Estimate the difference of two independent estimates."""
+    return _normal(first.number - second.number, math.hypot(first.spread, second.spread))
+
+
+def auc(scores: FloatArray, positive: Bools) -> Estimate:
+    """Estimate how often a positive row scores above a negative one, with DeLong's interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).number
+    0.75
+    """
+    m, n = int(positive.sum()), int((~positive).sum())
+    if m < 2 or n < 2:
+        return UNKNOWN
+    overall = rankdata(scores)
+    above = (overall[positive] - rankdata(scores[positive])) / n  # negatives below each positive
+    below = 1.0 - (overall[~positive] - rankdata(scores[~positive])) / m  # positives above each negative
+    area = _normal(float(above.mean()), math.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
+    return Estimate(area.number, max(0.0, area.low), min(1.0, area.high))
+
+
+def skill(errors: FloatArray, baseline: FloatArray) -> Estimate:
+    """Estimate which share of a baseline's mean error is gone."""
+    left = float(errors.mean() / baseline.mean())
+    spread = float((errors - left * baseline).std(ddof=1)) / math.sqrt(len(errors)) / float(baseline.mean())
+    return _normal(1 - left, spread)
+
+
+def rank_correlation(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]) -> Estimate:
+    """Estimate Spearman's correlation, with Bonett and Wright's interval."""
+    a, b = rankdata(first), rankdata(second)
+    a, b = a - a.mean(), b - b.mean()
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    if not scale or len(a) < 4:
+        return UNKNOWN
+    rho = float(a @ b) / scale
+    reach = Z * math.sqrt((1 + rho * rho / 2) / (len(a) - 3))
+    centre = math.atanh(min(max(rho, -1 + 1e-15), 1 - 1e-15))
+    return Estimate(rho, math.tanh(centre - reach), math.tanh(centre + reach))
+
+
+def _normal(centre: float, spread: float) -> Estimate:
+    return Estimate(centre, centre - Z * spread, centre + Z * spread)
+
+
+class WidestGap(NamedTuple):
+    """The gap between the highest and the lowest of several estimates, and which groups these are."""
+
+    gap: Estimate
+    high: int = -1
+    low: int = -1
+
+    @property
+    def known(self) -> bool:
+        """Whether there were two to compare."""
+        return self.high >= 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it may be said which of the two is higher."""
+        return self.known and not self.gap.holds(0.0)
+
+
+def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap, among: int = 1) -> WidestGap:
+    """Find the widest of so many groups' gaps; its interval holds for all pairs at once.
+
+    Examples
+    --------
+    >>> found = widest_gap([share(10, 100), share(40, 100), share(20, 100)], [0, 1, 2], share_gap)
+    >>> found.high, found.low, found.is_clear, [round(part, 3) for part in found.gap]
+    (1, 0, True, [0.3, 0.157, 0.432])
+    """
+    known = [j for j in compared if np.isfinite(estimates[j].number)]
+    if len(known) < 2:
+        return WidestGap(UNKNOWN)
+    high = max(known, key=lambda j: estimates[j].number)
+    low = min(known, key=lambda j: estimates[j].number)
+    pairs = among * len(known) * (len(known) - 1) // 2
+    return WidestGap(gap(estimates[high], estimates[low]).widened(pairs), high, low)
+
+
+def trend_of(correlation: Estimate, quarters: Sequence[Estimate], gap: Gap) -> tuple[int, str]:
+    """Tell the course from the rank correlation over rows and the estimates of the quarters, in their order.
+
+    It rises (1) if the rank correlation is clearly above 0 and no later quarter lies clearly below an earlier
+    one; it falls (-1) likewise. Clearly: the 95 % interval of the difference does not hold 0, widened for as
+    many pairs of quarters as there are (Bonferroni), so that chance seldom makes a turn. If it does neither
+    (0), the text says what it does; "" if no quarter differs clearly.
+
+    Examples
+    --------
+    >>> def quarters(*numbers):
+    ...     return [Estimate(number, number - 0.01, number + 0.01) for number in numbers]
+    >>> trend_of(Estimate(0.3, 0.2, 0.4), quarters(0.1, 0.2, 0.3, 0.4), difference)
+    (1, '')
+    >>> trend_of(Estimate(0.3, 0.2, 0.4), quarters(0.4, 0.1, 0.2, 0.6), difference)
+    (0, 'falls, then rises')
+    """
+    pairs = list(combinations(quarters, 2))
+    gaps = [gap(later, earlier).widened(len(pairs)) for earlier, later in pairs]
+    rises, falls = any(one.low > 0 for one in gaps), any(one.high < 0 for one in gaps)
+    if correlation.low > 0 and not falls:
+        return 1, ""
+    if correlation.high < 0 and not rises:
+        return -1, ""
+    if not (rises or falls):
+        return 0, ""
+    words = [
+        word for word, _ in groupby("rises" if step > 0 else "falls" for step in _steps(quarters) if step)
+    ]
+    return 0, ", then ".join(words) if len(words) == 2 else "rises and falls"
+
+
+def _steps(quarters: Sequence[Estimate]) -> list[int]:
+    """Give the sign of each step from a quarter to the next."""
+    return [int(np.sign(after.number - before.number)) for before, after in pairwise(quarters)]
 
 
 def biases(material: Material, attribute: Attribute) -> list[dict[str, Any]]:
     """Size the four biases of one protected attribute.
 
-    Returns
-    -------
-    list of dict
-        Each with ``id``, ``name``, ``measure``, ``format``, ``number``, ``low`` and ``high`` (None if
-        unknown), ``sentence``, and the bars of its picture; along a continuous attribute with a course that
-        turns, also ``turning``, the widest gap between its quarters, in the same form.
+    Each is a dict with ``id``, ``name``, ``measure``, ``format``, ``number``, ``low`` and ``high`` (None if
+    unknown), ``sentence``, and the bars of its picture; along a continuous attribute with a course that
+    turns, also ``turning``, the widest gap between its quarters, in the same form.
     """
     return [
         _group_size(material, attribute),
@@ -46,28 +261,38 @@ def biases(material: Material, attribute: Attribute) -> list[dict[str, Any]]:
     ]
 
 
+def error_removed(material: Material, variable: Variable) -> Estimate | None:
+    """Estimate which share models remove of the error of guessing a number's mean; None if unknown."""
+    agreement = material.agreement(variable.name)
+    largest_error = (material.valuation.provenance.largest_error or {}).get(variable.name)
+    if agreement is None or largest_error is None:
+        return None
+    known = variable.known
+    errors = (1.0 - agreement[known]) * largest_error
+    return skill(errors, np.abs(variable.labels[known] - variable.labels[known].mean()))
+
+
 def _group_size(material: Material, attribute: Attribute) -> dict[str, Any]:
-    groups = _stretches(attribute) if attribute.is_continuous else attribute.groups
+    groups, names = attribute.groups, attribute.spoken
+    if attribute.is_continuous:
+        groups = _stretches(attribute)
+        names = tuple(map(quoted, groups.names))
     sizes = groups.sizes
-    shares = [_intervals.share(int(size), len(material)) for size in sizes]
+    shares = [share(int(size), len(material)) for size in sizes]
     compared = [group for group in groups.compared if sizes[group] >= FEWEST_MEMBERS]
     estimate, sentence = None, _too_few(attribute)
     if len(compared) > 1:
         most, *_, least = sorted(compared, key=lambda group: -sizes[group])
-        estimate = _intervals.count_ratio(int(sizes[most]), int(sizes[least]))
-        names = tuple(map(quoted, groups.names)) if attribute.is_continuous else attribute.spoken
-        where = names[most]
-        if attribute.is_continuous:
-            where = f"The stretch {where} of {attribute.name}"
+        estimate = count_ratio(int(sizes[most]), int(sizes[least]))
+        where = f"The stretch {names[most]} of {attribute.name}" if attribute.is_continuous else names[most]
         times = plain_number(estimate.number)
         alike = times == "1" or estimate.holds(1.0)
         sentence = (
             f"{where} has {'about as' if alike else f'{times} times as'} many rows as {names[least]}: "
             f"{percent(shares[most].number)} of all rows against {percent(shares[least].number)}."
         )
-    name, measure = "Group size disparity", "largest over smallest"
-    sized = _bias("group_size", name, measure, "times", estimate, sentence)
-    return sized | _pictured(_bars(groups, shares), "share of rows", "percent")
+    sized = _bias("group_size", "largest over smallest", "times", estimate, sentence)
+    return sized | _pictured(groups, shares, "share of rows", "percent")
 
 
 def _stretches(attribute: Attribute) -> ShownGroups:
@@ -77,183 +302,146 @@ def _stretches(attribute: Attribute) -> ShownGroups:
     edges = np.linspace(low, high, 5)
     codes = np.searchsorted(edges[1:-1], numbers)
     codes = np.where((numbers >= low) & (numbers <= high), codes, -1)
-    names = tuple(f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges))
-    return ShownGroups(codes, names)
+    return ShownGroups(codes, tuple(f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges)))
 
 
 def _prevalence(material: Material, attribute: Attribute) -> dict[str, Any]:
     groups, found = attribute.groups, _outcomes(material, attribute.groups)
-    name = "Prevalence disparity"
+    is_number = material.target.kind == "continuous"
+    gap, write, form = (difference, plain_number, "number") if is_number else (share_gap, percent, "percent")
     parts = _quarters(attribute) if attribute.is_continuous else groups.compared
-    widest = [widest_gap(outcome.per_group, parts, outcome.gap, len(found)) for outcome in found]
+    widest = [widest_gap(estimates, parts, gap, len(found)) for _, _, estimates in found]
     best = max(range(len(found)), key=lambda j: widest[j].gap.number if widest[j].known else -1.0)
-    outcome, gaping = found[best], widest[best]
+    (what, rows, estimates), gaping = found[best], widest[best]
     if attribute.is_continuous:
-        along = _Along(attribute, outcome.name, outcome.rows, [outcome.per_group[part] for part in parts])
-        sized = along.sized("prevalence", name, outcome.gap, outcome.write, outcome.format)
+        sized = _along(attribute, "prevalence", what, rows, estimates, gap, write, form)
     else:
-        sentence = _too_few(attribute) if not gaping.known else _no_difference(outcome.name)
+        sentence = _too_few(attribute) if not gaping.known else _no_difference(what)
         if gaping.is_clear:
-            high, low = (outcome.per_group[group].number for group in (gaping.high, gaping.low))
-            sentence = (
-                f"The {outcome.name} is {outcome.write(high)} in {attribute.spoken[gaping.high]} and "
-                f"{outcome.write(low)} in {attribute.spoken[gaping.low]}."
+            high, low = (
+                f"{write(estimates[group].number)} in {attribute.spoken[group]}"
+                for group in (gaping.high, gaping.low)
             )
-            if material.target.kind == "classes" and material.positive is None:
+            sentence = f"The {what} is {high} and {low}."
+            if not is_number and material.positive is None:
                 sentence += f" Of the {len(found)} labels it differs most."
-        measure = f"gap in the {outcome.name}"
-        sized = _bias("prevalence", name, measure, outcome.format, gaping.gap, sentence)
+        sized = _bias("prevalence", f"gap in the {what}", form, gaping.gap, sentence)
+    labels = None
+    if not is_number and material.positive is None:
+        labels = [
+            {
+                "label": str(label),
+                "share": float(rows.mean()),
+                "groups": [estimates[group].number for group in groups.compared],
+            }
+            for label, (_, rows, estimates) in zip(material.target.classes, found, strict=True)
+        ]
     return (
         sized
-        | _pictured(_bars(groups, outcome.per_group), outcome.name, outcome.format)
-        | {
-            "labels": _label_shares(material, groups),
-            "labels_per": [groups.names[group] for group in groups.compared],
-        }
+        | _pictured(groups, found[best][2], what, form)
+        | {"labels": labels, "labels_per": [groups.names[group] for group in groups.compared]}
     )
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """One thing that groups may differ in: per row, and its estimate per shown group."""
-
-    name: str
-    rows: npt.NDArray[Any]
-    per_group: list[Estimate]
-    is_share: bool
-
-    @property
-    def format(self) -> str:
-        """How the page writes it."""
-        return "percent" if self.is_share else "number"
-
-    def write(self, number: float) -> str:
-        """Write it in a sentence."""
-        return percent(number) if self.is_share else plain_number(number)
-
-    def gap(self, first: Estimate, second: Estimate) -> Estimate:
-        """Estimate the difference of two groups."""
-        return (_intervals.share_gap if self.is_share else _intervals.difference)(first, second)
-
-
-def _outcomes(material: Material, groups: ShownGroups) -> list[_Outcome]:
+def _outcomes(material: Material, groups: ShownGroups) -> list[tuple[str, npt.NDArray[Any], list[Estimate]]]:
     """List the rate of the positive label; without one, the share of every label; or a number's mean."""
     target = material.target
     if target.kind == "continuous":
-        means = [_intervals.mean(target.labels[groups.members(group)]) for group in range(len(groups))]
-        return [_Outcome(f"mean of {material.target_name}", target.labels, means, is_share=False)]
+        return [(f"mean of {material.target_name}", target.labels, _means(groups, target.labels))]
     found = []
     for code in range(len(target.classes)) if material.positive is None else [material.positive]:
         rows = target.labels == code
-        events, sizes = groups.count(rows).tolist(), groups.sizes.tolist()
-        rates = [_intervals.share(event, size) for event, size in zip(events, sizes, strict=True)]
-        label = quoted(material.speak_label(code))
-        name = f"share of {label}" if material.positive is None else f"rate of {label}"
-        found.append(_Outcome(name, rows, rates, is_share=True))
+        rates = list(map(share, groups.count(rows).tolist(), groups.sizes.tolist()))
+        kind = "share" if material.positive is None else "rate"
+        found.append((f"{kind} of {quoted(material.speak_label(code))}", rows, rates))
     return found
 
 
-def _label_shares(material: Material, groups: ShownGroups) -> list[dict[str, Any]] | None:
-    """Give every label's share in all rows and in each compared group; None where one rate says all."""
-    if material.target.kind == "continuous" or material.positive is not None:
-        return None
-    return [
-        {
-            "label": str(label),
-            "share": float(outcome.rows.mean()),
-            "groups": [outcome.per_group[group].number for group in groups.compared],
-        }
-        for label, outcome in zip(material.target.classes, _outcomes(material, groups), strict=True)
-    ]
-
-
 def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
-    name, groups = "Separability disparity", attribute.groups
-    agreement = material.agreement("y")
+    target, groups, agreement = material.target_name, attribute.groups, material.agreement("y")
     if agreement is None:
-        return _bias("separability", name, "", "number", None, NO_AGREEMENT) | _pictured([], "", "number")
-    binary = material.target.kind == "classes" and len(material.target.classes) == 2
-    by_area = binary and not attribute.is_continuous
-    if by_area:
+        return _bias("separability", "", "number", None, NO_AGREEMENT) | _pictured()
+    if material.is_binary and not attribute.is_continuous:
         is_one = material.target.labels == 1
         scores = np.where(is_one, agreement, 1.0 - agreement)
-        estimates = [
-            _intervals.auc(scores[rows], is_one[rows]) for rows in map(groups.members, range(len(groups)))
-        ]
-        what = f"AUC of {material.target_name}"
+        estimates = [auc(scores[rows], is_one[rows]) for rows in map(groups.members, range(len(groups)))]
+        what = bars_are = f"AUC of {target}"
     else:
-        estimates = [_intervals.mean(agreement[groups.members(g)]) for g in range(len(groups))]
-        what = f"agreement on {material.target_name}"
-    bars = _pictured(_bars(groups, estimates), what, "number")
-    if not by_area:
-        bars["bars_are"] = f"{what}: {_agreement_is(material)}"
+        estimates, what = _means(groups, agreement), f"agreement on {target}"
+        is_class = material.target.kind == "classes"
+        meaning = "mean probability that models give to a row's own label"
+        bars_are = f"{what}: {meaning if is_class else '1 is no error, 0 the largest of all'}"
+    bars = _pictured(groups, estimates, bars_are, "number")
     if attribute.is_continuous:
-        over = [estimates[part] for part in _quarters(attribute)]
-        along = _Along(attribute, f"models' agreement on {material.target_name}", agreement, over)
-        return along.sized("separability", name, _intervals.difference, _three_digits, "number") | bars
-    widest = widest_gap(estimates, groups.compared, _intervals.difference)
-    if not widest.known:
-        return _bias("separability", name, f"gap in the {what}", "number", None, _too_few(attribute)) | bars
-    sentence = _no_difference(what)
+        what, write = f"models' agreement on {target}", "{:.3f}".format
+        sized = _along(attribute, "separability", what, agreement, estimates, difference, write, "number")
+        return sized | bars
+    widest = widest_gap(estimates, groups.compared, difference)
+    sentence = _no_difference(what) if widest.known else _too_few(attribute)
     if widest.is_clear:
         sentence = (
-            f"Models tell {material.target_name} best in {attribute.spoken[widest.high]} "
+            f"Models tell {target} best in {attribute.spoken[widest.high]} "
             f"({what} {estimates[widest.high].number:.3f}) and worst in {attribute.spoken[widest.low]} "
             f"({estimates[widest.low].number:.3f})."
         )
-    return _bias("separability", name, f"gap in the {what}", "number", widest.gap, sentence) | bars
-
-
-def _agreement_is(material: Material) -> str:
-    """Say what agreement with the target is."""
-    if material.target.kind == "classes":
-        return "mean probability that models give to a row's own label"
-    return "1 is no error, 0 the largest of all"
+    return _bias("separability", f"gap in the {what}", "number", widest.gap, sentence) | bars
 
 
 def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
-    name, z, groups = "Base bias", attribute.variable, attribute.groups
-    agreement, provenance = material.agreement(z.name), material.valuation.provenance
+    z, groups, agreement = attribute.variable, attribute.groups, material.agreement(attribute.name)
     removed = error_removed(material, z) if attribute.is_continuous else None
     if agreement is None or (attribute.is_continuous and removed is None):
-        return _bias("base", name, "", "number", None, NO_AGREEMENT) | _pictured([], "", "number")
-    seen = (
-        "the features" if provenance.settings.get("z_sees_target") is False else "the features and the target"
-    )
-    bars = _bars(groups, [_intervals.mean(agreement[groups.members(group)]) for group in range(len(groups))])
+        return _bias("base", "", "number", None, NO_AGREEMENT) | _pictured()
+    sees_target = material.valuation.provenance.settings.get("z_sees_target") is not False
+    seen = f"the features{' and the target' if sees_target else ''}"
+    means = _means(groups, agreement)
     if removed is not None:
-        some = "no clear part" if removed.low <= 0 else percent(removed.number)
-        sentence = f"From {seen}, models remove {some} of the error that guessing the mean of {z.name} makes."
-        sized = _bias("base", name, "share of the mean's error removed", "percent", removed, sentence)
-        return sized | _pictured(bars, f"agreement on {z.name}", "number")
+        sentence = (
+            f"From {seen}, models remove {_clear_part(removed)} of the error that guessing the mean of "
+            f"{z.name} makes."
+        )
+        sized = _bias("base", "share of the mean's error removed", "percent", removed, sentence)
+        return sized | _pictured(groups, means, f"agreement on {z.name}", "number")
     if len(groups.rated) < 2:
-        sized = _bias("base", name, "", "number", None, _too_few(attribute))
+        sized = _bias("base", "", "number", None, _too_few(attribute))
     elif len(z.classes) == 2:
-        estimate = _intervals.auc(np.where(z.labels == 1, agreement, 1.0 - agreement), z.labels == 1)
+        estimate = auc(np.where(z.labels == 1, agreement, 1.0 - agreement), z.labels == 1)
         how_well = "not clearly" if estimate.holds(0.5) else _how_well(estimate.number)
         sentence = (
             f"{quoted(z.name)} is {how_well} predicted from {seen}: an AUC of {estimate.number:.3f} (0.5 is "
             "chance)."
         )
-        sized = _bias("base", name, f"AUC of {z.name}", "number", estimate, sentence)
+        sized = _bias("base", f"AUC of {z.name}", "number", estimate, sentence)
     else:
         rows = groups.rated_rows
         shares = np.bincount(z.labels, minlength=len(z.classes)) / len(z.labels)
-        estimate = _intervals.skill(1.0 - agreement[rows], 1.0 - shares[z.labels[rows]])
-        some = "no clear part" if estimate.low <= 0 else percent(estimate.number)
+        estimate = skill(1.0 - agreement[rows], 1.0 - shares[z.labels[rows]])
         sentence = (
-            f"From {seen}, models remove {some} of the doubt about {z.name} that knowing the groups' sizes "
-            "leaves."
+            f"From {seen}, models remove {_clear_part(estimate)} of the doubt about {z.name} that knowing "
+            "the groups' sizes leaves."
         )
-        sized = _bias("base", name, "share of the doubt removed", "percent", estimate, sentence)
-    for bar, group in zip(bars, groups.rated, strict=True):
+        sized = _bias("base", "share of the doubt removed", "percent", estimate, sentence)
+    pictured = _pictured(groups, means, "probability that models give to a row's own group", "percent")
+    for bar, group in zip(pictured["bars"], groups.rated, strict=True):
         if group != groups.others:
             bar["reference"] = bar["rows"] / len(material)
-    return (
-        sized
-        | _pictured(bars, "probability that models give to a row's own group", "percent")
-        | {"references_are": "the group's share of rows, which a blind guess would give"}
-    )
+    references = "the group's share of rows, which a blind guess would give"
+    return sized | pictured | {"references_are": references}
+
+
+def _means(groups: ShownGroups, numbers: FloatArray) -> list[Estimate]:
+    return [mean(numbers[groups.members(group)]) for group in range(len(groups))]
+
+
+def _clear_part(estimate: Estimate) -> str:
+    return "no clear part" if estimate.low <= 0 else percent(estimate.number)
+
+
+def _how_well(area: float) -> str:
+    for limit, words in ((0.55, "hardly"), (0.7, "to some extent"), (0.85, "well")):
+        if area < limit:
+            return words
+    return "very well"
 
 
 def _too_few(attribute: Attribute) -> str:
@@ -270,85 +458,71 @@ def _quarters(attribute: Attribute) -> list[int]:
     return [group for group in groups.compared if groups.names[group] != MISSING]
 
 
-@dataclass(frozen=True)
-class _Along:
-    """Something along a continuous attribute: what it is, per row, and per quarter."""
-
-    attribute: Attribute
-    what: str
-    rows: npt.NDArray[Any]
-    quarters: list[Estimate]
-
-    def sized(
-        self, which: str, name: str, gap: Gap, write: Callable[[float], str], form: str
-    ) -> dict[str, Any]:
-        """Size the bias by the rank correlation, and by the widest gap too if the course turns."""
-        known, z = self.attribute.variable.known, self.attribute.variable.labels
-        correlation = _intervals.rank_correlation(self.rows[known], z[known])
-        subject, along = f"{self.what[0].upper()}{self.what[1:]}", self.attribute.name
-        if not self.what.startswith("models'"):
-            subject = f"The {self.what}"
-        measure = f"rank correlation of {along} and {self.what}"
-        if len(self.quarters) < 2:
-            sentence = f"There are too few rows to follow the {self.what} along {along}."
-            return _bias(which, name, measure, "number", correlation, sentence)
-        trend = trend_of(correlation, self.quarters, gap)
-        named = [self.attribute.spoken[part] for part in _quarters(self.attribute)]
-        high, low = (f"{write(self.quarters[end].number)} in {named[end]}" for end in (trend.high, trend.low))
-        if trend.course:
-            widest = gap(self.quarters[trend.high], self.quarters[trend.low])
-            sentence = (
-                f"{subject} {trend.course} along {along}: highest with {high}, lowest with {low} (rank "
-                f"correlation {correlation.number:.3f}, which misses a course that turns)."
-            )
-            turning = {
-                "measure": f"gap in the {self.what} between quarters of {along}",
-                "format": form,
-                "number": widest.number, "low": widest.low, "high": widest.high,
-            }  # fmt: skip
-            return _bias(which, name, measure, "number", correlation, sentence) | {"turning": turning}
-        if not trend.direction:
-            sentence = f"{subject} does not clearly rise or fall with {along}."
-        else:
-            word = "rises" if trend.direction > 0 else "falls"
-            first, last = (low, high) if trend.direction > 0 else (high, low)
-            steady = "" if trend.every_step else ", though not from every quarter to the next"
-            sentence = (
-                f"{subject} {word} with {along}{steady}: from {first} to {last} "
-                f"(rank correlation {correlation.number:.3f})."
-            )
-        return _bias(which, name, measure, "number", correlation, sentence)
-
-
-def _bias(
-    which: str, name: str, measure: str, form: str, estimate: Estimate | None, sentence: str
+def _along(
+    attribute: Attribute,
+    which: str,
+    what: str,
+    rows: npt.NDArray[Any],
+    estimates: Sequence[Estimate],
+    gap: Gap,
+    write: Callable[[float], str],
+    form: str,
 ) -> dict[str, Any]:
+    """Size a bias by the rank correlation, and by the widest gap between quarters too if the course turns."""
+    parts, along, known = _quarters(attribute), attribute.name, attribute.variable.known
+    correlation = rank_correlation(rows[known], attribute.variable.labels[known])
+    measure = f"rank correlation of {along} and {what}"
+    if len(parts) < 2:
+        sentence = f"There are too few rows to follow the {what} along {along}."
+        return _bias(which, measure, "number", correlation, sentence)
+    quarters = [estimates[part] for part in parts]
+    numbers = [quarter.number for quarter in quarters]
+    ends = int(np.argmax(numbers)), int(np.argmin(numbers))
+    high, low = (f"{write(numbers[end])} in {attribute.spoken[parts[end]]}" for end in ends)
+    subject = f"M{what[1:]}" if what.startswith("models'") else f"The {what}"
+    direction, course = trend_of(correlation, quarters, gap)
+    if course:
+        sentence = (
+            f"{subject} {course} along {along}: highest with {high}, lowest with {low} (rank "
+            f"correlation {correlation.number:.3f}, which misses a course that turns)."
+        )
+        widest = gap(quarters[ends[0]], quarters[ends[1]])
+        named = {"measure": f"gap in the {what} between quarters of {along}", "format": form}
+        return _bias(which, measure, "number", correlation, sentence) | {"turning": named | widest._asdict()}
+    sentence = f"{subject} does not clearly rise or fall with {along}."
+    if direction:
+        word, first, last = ("rises", low, high) if direction > 0 else ("falls", high, low)
+        is_steady = all(step == direction for step in _steps(quarters))
+        steady = "" if is_steady else ", though not from every quarter to the next"
+        sentence = (
+            f"{subject} {word} with {along}{steady}: from {first} to {last} "
+            f"(rank correlation {correlation.number:.3f})."
+        )
+    return _bias(which, measure, "number", correlation, sentence)
+
+
+def _bias(which: str, measure: str, form: str, estimate: Estimate | None, sentence: str) -> dict[str, Any]:
     known = estimate is not None and np.isfinite(estimate.number)
     number, low, high = estimate if estimate is not None and known else (None, None, None)
     return {
-        "id": which, "name": name, "measure": measure, "format": form,
+        "id": which, "name": _NAMES[which], "measure": measure, "format": form,
         "number": number, "low": low, "high": high, "sentence": sentence,
     }  # fmt: skip
 
 
-def _bars(groups: ShownGroups, estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
-    return [
-        {"group": name, "rows": int(size), "number": e.number, "low": e.low, "high": e.high}
-        for group, (name, size, e) in enumerate(zip(groups.names, groups.sizes, estimates, strict=True))
-        if size >= FEWEST_MEMBERS and group != groups.small
-    ]
-
-
-def _pictured(bars: list[dict[str, Any]], what: str, form: str) -> dict[str, Any]:
+def _pictured(
+    groups: ShownGroups | None = None,
+    estimates: Sequence[Estimate] = (),
+    what: str = "",
+    form: str = "number",
+) -> dict[str, Any]:
+    """Draw a bar per group that has enough rows for a rate."""
+    bars = []
+    if groups is not None:
+        sizes = groups.sizes.tolist()
+        bars = [
+            {"group": groups.names[group], "rows": sizes[group]} | estimates[group]._asdict()
+            for group in groups.rated
+            if sizes[group] >= FEWEST_MEMBERS
+        ]
     return {"bars": bars, "bars_are": what, "bars_format": form}
-
-
-def _three_digits(number: float) -> str:
-    return f"{number:.3f}"
-
-
-def _how_well(area: float) -> str:
-    for limit, words in ((0.55, "hardly"), (0.7, "to some extent"), (0.85, "well")):
-        if area < limit:
-            return words
-    return "very well"

@@ -4,12 +4,14 @@ Influence ranks, retraining tells. The rows are dealt into two halves. Effects o
 rows, find slices and single rows that make groups less equal. On the second half, the validation rows, no
 effect is measured; but they are among the rows that the ranking models learn from, so they are not wholly
 apart. In folds of them, models are trained on all other rows, as they are and changed, and decide about the
-fold. Decisions of the same rows are compared, so that what both models get wrong cancels out.
+fold. Decisions of the same rows are compared, so that what both models get wrong cancels out. An error has
+two parts: other validation rows would give other rates, and another deal of the folds other models.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,30 +23,39 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fado._checks import check_classifier
 from fado._messages import COMPARE_TARGET
-from fado.execution import n_workers
-from fado.exploration._conditions import BinnedColumn
-from fado.exploration._effect_metrics import INFLUENCE
-from fado.exploration._material import Attribute, Material, label_groups
-from fado.exploration._removal_search import RemovalSearch
-from fado.exploration._retrained import FOLDS, REPEATS, Change, Compared, Trial, some_blocks
-from fado.exploration._search import Slice, rows_of
-from fado.exploration._suspicious import contradicted_rows
+from fado._progress import tracked
+from fado.engine import Engine, Task, engine_class
+from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
+from fado.exploration._material import Attribute, Material
+from fado.exploration._rows import (
+    ACTIONS,
+    INFLUENCE,
+    MOST_OF_A_CELL,
+    MOST_SLICES,
+    contradicted_rows,
+    find_slices,
+    label_cells,
+)
+from fado.exploration._slices import BinnedColumn
+from fado.metrics import lowest_threshold
 from fado.tabular import Problem, column_from, deal_rows, variable_from
 from fado.valuation import TreeInfluence, compare_effects, forecast_problem, readable_estimator
 
-__all__ = ["ACTIONS", "MOST_SLICES", "Consequences", "cells_of", "check_retraining", "find_slices"]
+__all__ = ["SHARES", "Consequences", "GroupDecisions", "changed_task", "check_retraining", "most_harmful"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
+Cells = npt.NDArray[np.int64]
+Change = tuple[str, Bools]  # "none", "remove", "halve" or "relabel", and the rows
+Decided = tuple[FloatArray, FloatArray]  # decisions and performance, of shape (repeats, validation rows)
 
-ACTIONS = ("remove", "halve", "relabel")
 SHARES = (0.02, 0.05, 0.1)  # of the rows, the most harmful first
+FOLDS, REPEATS = 3, 2
+DRAWS = 2_000
 FITS_EACH = FOLDS * REPEATS  # of one way to change the rows
 LEAST_FITS, MOST_FITS = 2 * FITS_EACH, 100_000
-MOST_SLICES = 8
 CANDIDATES = 12
-MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any change may touch
 LEAST_ROWS = 20  # of a group among those that its rate counts
 LEAST_SELECTED = 2  # negatives of a fold, at the budget
 LEAST_RELABELLED = 10
@@ -65,21 +76,7 @@ def check_retraining(retrain: Any, estimator: Any) -> None:
 
 
 class Consequences:
-    """Candidates for a change of the rows, and what came of each.
-
-    Parameters
-    ----------
-    material : Material
-        What is explored.
-    columns : sequence of BinnedColumn
-        What slices are described by, the target last.
-    retrain : int
-        How many fits may measure.
-    estimator : classifier or None
-        The model that is trained again; None is LightGBM's own settings.
-    n_jobs, progress
-        As `explore` takes them.
-    """
+    """Candidates for a change of the rows, and what came of each; the last of the columns is the target."""
 
     def __init__(
         self,
@@ -93,13 +90,14 @@ class Consequences:
     ) -> None:
         self._material, self._columns = material, columns
         self._estimator, self._workers, self._progress = estimator, n_workers(n_jobs), progress
-        told = material.valuation.provenance.settings
-        is_influence = material.valuation.provenance.algorithm == INFLUENCE
-        settings = {name: told[name] for name in _METRICS if is_influence and name in told}
-        self.performance = str(settings.get("performance", "tpr_at_fpr"))
-        self.fairness = str(settings.get("fairness", "fpr_ratio"))
-        self.max_fpr = float(settings.get("max_fpr", 0.05))
-        self._influence = settings
+        provenance = material.valuation.provenance
+        told = provenance.settings if provenance.algorithm == INFLUENCE else {}
+        self._influence = {name: told[name] for name in _METRICS if name in told}
+        self.goal = (
+            str(told.get("fairness", "fpr_ratio")),
+            str(told.get("performance", "tpr_at_fpr")),
+            float(told.get("max_fpr", 0.05)),
+        )
         self.reasons = {one.name: self._reason(one, retrain) for one in material.attributes}
         self._found: dict[str, dict[str, Any]] = {}
         measured = [one for one in material.attributes if not self.reasons[one.name]]
@@ -109,23 +107,19 @@ class Consequences:
     def of(self, attribute: Attribute) -> dict[str, Any]:
         """Give what was found for an attribute; empty where nothing was measured.
 
-        Returns
-        -------
-        dict
-            ``effects`` on ratio and performance of the searched rows, by influence, or None where those of
-            the valuation were used; ``slices``, each with its conditions, `rows`, what was ``measured`` by
-            action, and the forecast; the ``curve``; and how it was ``measured``.
+        ``effects`` are those of the searched rows on ratio and performance, by influence, or None where the
+        values' own were used; ``slices`` have what was ``measured`` by action and the forecast; then there
+        are the ``curve``, whether forecasts are ``trusted``, and how it was ``measured``.
         """
         return self._found.get(attribute.name, {})
 
     def _reason(self, attribute: Attribute, retrain: int) -> str:
         """Say why nothing can be measured; empty if it can."""
-        target = self._material.target
+        target, name = self._material.target, self._material.target_name
         if not retrain:
             return "Nothing was measured, as no model was to be trained again (`retrain=0`)."
-        if target.kind != "classes" or len(target.classes) != 2:
+        if not self._material.is_binary:
             what = "is continuous" if target.kind != "classes" else f"has {len(target.classes)} classes"
-            name = self._material.target_name
             return f"Measuring needs a target of two classes, and {name} {what}: {COMPARE_TARGET}."
         if attribute.is_continuous:
             return f"Measuring needs groups, and {attribute.name} is a number: compare it, as in age >= 50."
@@ -135,10 +129,11 @@ class Consequences:
                 f"Too few rows to train again on: measuring needs two groups of at least {LEAST_ROWS} rows "
                 f"that the ratio counts, and {attribute.name} has {compared}."
             )
-        least = math.ceil(2 * FOLDS * LEAST_SELECTED / self.max_fpr)
+        max_fpr = self.goal[2]
+        least = math.ceil(2 * FOLDS * LEAST_SELECTED / max_fpr)
         if negatives < least:
             return (
-                f"Too few rows to train again on: at a budget of {100 * self.max_fpr:g} % measuring needs "
+                f"Too few rows to train again on: at a budget of {100 * max_fpr:g} % measuring needs "
                 f"{least:,} negatives, and there are {negatives:,}."
             )
         return ""
@@ -147,9 +142,7 @@ class Consequences:
         """List the groups that have enough rows, among those searched, for their rate to be measured."""
         codes = attribute.groups.codes[self._material.sample]
         counted = codes[self._counted(self._positives())]
-        sizes = np.bincount(counted[counted >= 0], minlength=len(attribute.groups))
-        every = np.bincount(codes[codes >= 0], minlength=len(attribute.groups))
-        return [own for own in attribute.groups.compared if min(sizes[own], every[own]) >= LEAST_ROWS]
+        return [own for own in attribute.groups.compared if (counted == own).sum() >= LEAST_ROWS]
 
     def _positives(self) -> Bools:
         material = self._material
@@ -157,13 +150,13 @@ class Consequences:
         return np.asarray(positive[material.sample])
 
     def _counted(self, positive: Bools) -> Bools:
-        label = _COUNTED.get(self.fairness)
+        """Mark the rows that the rates count."""
+        label = _COUNTED.get(self.goal[0])
         return np.ones_like(positive) if label is None else positive == bool(label)
 
     def _measure(self, attributes: Sequence[Attribute], retrain: int) -> None:
         """Find candidates, train models without them, and compare decisions."""
-        material, seed = self._material, self._material.seed
-        problem = material.problem
+        material, problem, seed = self._material, self._material.problem, self._material.seed
         if len(material.sample) < problem.n_rows:
             problem = problem.take(material.rows[material.sample])
         problem = _larger_is_positive(problem)
@@ -173,8 +166,6 @@ class Consequences:
         cells = np.unique(2 * cells + problem.labels.codes, return_inverse=True)[1]
         halves = deal_rows(cells, [0.5, 0.5], np.random.default_rng([seed, 10]), problem.blocks)
         search, held = (np.flatnonzero(halves == half).astype(np.int32) for half in (0, 1))
-        goal = self.performance, self.max_fpr
-        trial = Trial(problem, self._estimator, goal, cells, held, seed)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of small groups in a half: what is shown is measured
@@ -185,24 +176,24 @@ class Consequences:
         except ValueError as error:  # a ratio that is undefined on the search rows
             self.reasons |= {one.name: f"Nothing was measured: {error}" for one in attributes}
             return
-        changes = self._plan(candidates, problem, retrain // FITS_EACH - 1)
-        nothing: Change = "none", np.zeros(problem.n_rows, dtype=np.bool_)
-        decided = trial.run([nothing, *changes.values()], self._workers, show=self._progress)
-        outcome = dict(zip([None, *changes], decided, strict=True))
+        changes = self._plan(candidates, retrain // FITS_EACH - 1)
+        untouched, *decided = self._decided(problem, cells, held, list(changes.values()))
+        outcome = dict(zip(changes, decided, strict=True))
         for one in attributes:
-            own = candidates[one.name]
             codes = one.groups.codes[material.sample][held]
             counted = self._counted(problem.labels.is_positive[held])
             members = [np.flatnonzero(counted & (codes == group)) for group in self._compared(one)]
-            missed = self.fairness == "fnr_ratio"
-            compared, untouched = Compared(problem, held, members, missed=missed, seed=seed), outcome[None]
-            found = {key: compared.change(untouched, outcome[key]) for key in changes if key[0] == one.name}
-            noise = compared.noise(untouched, [outcome[key] for key in found])
-            for figures in found.values():
+            missed = self.goal[0] == "fnr_ratio"
+            compared = GroupDecisions(problem, held, members, missed=missed, seed=seed)
+            own = {key: outcome[key] for key in changes if key[0] == one.name}
+            found = {key: compared.change(untouched, after) for key, after in own.items()}
+            noise = compared.noise(untouched, list(own.values()))
+            for key, figures in found.items():
                 for metric, spread in noise.items():
                     figures[f"{metric}_error"] = float(np.hypot(figures[f"{metric}_error"], spread))
+                found[key] = {"rows": int(changes[key][1].sum())} | figures
             before = compared.level(untouched)
-            self._found[one.name] = self._told(one, own, changes, found, before["ratio"]) | {
+            self._found[one.name] = self._told(one.name, candidates[one.name], found, before["ratio"]) | {
                 "effects": None if effects is None else (effects[one.name], effects["y"]),
                 "measured": {
                     "fits": FITS_EACH * (1 + len(changes)) + (1 if effects is None else 3),
@@ -216,20 +207,14 @@ class Consequences:
                 },
             }
 
-    def _search_effects(
-        self, problem: Problem, cells: npt.NDArray[np.int64], search: Rows
-    ) -> dict[str, FloatArray] | None:
+    def _search_effects(self, problem: Problem, cells: Cells, search: Rows) -> dict[str, FloatArray] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
-        scales = self._material.valuation.scales
-        own = self._material.valuation.provenance.algorithm == INFLUENCE
-        if not own and all(scales[one.name].is_signed for one in self._material.attributes):
+        material = self._material
+        scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
+        if algorithm != INFLUENCE and all(scales[one.name].is_signed for one in material.attributes):
             return None
-        dealt = deal_rows(
-            cells[search],
-            [0.5, 0.5],
-            np.random.default_rng([self._material.seed, 11]),
-            some_blocks(problem, search),
-        )
+        generator = np.random.default_rng([material.seed, 11])
+        dealt = deal_rows(cells[search], [0.5, 0.5], generator, _some_blocks(problem, search))
         names = [variable.name for variable in problem.variables]
         sums = {name: np.zeros(problem.n_rows) for name in names}
         counts = np.zeros(problem.n_rows)
@@ -237,7 +222,7 @@ class Consequences:
             validated = search[dealt == part]
             train = np.setdiff1d(np.arange(problem.n_rows, dtype=np.int32), validated)
             valuator = TreeInfluence(
-                self._ranking(), random_state=self._material.seed, n_jobs=self._workers, **self._influence
+                self._ranking(), random_state=material.seed, n_jobs=self._workers, **self._influence
             )
             values = valuator.fit_problem(problem.take(train), problem.take(validated)).valuation_
             counts[train] += 1
@@ -249,7 +234,7 @@ class Consequences:
     def _ranking(self) -> Any:
         """Give the model whose leaves rank rows: the estimator, or LightGBM's own settings for any other."""
         try:
-            readable_estimator(self._estimator, self._material.table)
+            readable_estimator(self._estimator, self._material.problem.table)
         except (TypeError, ValueError):
             return None
         return self._estimator
@@ -269,16 +254,15 @@ class Consequences:
             on_ratio = on_ratio if material.weights is None else on_ratio * material.weights[material.sample]
         else:
             on_ratio = effects[name]
-        cells = cells_of(material, attribute)
+        cells = label_cells(material, attribute)
         slices = find_slices(material, self._columns, -on_ratio, CANDIDATES, cells)
-        masks = [rows_of(one.conditions, self._columns) for one in slices]
+        masks = [one.rows(self._columns) for one in slices]
         curve = [most_harmful(on_ratio, share, cells) for share in SHARES]
         parts = [own[material.sample] for own in masks] + curve
         forecasts = self._forecast(name, problem, parts, search, held)
         order = np.argsort(-forecasts[: len(slices), 0], kind="stable")[:MOST_SLICES].tolist()
         return {
-            "slices": [slices[j] for j in order],
-            "masks": [masks[j] for j in order],
+            "slices": [(slices[j], masks[j]) for j in order],
             "curve": curve,
             "forecasts": [forecasts[j] for j in [*order, *range(len(slices), len(parts))]],
         }
@@ -291,14 +275,15 @@ class Consequences:
         there = [number for number, own in enumerate(inside) if len(own)]
         found = np.full((len(parts), 2), np.nan)
         if there:
+            fairness, performance, max_fpr = self.goal
             told = forecast_problem(
                 self._ranking(),
                 problem.take(held),
                 problem.take(search),
                 [inside[number] for number in there],
-                performance=self.performance,
-                fairness=self.fairness,
-                max_fpr=self.max_fpr,
+                performance=performance,
+                fairness=fairness,
+                max_fpr=max_fpr,
                 seed=self._material.seed,
                 workers=self._workers,
             )
@@ -307,21 +292,19 @@ class Consequences:
         return np.nan_to_num(found, nan=-np.inf)
 
     def _plan(
-        self, candidates: dict[str, dict[str, Any]], problem: Problem, n_changes: int
+        self, candidates: dict[str, dict[str, Any]], n_changes: int
     ) -> dict[tuple[str, str, int], Change]:
         """List the changes that are tried, by attribute, action and number, the most telling first.
 
         Every attribute has its share: removals of slices, then the curve, then what else can be done.
         """
+        sample, agreement = self._material.sample, self._material.agreement("y")
         each = max(1, n_changes // len(candidates))
         weighed = self._estimator is None or has_fit_parameter(self._estimator, "sample_weight")
-        agreement = self._material.agreement("y")
-        wrong = (
-            None if agreement is None else contradicted_rows(self._material, agreement)[self._material.sample]
-        )
+        wrong = None if agreement is None else contradicted_rows(self._material, agreement)[sample]
         found: dict[tuple[str, str, int], Change] = {}
         for name, own in candidates.items():
-            masks = [mask[self._material.sample] for mask in own["masks"]]
+            masks = [mask[sample] for _, mask in own["slices"]]
             removals = [((name, "remove", j), ("remove", mask)) for j, mask in enumerate(masks)]
             curve = [
                 ((name, "curve", j), ("remove", mask)) for j, mask in enumerate(own["curve"]) if mask.any()
@@ -335,27 +318,74 @@ class Consequences:
             found |= dict([*removals[: max(1, each - len(curve))], *curve, *others][:each])
         return found
 
+    def _decided(
+        self, problem: Problem, cells: Cells, held: Rows, changes: Sequence[Change]
+    ) -> list[Decided]:
+        """Train models on all rows but a fold of the validation rows: with no change, and with each."""
+        from lightgbm import LGBMClassifier
+
+        seed, blocks = self._material.seed, _some_blocks(problem, held)
+        estimator = LGBMClassifier() if self._estimator is None else self._estimator
+        folds = [
+            deal_rows(cells[held], [1 / FOLDS] * FOLDS, np.random.default_rng([seed, 12, repeat]), blocks)
+            for repeat in range(REPEATS)
+        ]
+        places = [
+            (repeat, folds[repeat] == fold) for repeat in range(REPEATS) for fold in np.unique(folds[repeat])
+        ]
+        every = [("none", np.zeros(problem.n_rows, dtype=np.bool_)), *changes]
+        tasks = [
+            changed_task(problem, estimator, change, held[fold], seed + repeat)
+            for change in every
+            for repeat, fold in places
+        ]
+        kind: Any = engine_class(estimator, problem.table)
+        engine: Engine = kind(problem.table)
+        engine.prepare(tasks[:1])
+        executor = ThreadExecutor(self._workers) if kind.in_threads else JoblibExecutor(self._workers)
+        scored = tracked(
+            executor.run(_score, tasks, engine), len(tasks), what="retrained models", show=self._progress
+        )
+        found = [(np.zeros((REPEATS, len(held))), np.zeros((REPEATS, len(held)))) for _ in every]
+        for number, scores in enumerate(scored):
+            decisions, performance = found[number // len(places)]
+            repeat, fold = places[number % len(places)]
+            own = self._decisions(problem, scores, held[fold])
+            decisions[repeat, fold], performance[repeat, fold] = own
+        return found
+
+    def _decisions(self, problem: Problem, scores: FloatArray, rows: Rows) -> tuple[Bools, FloatArray]:
+        """Decide about a fold's rows at the budget, and give each row's part in the performance."""
+        _, performance, max_fpr = self.goal
+        positive = problem.labels.is_positive[rows]
+        weights = None if problem.sample_weight is None else problem.sample_weight[rows]
+        decided = scores >= lowest_threshold(positive, scores, max_fpr, weights)
+        if performance == "tpr_at_fpr":
+            return decided, np.where(positive, decided, np.nan)
+        if performance == "accuracy":
+            return decided, ((scores >= 0.5) == positive).astype(np.float64)
+        of_label = np.where(positive, scores, 1.0 - scores)
+        return decided, np.log(np.maximum(of_label, np.finfo(np.float64).eps))
+
     def _told(
         self,
-        attribute: Attribute,
+        name: str,
         own: dict[str, Any],
-        changes: dict[tuple[str, str, int], Change],
         found: dict[tuple[str, str, int], dict[str, Any]],
         now: float,
     ) -> dict[str, Any]:
         """Put what was measured beside each candidate; no forecast goes beyond what a ratio can do."""
 
         def figures(action: str, number: int) -> dict[str, Any] | None:
-            key = attribute.name, action, number
-            if key not in found or np.isnan([found[key]["ratio_change"], found[key]["ratio_error"]]).any():
-                return None
-            return {"rows": int(changes[key][1].sum())} | found[key]
+            told = found.get((name, action, number))
+            return (
+                None if told is None or np.isnan([told["ratio_change"], told["ratio_error"]]).any() else told
+            )
 
-        n_slices = len(own["slices"])
-        removals = [*(("remove", j) for j in range(n_slices)), *(("curve", j) for j in range(len(SHARES)))]
-        trusted = _is_trusted(own["forecasts"], [figures(*one) for one in removals])
-        slices = []
-        for number, (one, mask) in enumerate(zip(own["slices"], own["masks"], strict=True)):
+        slices, curve = [], [figures("curve", j) for j in range(len(SHARES))]
+        removals = [figures("remove", j) for j in range(len(own["slices"]))]
+        trusted = _is_trusted(own["forecasts"], [*removals, *curve])
+        for number, (one, mask) in enumerate(own["slices"]):
             on_ratio, on_performance = own["forecasts"][number]
             is_told = trusted and np.isfinite(on_ratio)
             slices.append(
@@ -369,11 +399,14 @@ class Consequences:
                 }
             )
         slices.sort(key=lambda one: -(one["measured"]["remove"] or {"ratio_change": -np.inf})["ratio_change"])
-        curve = [
-            {"share": share, "rows": int(mask.sum()), "measured": figures("curve", number)}
-            for number, (share, mask) in enumerate(zip(SHARES, own["curve"], strict=True))
-        ]
-        return {"slices": slices, "curve": curve, "trusted": trusted}
+        return {
+            "slices": slices,
+            "curve": [
+                {"share": share, "rows": int(mask.sum()), "measured": measured}
+                for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
+            ],
+            "trusted": trusted,
+        }
 
     def _note(self, by_influence: bool) -> str:
         """Say what the figures stand on."""
@@ -390,47 +423,7 @@ class Consequences:
         return " ".join(said)
 
 
-def find_slices(
-    material: Material,
-    columns: Sequence[BinnedColumn],
-    gains: FloatArray,
-    most: int,
-    cells: npt.NDArray[np.int64],
-) -> list[Slice]:
-    """Find slices of the largest gains that leave half of every cell; conditions may name the label."""
-    protected = {one.name for one in material.attributes}
-    always = [one.number for one in columns if one.name in protected or one is columns[-1]]
-    return RemovalSearch(columns, material.sample, gains).find(
-        most, always, lambda rows: keeps_cells(rows, cells)
-    )
-
-
-def cells_of(material: Material, attribute: Attribute) -> npt.NDArray[np.int64]:
-    """Give each searched row's combination of compared group and label; -1 for all other rows."""
-    codes = attribute.groups.codes[material.sample]
-    labels = label_groups(material).codes[material.sample]
-    known = np.isin(codes, attribute.groups.compared) & (labels >= 0)
-    return np.where(known, codes * (labels.max() + 1) + labels, -1)
-
-
-def keeps_cells(rows: Bools, cells: npt.NDArray[np.int64]) -> bool:
-    """Tell whether every combination of group and label keeps half of its rows without these.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cells = np.array([0, 0, 0, 1, 1, -1])
-    >>> keeps_cells(np.array([True, False, False, True, False, True]), cells)
-    True
-    >>> keeps_cells(np.array([True, True, False, False, False, False]), cells)
-    False
-    """
-    known = cells >= 0
-    sizes, gone = np.bincount(cells[known]), np.bincount(cells[known & rows], minlength=cells.max() + 1)
-    return bool((gone <= MOST_OF_A_CELL * sizes).all())
-
-
-def most_harmful(effects: FloatArray, share: float, cells: npt.NDArray[np.int64]) -> Bools:
+def most_harmful(effects: FloatArray, share: float, cells: Cells) -> Bools:
     """Mark the rows of the lowest effects below 0, at most half of those of any group and label.
 
     Examples
@@ -451,6 +444,115 @@ def most_harmful(effects: FloatArray, share: float, cells: npt.NDArray[np.int64]
     marked = np.zeros(len(effects), dtype=np.bool_)
     marked[order[: round(share * len(effects))]] = True
     return marked
+
+
+def changed_task(problem: Problem, estimator: Any, change: Change, scored: Rows, seed: int) -> Task:
+    """Train on all rows but those to be scored, with some rows removed, weighed by half, or relabelled."""
+    (action, marked), weights, target = change, problem.sample_weight, problem.target
+    inside = np.ones(problem.n_rows, dtype=np.bool_)
+    inside[scored] = False
+    if action == "remove":
+        inside &= ~marked
+    if action == "halve":
+        weights = (np.ones(problem.n_rows) if weights is None else weights) * np.where(marked, 0.5, 1.0)
+    if action == "relabel":
+        labels = np.where(marked, 1 - target.labels, target.labels).astype(target.labels.dtype)
+        target = replace(target, labels=labels)
+    rows = np.flatnonzero(inside).astype(np.int32)
+    return Task(estimator, target, rows, seed, scored, None if weights is None else weights[rows])
+
+
+class GroupDecisions:
+    """Decisions about the validation rows that the rates of one attribute's groups count, compared."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        held: Rows,
+        members: Sequence[npt.NDArray[np.intp]],
+        *,
+        missed: bool,
+        seed: int,
+    ) -> None:
+        self._weights = np.ones(len(held)) if problem.sample_weight is None else problem.sample_weight[held]
+        self._blocks = _some_blocks(problem, held)
+        self._members, self._missed = members, missed
+        self._normal = np.random.default_rng([seed, 13]).standard_normal((DRAWS, len(members), 2))
+
+    def level(self, outcome: Decided) -> dict[str, float]:
+        """Give ratio and performance with their errors."""
+        performance = outcome[1].mean(axis=0)
+        return {
+            "ratio": self._ratio(outcome[0].mean(axis=0)),
+            "ratio_error": float(np.nanstd(_ratios(self._drawn(outcome[0], outcome[0])[..., 0]))),
+            "performance": self._mean(performance),
+            "performance_error": self._error(performance),
+        }
+
+    def change(self, before: Decided, after: Decided) -> dict[str, float]:
+        """Give how ratio and performance change, with the errors that the choice of validation rows makes."""
+        drawn = self._drawn(before[0], after[0])
+        moved = after[1].mean(axis=0) - before[1].mean(axis=0)
+        return {
+            "ratio_change": self._ratio(after[0].mean(axis=0)) - self._ratio(before[0].mean(axis=0)),
+            "ratio_error": float(np.nanstd(_ratios(drawn[..., 1]) - _ratios(drawn[..., 0]))),
+            "performance_change": self._mean(moved),
+            "performance_error": self._error(moved),
+        }
+
+    def noise(self, before: Decided, after: Sequence[Decided]) -> dict[str, float]:
+        """Give the error that training makes: the spread over repeats, the same for all changes."""
+        spread = {}
+        for place, (name, measured) in enumerate({"ratio": self._ratio, "performance": self._mean}.items()):
+            own = np.array([[measured(row) for row in one[place]] for one in (before, *after)])
+            variances = np.var(own[1:] - own[0], axis=1, ddof=1)
+            known = variances[~np.isnan(variances)]
+            spread[name] = float(np.sqrt(known.mean() / REPEATS)) if len(known) else np.nan
+        return spread
+
+    def _ratio(self, decisions: FloatArray) -> float:
+        """Give the ratio between the groups' rates."""
+        events = 1.0 - decisions if self._missed else decisions
+        rates = [np.average(events[own], weights=self._weights[own]) for own in self._members]
+        return float(_ratios(np.array(rates)))
+
+    def _drawn(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Draw rates of each group before and after, as other validation rows would give them."""
+        both = np.stack([before.mean(axis=0), after.mean(axis=0)])
+        both = 1.0 - both if self._missed else both
+        drawn = np.empty_like(self._normal)
+        for place, rows in enumerate(self._members):
+            own, weights = both[:, rows], self._weights[rows]
+            means = np.average(own, axis=1, weights=weights)
+            off = self._summed((own - means[:, np.newaxis]) * weights / weights.sum(), rows)
+            spread = off @ off.T + np.eye(2) * (0.5 / len(rows)) ** 2 * (own[0] != own[1]).any()
+            values, vectors = np.linalg.eigh(spread)  # it may be singular
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            drawn[:, place] = means + self._normal[:, place] @ root.T
+        return np.maximum(drawn, 0.0)
+
+    def _mean(self, numbers: FloatArray) -> float:
+        known = ~np.isnan(numbers)
+        return float(np.average(numbers[known], weights=self._weights[known]))
+
+    def _error(self, numbers: FloatArray) -> float:
+        rows = np.flatnonzero(~np.isnan(numbers))
+        weights = self._weights[rows]
+        off = (numbers[rows] - self._mean(numbers)) * weights / weights.sum()
+        return float(np.sqrt((self._summed(off[np.newaxis], rows) ** 2).sum()))
+
+    def _summed(self, off: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """Add up what rows of one block do together, as they were drawn together."""
+        if self._blocks is None:
+            return off
+        return np.stack([np.bincount(self._blocks[rows], own) for own in off])
+
+
+def _ratios(rates: FloatArray) -> FloatArray:
+    """Give the lowest over the highest rate, in the last axis; NaN where all are 0."""
+    highest = rates.max(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.where(highest > 0, rates.min(axis=-1) / np.where(highest > 0, highest, 1.0), np.nan)
 
 
 def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, Any] | None]) -> bool:
@@ -480,3 +582,13 @@ def _larger_is_positive(problem: Problem) -> Problem:
     return replace(
         problem, target=variable_from(column), sources=(column, *problem.sources[1:]), pos_label=None
     )
+
+
+def _some_blocks(problem: Problem, rows: Rows) -> npt.NDArray[np.int64] | None:
+    """Give the blocks of some rows, numbered anew."""
+    return None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
+
+
+def _score(task: Task, engine: Engine, stop: threading.Event | None) -> FloatArray:
+    scores = engine.fit(task, stop).scores
+    return scores if scores.ndim == 1 else scores[:, 1]

@@ -1,25 +1,43 @@
-"""The public name: explore a table and its values."""
+"""The public name: explore a table and its values, from a problem to the plain data of a page."""
 
 from __future__ import annotations
 
 import copy
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fado._storage import replacing
-from fado.exploration._consequences import check_retraining
-from fado.exploration._effects import effect_frames
-from fado.exploration._material import read_material
-from fado.exploration._summary import summarise
+from fado._version import __version__
+from fado.exploration._answers import aim_part, answers
+from fado.exploration._biases import biases
+from fado.exploration._consequences import Consequences, check_retraining
+from fado.exploration._material import (
+    Attribute,
+    Material,
+    listed_groups,
+    quoted,
+    read_material,
+    show_groups,
+    tell_left_out,
+)
+from fado.exploration._pool import pool_part, read_pool
+from fado.exploration._rows import effect_frames, effects_part, suspicious_part
+from fado.exploration._slices import SliceFinder, binned_target
+from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
 from fado.reporting import explore_chart, explore_page, page_in_frame
-from fado.tabular import MIN_GROUP_SIZE, read_problem
+from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
 if TYPE_CHECKING:
     import altair
     import pandas as pd
 
-__all__ = ["Exploration", "explore"]
+__all__ = ["Exploration", "explore", "share_error", "summarise"]
+
+_HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
 
 
 class Exploration:
@@ -244,15 +262,14 @@ def explore(
     problem = read_problem(
         X, y, sensitive_features, sample_weight=sample_weight, groups=groups, pos_label=pos_label
     ).with_mean_weight_one()
-    name = str(getattr(y, "name", None) or "y")
     material = read_material(
         problem,
-        name,
+        str(getattr(y, "name", None) or "y"),
         valuation,
         max_rows=max_rows,
         min_group_size=min_group_size,
         seed=random_state,
-        pool=pool,
+        pool=None if pool is None else read_pool(pool, problem.table, valued=valuation is not None),
         z_exclude=z_exclude,
     )
     return Exploration(
@@ -266,3 +283,176 @@ def explore(
             stability=stability,
         )
     )
+
+
+def summarise(
+    material: Material,
+    *,
+    show_rows: bool,
+    retrain: int,
+    estimator: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    stability: Any = None,
+) -> dict[str, Any]:
+    """Summarise the material as plain data that JSON can hold.
+
+    There are ``about``, on the data and the values; one entry of ``attributes`` per protected attribute;
+    ``together``, what the slider shows when the utility weighs several attributes at once (None for one);
+    ``stability``, whether another run would rank rows alike; and the ``pool`` of rows without labels, if any.
+    """
+    finder, pool = SliceFinder(material), material.pool
+    columns = [*finder.columns, binned_target(material, len(finder.columns))]
+    consequences = Consequences(
+        material, columns, retrain=retrain, estimator=estimator, n_jobs=n_jobs, progress=progress
+    )
+
+    def attribute_part(attribute: Attribute) -> dict[str, Any]:
+        groups = attribute.groups
+        effects = effects_part(material, attribute, columns, consequences, show_rows=show_rows)
+        parts = {
+            "name": attribute.name,
+            "kind": attribute.variable.kind,
+            "groups": listed_groups(groups, attribute.whole),
+            "shown": list(groups.names),
+            "some_hidden": bool((groups.codes < 0).any()),
+            "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
+            "biases": biases(material, attribute),
+            "values": distributions(material, attribute),
+            "plane": plane(material, attribute),
+            "alpha": alpha_part(material, finder, [attribute.name], attribute.fine, groups),
+            "aim": aim_part(material, attribute),
+            "gives_away": finder.gives_away(attribute),
+            "columns": columns_part(material, attribute, finder.columns),
+            "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),
+            "not_measured": consequences.reasons[attribute.name],
+        } | ({} if effects is None else {"effects": effects})
+        return parts | {"answers": answers(material, attribute, parts)}
+
+    return _known(
+        {
+            "about": _about(material),
+            "attributes": [attribute_part(one) for one in material.attributes],
+            "together": _together(material, finder),
+            "stability": stability_part(material, stability),
+        }
+        | ({} if pool is None else {"pool": pool_part(material, pool)})
+    )
+
+
+def _known(value: Any) -> Any:
+    """Put None, which JSON has, in the place of NaN, which it has not."""
+    if isinstance(value, dict):
+        return {key: _known(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_known(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
+    if len(material.attributes) < 2:
+        return None
+    fine = group_rows([one.variable for one in material.attributes], quarters=True)
+    shown = show_groups(fine.codes, fine.titles, material.min_group_size)
+    return {
+        **alpha_part(material, finder, [one.name for one in material.attributes], fine, shown),
+        "listed": listed_groups(shown),
+        "left_out": tell_left_out(shown, quoted, material.min_group_size),
+    }
+
+
+def _about(material: Material) -> dict[str, Any]:
+    target, provenance, positive = material.target, material.valuation.provenance, material.positive
+    outcome = None  # what groups are compared by
+    if target.kind == "continuous":
+        outcome = {"name": f"mean {material.target_name}", "format": "number"}
+    elif positive is not None:
+        outcome = {"name": f"rate of {quoted(material.speak_label(positive))}", "format": "percent"}
+    return {
+        "rows": len(material),
+        "weights_given": material.weights is not None,
+        "rows_without_value": material.problem.n_rows - len(material),
+        "rows_searched": len(material.sample),
+        "sampled": _sampled(material),
+        "columns": material.problem.table.n_columns,
+        "target": {
+            "name": material.target_name,
+            "kind": target.kind,
+            "classes": [str(label) for label in target.classes],
+            "positive": None if positive is None else str(target.classes[positive]),
+        },
+        "outcome": outcome,
+        "algorithm": provenance.algorithm,
+        "bags": provenance.settings.get("n_bags"),
+        "seed": material.seed,
+        "version": __version__,
+    }
+
+
+def _sampled(material: Material) -> dict[str, Any] | None:
+    """Tell of the sample that is explored; None where all rows are.
+
+    ``error`` is the half-width of a 95 % interval of a share, or of a mean of values between 0 and 1, at its
+    worst. ``groups`` has per attribute the shown groups, with the rows that they are ``of`` (None for
+    quarters of a number), and the positive rate of all rows.
+    """
+    sampled = material.sampled
+    if sampled is None:
+        return None
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in material.attributes:
+        groups[one.name] = []
+        for group, rows in enumerate(one.groups.sizes.tolist()):
+            of = rate = None
+            if one.whole is not None:
+                of, rate = one.whole.together(np.flatnonzero(one.groups.place == group))
+            # a quarter of a number is as large a part of the table as of the sample, about
+            error = share_error(rows, round(rows * sampled.times) if of is None else of)
+            own = {"rows": rows, "of": of, "error": error, "positive_rate": rate}
+            groups[one.name].append({"name": one.groups.names[group]} | own)
+    error = share_error(len(material), sampled.n_rows)
+    what = "A share, or a mean value," if material.is_unit(*groups) else "A share"
+    said = (
+        f"This is a random sample of {len(sampled.places):,} of {sampled.n_rows:,} rows. {what} is off by at "
+        f"most {_points(error)} percentage points (95 %)"
+    )
+    rated = [
+        (groups[one.name][group], one.spoken[group])
+        for one in material.attributes
+        for group in one.groups.rated
+    ]
+    if rated:
+        least, name = min(rated, key=lambda entry: int(entry[0]["rows"]))
+        said += (
+            f"; within the smallest group shown, {name} ({least['rows']:,} of the sampled rows), by at "
+            f"most {_points(least['error'])}"
+        )
+    return {
+        "rows": len(sampled.places),
+        "of": sampled.n_rows,
+        "seed": sampled.seed,
+        "error": error,
+        "groups": groups,
+        "sentence": f"{said}.",
+    }
+
+
+def share_error(rows: int, of: int) -> float:
+    """Give the half-width of a 95 % interval of a share, or of a mean on [0, 1], at its worst.
+
+    So many rows were drawn, none twice, from so many.
+
+    Examples
+    --------
+    >>> round(share_error(2_500, 10**9), 4), share_error(100, 100)
+    (0.0196, 0.0)
+    """
+    return _HALF_WIDTH / math.sqrt(rows) * math.sqrt(1.0 - rows / of)
+
+
+def _points(share: float) -> str:
+    """Write a share in percentage points with two digits that count, rounded up: it is a bound."""
+    points = 100 * share
+    digits = 1 - math.floor(math.log10(points)) if points > 0 else 0
+    step = 10.0**-digits
+    return f"{math.ceil(points / step - 1e-9) * step:.{max(digits, 0)}f}"

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fado._checks import check_count
 from fado.exploration._consequences import check_retraining
-from fado.exploration._explore import Exploration
-from fado.exploration._material import read_material
-from fado.exploration._sampling import read_sample
-from fado.exploration._summary import summarise
-from fado.tabular import MIN_GROUP_SIZE, GroupNames, Source, check_min_group_size, open_source
+from fado.exploration._explore import Exploration, summarise
+from fado.exploration._material import check_variables, read_material
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    GroupNames,
+    Problem,
+    SmallestRows,
+    Source,
+    Variable,
+    check_min_group_size,
+    open_source,
+    positive_code,
+    read_problem,
+    row_hash,
+)
 from fado.valuation import Valuation, read_lazily
 from fado.valuation.bulk import (
+    BLOCK_ROWS,
+    Paths,
     Roles,
+    TablePass,
     check_group_names,
     memory_bound,
     read_roles,
@@ -26,9 +43,9 @@ from fado.valuation.bulk import (
     with_group_names,
 )
 
-__all__ = ["explore_files"]
+__all__ = ["Sampled", "WholeGroups", "explore_files", "read_sample"]
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Codes = npt.NDArray[np.int64]
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
@@ -150,17 +167,22 @@ def explore_files(
     _check_values(valuation, roles, source.n_rows)
     _check_memory(source, roles, bound, wanted)
     check_group_names(source, roles)
-    read = read_sample(source, roles, wanted, seed, pos_label, progress=progress)
-    _check_values(valuation, roles, read.sampled.n_rows)
-    _check_order(valuation, roles, read.target_pattern)
+    sampled, table, positive, pattern = read_sample(source, roles, wanted, seed, pos_label, progress=progress)
+    _check_values(valuation, roles, sampled.n_rows)
+    known = valuation.provenance.target_pattern
+    if known is not None and known != pattern:  # of numbers there is no pattern to compare
+        raise ValueError(
+            f"`values` were made with other labels than those of {roles.target.name!r}, or with the rows in "
+            "another order: pass the values of these very rows."
+        )
     material = read_material(
-        read.problem(roles),
+        _read_problem(table, roles, positive),
         roles.target.name,
-        with_group_names(valuation.take(read.sampled.places), roles.attributes),
+        with_group_names(valuation.take(sampled.places), roles.attributes),
         max_rows=_MOST_SEARCHED,
         min_group_size=min_group_size,
         seed=seed,
-        sampled=None if read.is_whole else read.sampled,
+        sampled=None if len(sampled.places) == sampled.n_rows else sampled,
     )
     return Exploration(
         summarise(
@@ -172,6 +194,61 @@ def explore_files(
             progress=progress,
         )
     )
+
+
+class WholeGroups(NamedTuple):
+    """How many rows of a whole table each group has, and how many of them the positive label, if any is."""
+
+    rows: Codes
+    positive: Codes | None
+
+    def together(self, groups: Iterable[int]) -> tuple[int, float | None]:
+        """Give the rows of some groups taken together, and their share of positive labels."""
+        members = list(groups)
+        rows = int(self.rows[members].sum())
+        return rows, None if self.positive is None else int(self.positive[members].sum()) / rows
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Which rows of a larger table are explored, and what was counted over all of them.
+
+    Parameters
+    ----------
+    places : ndarray of int
+        The sampled rows' places in the whole table.
+    n_rows : int
+        How many rows that has.
+    seed : int
+        Of the draw.
+    has_positive : bool
+        Whether the whole table's target has a positive label.
+    counts : mapping of str to mapping of label to tuple of int
+        Per attribute and label, None for a missing one: the rows, and those of the positive label. Numbers
+        that are no classes are not among them.
+    """
+
+    places: Codes
+    n_rows: int
+    seed: int
+    has_positive: bool
+    counts: Mapping[str, Mapping[Any, tuple[int, int]]]
+
+    @property
+    def times(self) -> float:
+        """How many rows of the table each sampled row stands for."""
+        return self.n_rows / len(self.places)
+
+    def groups_of(self, variable: Variable) -> WholeGroups | None:
+        """Give the sizes of the groups that a variable's rows are of; None for a number."""
+        if variable.kind == "continuous" or variable.name not in self.counts:
+            return None
+        labels: list[Any] = list(variable.classes)
+        if variable.has_missing:
+            labels[-1] = None
+        counts = self.counts[variable.name]
+        found = np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
+        return WholeGroups(found[:, 0], found[:, 1] if self.has_positive else None)
 
 
 def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
@@ -190,12 +267,7 @@ def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
 
 def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> None:
     """Refuse values of other attributes, of another number of rows, or of another target."""
-    lacking = [own.name for own in roles.attributes if own.name not in valuation.protected]
-    if lacking:
-        raise ValueError(
-            f"`values` holds no values for {lacking[0]!r}; it has {valuation.protected}: value the rows with "
-            "the same `protected`."
-        )
+    check_variables("values", valuation, [own.name for own in roles.attributes], "protected")
     if n_rows is not None and len(valuation) != n_rows:
         raise ValueError(
             f"`values` has {len(valuation):,} rows and the table has {n_rows:,}: pass the values of the same "
@@ -206,16 +278,6 @@ def _check_values(valuation: Valuation, roles: Roles, n_rows: int | None) -> Non
         raise ValueError(
             f"`values` are of the target {note.target!r}, not of {roles.target.name!r}: pass others, or "
             "value this target."
-        )
-
-
-def _check_order(valuation: Valuation, roles: Roles, pattern: str | None) -> None:
-    """Refuse values that were made with other labels; of numbers there is no pattern to compare."""
-    known = valuation.provenance.target_pattern
-    if known is not None and known != pattern:
-        raise ValueError(
-            f"`values` were made with other labels than those of {roles.target.name!r}, or with the rows in "
-            "another order: pass the values of these very rows."
         )
 
 
@@ -238,3 +300,78 @@ def _check_memory(source: Source, roles: Roles, memory: int, sample_rows: int) -
     fitting = int((memory - costs.unit - searched) / one)
     fewer = f", or `sample_rows={fitting}`" if fitting > 0 else ""
     raise costs.too_small(memory, least, f" for `sample_rows={sample_rows:,}`", fewer)
+
+
+def read_sample(
+    source: Source, roles: Roles, n_rows: int, seed: int, pos_label: Any, *, progress: bool
+) -> tuple[Sampled, pa.Table, Any, str | None]:
+    """Read all rows once, block by block: keep so many, those of the smallest hashes, and count all.
+
+    Beside the sample and its table, this gives the target's positive label, and a digest of which of all rows
+    share a label.
+    """
+    reading = TablePass(source, roles)
+    smallest = SmallestRows(n_rows, reading.schema)
+    pairs: list[Counter[tuple[int, int]]] = [Counter() for _ in roles.attributes]
+    for block in reading.blocks(BLOCK_ROWS, progress=progress):
+        smallest.add(row_hash(seed, block.rows), block.rows, block.table)
+        for counter, codes in zip(pairs, block.codes[1:], strict=True):
+            counter.update(_count_pairs(codes, block.codes[0]))
+    places, table = smallest.finish()
+    pa.default_memory_pool().release_unused()
+    (target, *attributes), (targets, *labels) = reading.variables(), reading.labels()
+    positive = _positive_label(target, pos_label)
+    code = None if positive is None or targets is None else targets.index(positive)
+    counts = {
+        own.name: _label_counts(counter, its_labels, code)
+        for own, its_labels, counter in zip(attributes, labels, pairs, strict=True)
+        if its_labels is not None
+    }
+    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counts)
+    return sampled, table, positive, reading.target_pattern()
+
+
+def _count_pairs(groups: Codes, labels: Codes) -> dict[tuple[int, int], int]:
+    """Count how often each group and each label of the target meet."""
+    n_labels = int(labels.max()) + 1
+    found, counts = np.unique(groups * n_labels + labels, return_counts=True)
+    return {
+        divmod(pair, n_labels): count for pair, count in zip(found.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _label_counts(
+    pairs: Counter[tuple[int, int]], labels: tuple[Any, ...], positive: int | None
+) -> dict[Any, tuple[int, int]]:
+    """Add up the rows, and those of the positive label, of every label of an attribute."""
+    counts = dict.fromkeys(labels, (0, 0))
+    for (group, target), count in pairs.items():
+        rows, positives = counts[labels[group]]
+        counts[labels[group]] = rows + count, positives + (count if target == positive else 0)
+    return counts
+
+
+def _positive_label(target: Variable, pos_label: Any) -> Any:
+    if target.kind == "continuous":
+        if pos_label is None:
+            return None
+        raise ValueError("`pos_label` is for a target of classes, and this one is continuous: leave it out.")
+    code = positive_code(target.classes, pos_label)
+    return None if code is None else target.classes[code]
+
+
+def _read_problem(table: pa.Table, roles: Roles, positive: Any) -> Problem:
+    """Read the drawn rows as `explore` reads a table; one of them must have the positive label."""
+    target = roles.target.read(table, named=False)
+    if positive is not None and positive not in target.unique().to_pylist():
+        raise ValueError(
+            f"None of the {table.num_rows:,} sampled rows has the positive label {positive!r}: "
+            "explore more with `sample_rows`."
+        )
+    return read_problem(
+        table.select(list(roles.features)),
+        target,
+        {own.name: own.read(table) for own in roles.attributes},
+        sample_weight=roles.weights(table),
+        pos_label=positive,
+    ).with_mean_weight_one()

@@ -1,37 +1,287 @@
-"""What is explored: features, target, protected attributes and values, read once and cut to valued rows."""
+"""What is explored, read once and cut to valued rows: features, target, values, groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.exploration._groups import ShownGroups, show_groups
-from fado.exploration._sampled import Sampled, WholeGroups
-from fado.exploration._unlabelled import Unlabelled, read_pool
-from fado.exploration._wording import quoted
-from fado.tabular import MISSING, Column, Groups, Problem, Table, Variable, check_min_group_size, group_rows
+from fado.tabular import (
+    MIN_GROUP_SIZE,
+    Column,
+    Groups,
+    Problem,
+    Variable,
+    check_min_group_size,
+    group_rows,
+    small_groups,
+    tell_small,
+)
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
+if TYPE_CHECKING:
+    from fado.exploration._files import Sampled, WholeGroups
+    from fado.exploration._pool import Pool
+
 __all__ = [
+    "FEWEST_MEMBERS",
     "Attribute",
+    "ListedGroup",
     "Material",
+    "ShownGroups",
     "Span",
+    "cells_of",
+    "check_variables",
     "known_mean",
-    "label_groups",
+    "listed_groups",
+    "percent",
+    "plain_number",
+    "quoted",
     "read_material",
-    "row_contents",
     "sample_rows",
+    "show_groups",
     "span_around",
+    "tell_left_out",
+    "written",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
 
+FEWEST_MEMBERS = 10  # groups of fewer rows are never named
+MOST_GROUPS = 12
+MOST_LISTED = 60
 _MOST_KEPT = 50  # groups of an attribute: valuators keep no more probabilities of two labels
+
+# why a listed group is not compared
+POOLED, SMALL, UNNAMED = "shown with others", "too small to compare", "too small to compare or to name"
+SEVERAL = "shown with others, or too small to compare"
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage of three digits.
+
+    Examples
+    --------
+    >>> percent(0.6685), percent(0.00012), percent(1.0)
+    ('66.8 %', '0.012 %', '100 %')
+    """
+    return f"{plain_number(100 * share)} %"
+
+
+def plain_number(number: float) -> str:
+    """Write a number with three digits that count, never in powers of ten unless it is tiny.
+
+    Examples
+    --------
+    >>> plain_number(2.0), plain_number(48842.0), plain_number(0.05019)
+    ('2', '48,842', '0.0502')
+    """
+    if math.isnan(number):
+        return "unknown"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def quoted(name: str) -> str:
+    """Set a name off from the sentence around it."""
+    return f"“{name}”"
+
+
+def written(number: float) -> str:
+    """Write a number of a column as its rows have it, to six digits.
+
+    Examples
+    --------
+    >>> written(50.0), written(1 / 3)
+    ('50', '0.333333')
+    """
+    return str(int(number)) if float(number).is_integer() else f"{number:.6g}"
+
+
+class ListedGroup(NamedTuple):
+    """A group with its rows, why it is not compared (None if it is), and the groups that it stands for."""
+
+    name: str
+    rows: int
+    note: str | None
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ShownGroups:
+    """The groups that are shown: per row the position of its group's name, -1 for a row of none of them.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Each row's shown group.
+    names : tuple of str
+        The shown groups: those that are compared, and then pools of others.
+    others : int or None
+        The position of the pool of groups beyond the largest, which are too many to be shown.
+    small : int or None
+        The position of what is too small to be compared: counted, and left out of every rate.
+    listed : tuple of ListedGroup
+        All groups, the compared ones first; those of fewer than ten rows as one, without their names.
+    place : ndarray of int
+        Of each group, as rows were numbered at first, the shown one that it is part of.
+    """
+
+    codes: Codes
+    names: tuple[str, ...]
+    others: int | None = None
+    small: int | None = None
+    listed: tuple[ListedGroup, ...] = ()
+    place: Codes = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def compared(self) -> list[int]:
+        """The groups that are set against each other."""
+        return [group for group in range(len(self)) if group not in (self.others, self.small)]
+
+    @property
+    def rated(self) -> list[int]:
+        """The groups that have rates and means of their own: those compared, and the pool of others."""
+        return [group for group in range(len(self)) if group != self.small]
+
+    @property
+    def rated_rows(self) -> Bools:
+        """Mark the rows of groups that have rates of their own."""
+        return np.isin(self.codes, self.rated)
+
+    @property
+    def sizes(self) -> Codes:
+        """How many rows each group has."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self))
+
+    def count(self, rows: Bools) -> Codes:
+        """Count the marked rows of each group."""
+        return np.bincount(self.codes[rows & (self.codes >= 0)], minlength=len(self))
+
+    def total(self, amounts: npt.NDArray[Any]) -> FloatArray:
+        """Add up what rows hold, group by group."""
+        there = self.codes >= 0
+        sums = np.bincount(self.codes[there], amounts[there], minlength=len(self))
+        return np.asarray(sums, dtype=np.float64)
+
+    def members(self, group: int) -> Bools:
+        """Mark the rows of one group."""
+        return self.codes == group
+
+
+def show_groups(
+    codes: Codes, names: Sequence[str], min_group_size: int = MIN_GROUP_SIZE, *, noun: str = "groups"
+) -> ShownGroups:
+    """Choose which groups are compared, and pool the others.
+
+    Groups that are small by `fado.tabular.small_groups`, and groups of fewer than ten rows, make one pool; of
+    more than a dozen others the smallest make a second. A pool of one group has that group's name; a pool of
+    fewer than ten rows is hidden.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups = show_groups(np.repeat([0, 1, 2, 3], [30, 20, 7, 4]), ("a", "b", "c", "d"))
+    >>> groups.names, groups.sizes, groups.compared
+    (('a', 'b', '(2 small groups)'), array([30, 20, 11]), [0, 1])
+    """
+    sizes = np.bincount(codes, minlength=len(names))
+    too_few = (sizes > 0) & (sizes < FEWEST_MEMBERS)
+    small = small_groups(sizes, min_group_size) | too_few
+    by_size = np.argsort(-sizes, kind="stable")
+    large = [int(group) for group in by_size if sizes[group] and not small[group]]
+    n_kept = len(large) if len(large) <= MOST_GROUPS else MOST_GROUPS - 1
+    kept, rest = sorted(large[:n_kept]), large[n_kept:]
+    left = [int(group) for group in by_size if small[group]]
+
+    place = np.full(len(names), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    shown = [names[group] for group in kept]
+    pools: dict[str, int | None] = {}
+    for pool, word in ((rest, "other"), (left, "small")):
+        hidden = not pool or sizes[pool].sum() < FEWEST_MEMBERS
+        pools[word] = None if hidden else len(shown)
+        if not hidden:
+            place[pool] = len(shown)
+            shown.append(names[pool[0]] if len(pool) == 1 else f"({len(pool)} {word} {noun})")
+    listed = [
+        ListedGroup(names[group], int(sizes[group]), note, (group,))
+        for groups, note in ((kept, None), (rest, POOLED), (left, SMALL))
+        for group in groups
+        if not too_few[group]
+    ]
+    if too_few.any():
+        members = tuple(np.flatnonzero(too_few).tolist())
+        word = noun if len(members) > 1 else noun.removesuffix("s")
+        name = f"({len(members)} {word} of fewer than {FEWEST_MEMBERS} rows)"
+        listed.append(ListedGroup(name, int(sizes[too_few].sum()), UNNAMED, members))
+    return ShownGroups(place[codes], tuple(shown), pools["other"], pools["small"], tuple(listed), place)
+
+
+def listed_groups(groups: ShownGroups, whole: WholeGroups | None = None) -> list[dict[str, Any]]:
+    """List all groups with their rows; of a sample, also what they come to in the whole table."""
+    listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
+    if more:
+        notes = {one.note for one in more}
+        note = notes.pop() if len(notes) == 1 else SEVERAL
+        members = tuple(member for one in more for member in one.members)
+        listed.append(ListedGroup(f"({len(more)} more)", sum(one.rows for one in more), note, members))
+    entries = []
+    for one in listed:
+        entry = {"name": one.name, "rows": one.rows, "compared": one.note is None, "note": one.note}
+        if whole is not None:
+            entry["in_all"], entry["rate_in_all"] = whole.together(one.members)
+        entries.append(entry)
+    return entries
+
+
+def tell_left_out(groups: ShownGroups, speak: Callable[[str], str], min_group_size: int) -> str | None:
+    """Say which groups are not compared, and why; None if all are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups = show_groups(np.repeat([0, 1, 2], [3000, 2993, 7]), ("a", "b", "c"))
+    >>> tell_left_out(groups, repr, 30)
+    '1 group of fewer than 10 rows (7 rows) is left out of what compares groups, and not named.'
+    """
+    sentences = []
+    small, unnamed, pooled = (
+        [one for one in groups.listed if one.note == note] for note in (SMALL, UNNAMED, POOLED)
+    )
+    if small:
+        names, sizes = [speak(one.name) for one in small], [one.rows for one in small]
+        told = tell_small(names, sizes, np.ones(len(small), dtype=bool), min_group_size)
+        sentences.append(f"{told} {'is' if len(small) == 1 else 'are'} left out of what compares groups.")
+    for one in unnamed:
+        in_all, verb = ("", "is") if len(one.members) == 1 else (" in all", "are")
+        told = f"{one.name[1:-1]} ({one.rows} rows{in_all})"
+        sentences.append(f"{told} {verb} left out of what compares groups, and not named.")
+    if pooled:
+        rows = sum(one.rows for one in pooled)
+        sentences.append(
+            f"Only the {len(groups.compared)} largest groups are shown on their own and compared; the "
+            f"{len(pooled)} others of enough rows ({rows:,} rows in all) are shown as one."
+        )
+    return " ".join(sentences) or None
+
+
+def cells_of(groups: ShownGroups, labels: ShownGroups) -> Iterator[tuple[str, str, npt.NDArray[np.intp]]]:
+    """Go through the rows of every rated group and label, where there are at least ten."""
+    for group in groups.rated:
+        for label, label_name in enumerate(labels.names):
+            rows = np.flatnonzero(groups.members(group) & labels.members(label))
+            if len(rows) >= FEWEST_MEMBERS:
+                yield groups.names[group], label_name, rows
 
 
 @dataclass(frozen=True)
@@ -42,26 +292,34 @@ class Attribute:
     fine: Groups
     groups: ShownGroups
     position: int | None  # among the feature columns, if it was given by a name
-    whole: WholeGroups | None = None  # the groups over all rows, where a sample is explored
+    whole: WholeGroups | None  # the groups over all rows, where a sample is explored
 
     @property
     def name(self) -> str:
         """The attribute's name."""
         return self.variable.name
 
-    def speak(self, group: str) -> str:
-        """Give a group's name for a sentence, where a bare "up to 30" would say nothing."""
-        return quoted(f"{self.name} {group}" if self.is_continuous else group)
+    @property
+    def is_continuous(self) -> bool:
+        """Whether it is a number rather than classes."""
+        return self.variable.kind == "continuous"
 
     @property
     def spoken(self) -> tuple[str, ...]:
         """The shown groups' names for a sentence."""
         return tuple(map(self.speak, self.groups.names))
 
-    @property
-    def is_continuous(self) -> bool:
-        """Whether it is a number rather than classes."""
-        return self.variable.kind == "continuous"
+    def speak(self, group: str) -> str:
+        """Give a group's name for a sentence, where a bare "up to 30" would say nothing."""
+        return quoted(f"{self.name} {group}" if self.is_continuous else group)
+
+
+class Span(NamedTuple):
+    """The ends of an axis, and its neutral point if there is one."""
+
+    low: float
+    high: float
+    neutral: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,12 +328,12 @@ class Material:
 
     Parameters
     ----------
-    table : Table
-        The features, of all rows.
-    target : Variable
-        The target.
+    problem : Problem
+        All rows as they were read.
     target_name : str
-        What the user calls it.
+        What the user calls the target.
+    target : Variable
+        The target of the explored rows.
     positive : int or None
         The code of the positive label; None where there is none.
     attributes : tuple of Attribute
@@ -86,34 +344,31 @@ class Material:
         The positions of the explored rows among all rows; those without a value are left out.
     sample : ndarray
         Sorted positions among the explored rows, at most `max_rows`, for what is searched and not counted.
-    seed : int
-        Of the sample and of the shuffle by which ties in utility fall.
-    min_group_size : int
-        From how many rows on groups are compared in any case.
-    problem : Problem
-        All rows as they were read.
     max_rows : int
         How many rows are searched at most.
-    pool : Unlabelled or None
+    min_group_size : int
+        From how many rows on groups are compared in any case.
+    seed : int
+        Of the sample and of the shuffle by which ties in utility fall.
+    pool : Pool or None
         Rows without labels, to be shown beside these.
     sampled : Sampled or None
         The larger table that these rows were drawn from.
     """
 
-    table: Table
-    target: Variable
+    problem: Problem
     target_name: str
+    target: Variable
     positive: int | None
     attributes: tuple[Attribute, ...]
     valuation: Valuation
     rows: npt.NDArray[np.intp]
     sample: npt.NDArray[np.intp]
-    seed: int
-    min_group_size: int
-    problem: Problem
     max_rows: int
-    pool: Unlabelled | None = None
-    sampled: Sampled | None = None
+    min_group_size: int
+    seed: int
+    pool: Pool | None
+    sampled: Sampled | None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -121,19 +376,19 @@ class Material:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The features of the explored rows; none of a sparse matrix."""
-        every = self.table.columns
-        return every if len(self) == self.table.n_rows else tuple(one.take(self.rows) for one in every)
+        every = self.problem.table.columns
+        return every if len(self) == self.problem.n_rows else tuple(one.take(self.rows) for one in every)
 
     @property
     def weights(self) -> FloatArray | None:
-        """Give what the rows weigh in the models; None where they weigh the same."""
+        """What the rows weigh in the models; None where they weigh the same."""
         weights = self.problem.sample_weight
         return None if weights is None else weights[self.rows]
 
-    def row_number(self, row: int) -> int:
-        """Give the place of an explored row in the table that the user has."""
-        place = self.rows[row]
-        return int(place if self.sampled is None else self.sampled.places[place])
+    @property
+    def is_binary(self) -> bool:
+        """Whether the target has two classes."""
+        return self.target.kind == "classes" and len(self.target.classes) == 2
 
     @property
     def is_positive(self) -> Bools | None:
@@ -142,10 +397,27 @@ class Material:
 
     @property
     def outcome(self) -> FloatArray | None:
-        """Give what groups are compared by: 1 for a positive label, or a continuous target's numbers."""
+        """What groups are compared by: 1 for a positive label, or a continuous target's numbers."""
         if self.target.kind == "continuous":
             return self.target.labels
         return None if self.is_positive is None else self.is_positive.astype(np.float64)
+
+    @cached_property
+    def labels(self) -> ShownGroups:
+        """The rows by their label; by the two halves of a continuous target."""
+        target = self.target
+        if target.kind == "classes":
+            codes, names = target.labels.astype(np.int64), tuple(map(str, target.classes))
+        else:
+            middle = float(np.median(target.labels))
+            codes = (target.labels > middle).astype(np.int64)
+            names = (f"up to {middle:.4g}", f"over {middle:.4g}")
+        return show_groups(codes, names, 0, noun="labels")
+
+    def row_number(self, row: int) -> int:
+        """Give the place of an explored row in the table that the user has."""
+        place = self.rows[row]
+        return int(place if self.sampled is None else self.sampled.places[place])
 
     def shown_name(self, variable: Variable) -> str:
         """Give what the user calls the target or a protected attribute."""
@@ -161,10 +433,9 @@ class Material:
         agreement = self.valuation.field("agreement", name)
         return None if np.isnan(agreement).all() else agreement
 
-    def error(self, name: str) -> FloatArray | None:
-        """Give the values' standard errors; None for values that came without."""
-        error = self.valuation.field("standard_error", name)
-        return None if np.isnan(error).all() else error
+    def is_unit(self, *names: str) -> bool:
+        """Tell whether the values of these variables and of the target say how unsure models are."""
+        return all(self.valuation.scales[name].is_unit for name in ("y", *names))
 
     def excluded_columns(self, name: str) -> set[str]:
         """Name the features that were kept from an attribute's models."""
@@ -176,19 +447,6 @@ class Material:
         if scale.low is not None and scale.high is not None:
             return Span(scale.low, scale.high, scale.neutral)
         return span_around(self.valuation[name], scale.neutral)
-
-
-@dataclass(frozen=True)
-class Span:
-    """The ends of an axis, and its neutral point if there is one."""
-
-    low: float
-    high: float
-    neutral: float | None = None
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Give plain data that JSON can hold."""
-        return {"low": self.low, "high": self.high, "neutral": self.neutral}
 
 
 def span_around(values: FloatArray, neutral: float | None) -> Span:
@@ -205,6 +463,13 @@ def known_mean(numbers: FloatArray) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
+def sample_rows(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
+    """Draw sorted positions of at most so many rows."""
+    if n_rows <= max_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, max_rows, replace=False))
+
+
 def read_material(
     problem: Problem,
     target_name: str,
@@ -213,52 +478,70 @@ def read_material(
     max_rows: int,
     min_group_size: int,
     seed: int,
-    pool: Any = None,
+    pool: Pool | None = None,
     sampled: Sampled | None = None,
     z_exclude: Any = None,
 ) -> Material:
     """Gather what is to be explored, and value it if that has not been done."""
-    _check_max_rows(max_rows)
+    if not isinstance(max_rows, int | np.integer) or max_rows < 1:
+        raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
     check_min_group_size(min_group_size)
-    given = None if pool is None else read_pool(pool, problem.table, valued=valuation is not None)
     if valuation is None:
         _ = problem.positive  # a label that is none is refused before rows are valued
         valuator = OutOfBagEntropy(
             random_state=seed,
-            keep_models=given is not None,
+            keep_models=pool is not None,
             keep_probabilities=_can_aim(problem),
             z_exclude=z_exclude,
         ).fit_problem(problem)
         valuation = valuator.valuation_
-        if given is not None:
-            given = replace(given, valuation=valuator.value(given.source))
-    if not problem.names_given and len(getattr(valuation, "protected", ())) == 1:
+        if pool is not None:
+            pool = replace(pool, valuation=valuator.value(pool.source))
+    if not isinstance(valuation, Valuation):
+        raise TypeError(
+            f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
+            "`valuation_`."
+        )
+    if not problem.names_given and len(valuation.protected) == 1:
         problem = problem.with_attribute_named(valuation.protected[0])
-    _check_valuation(valuation, [variable.name for variable in problem.protected], problem.n_rows)
+    if len(valuation) != problem.n_rows:
+        raise ValueError(
+            f"`valuation` has {len(valuation)} rows and X has {problem.n_rows}: pass the valuation of the "
+            "same rows."
+        )
+    check_variables("valuation", valuation, [one.name for one in problem.protected], "sensitive_features")
     check_alignment(valuation, problem)
+    names = [variable.name for variable in problem.variables]
     told = {name: note.kind for name, note in valuation.provenance.variables.items() if note.kind}
-    here = {variable.name for variable in problem.variables}
-    problem = problem.with_kinds({name: kind for name, kind in told.items() if name in here})
+    problem = problem.with_kinds({name: kind for name, kind in told.items() if name in names})
     rows = np.flatnonzero(valuation.values.notna().all(axis=1).to_numpy())
     if not len(rows):
         raise ValueError("The valuation holds no value for any row: value the rows first.")
-    names = [variable.name for variable in problem.variables]
     return Material(
-        table=problem.table,
-        target=problem.target.take(rows),
+        problem=problem,
         target_name=target_name,
+        target=problem.target.take(rows),
         positive=problem.positive if sampled is None or sampled.has_positive else None,
         attributes=tuple(_attributes(problem, rows, min_group_size, sampled)),
         valuation=valuation if len(rows) == problem.n_rows else valuation.take(rows),
         rows=rows,
         sample=sample_rows(len(rows), max_rows, seed),
-        seed=seed,
-        min_group_size=min_group_size,
-        problem=problem,
         max_rows=max_rows,
-        pool=None if given is None else Unlabelled.of(given, valuation, names),
+        min_group_size=min_group_size,
+        seed=seed,
+        pool=None if pool is None else pool.cut_to_valued(valuation, names),
         sampled=sampled,
     )
+
+
+def check_variables(given: str, valuation: Valuation, names: Iterable[str], asked: str) -> None:
+    """Refuse values of other attributes."""
+    for name in names:
+        if name not in valuation.protected:
+            raise ValueError(
+                f"`{given}` holds no values for {name!r}; it has {valuation.protected}: value the rows with "
+                f"the same `{asked}`."
+            )
 
 
 def _attributes(
@@ -268,8 +551,7 @@ def _attributes(
         cut = variable.take(rows)
         fine = _readable(group_rows([cut], quarters=True), cut)
         shown = show_groups(fine.codes, fine.titles, min_group_size)
-        whole = None if sampled is None else sampled.groups_of(cut)
-        yield Attribute(cut, fine, shown, position, whole)
+        yield Attribute(cut, fine, shown, position, None if sampled is None else sampled.groups_of(cut))
 
 
 def _readable(groups: Groups, variable: Variable) -> Groups:
@@ -282,66 +564,7 @@ def _readable(groups: Groups, variable: Variable) -> Groups:
     return replace(groups, titles=tuple(kept.get(own, f"{variable.name} = {own}") for own in groups.titles))
 
 
-def _check_valuation(valuation: Valuation, names: list[str], n_rows: int) -> None:
-    if not isinstance(valuation, Valuation):
-        raise TypeError(
-            f"`valuation` must be a Valuation, got {type(valuation).__name__}: pass a valuator's "
-            "`valuation_`."
-        )
-    if len(valuation) != n_rows:
-        raise ValueError(
-            f"`valuation` has {len(valuation)} rows and X has {n_rows}: pass the valuation of the same rows."
-        )
-    missing = [name for name in names if name not in valuation.protected]
-    if missing:
-        raise ValueError(
-            f"`valuation` holds no values for {missing[0]!r}; it has {valuation.protected}: value the rows "
-            "with the same `sensitive_features`."
-        )
-
-
 def _can_aim(problem: Problem) -> bool:
     """Tell whether there are two labels and groups, of which probabilities can be kept."""
     target, sizes = problem.target, [len(own.classes) for own in problem.protected if own.kind == "classes"]
     return target.kind == "classes" and len(target.classes) == 2 and 0 < max(sizes, default=0) <= _MOST_KEPT
-
-
-def _check_max_rows(max_rows: int) -> None:
-    if not isinstance(max_rows, int | np.integer) or max_rows < 1:
-        raise ValueError(f"`max_rows` must be a positive whole number, got {max_rows!r}.")
-
-
-def label_groups(material: Material) -> ShownGroups:
-    """Split rows by their label; by the two halves of a continuous target."""
-    target = material.target
-    if target.kind == "classes":
-        codes, names = target.labels.astype(np.int64), tuple(map(str, target.classes))
-    else:
-        middle = float(np.median(target.labels))
-        codes = (target.labels > middle).astype(np.int64)
-        names = (f"up to {middle:.4g}", f"over {middle:.4g}")
-    return show_groups(codes, names, 0, noun="labels")
-
-
-def row_contents(material: Material, row: int) -> dict[str, Any]:
-    """Give the label and the features of one explored row as text, for readers who asked to see them."""
-    target, place = material.target, int(material.rows[row])
-    label = target.labels[row]
-    return {
-        "label": str(target.classes[label]) if target.kind == "classes" else f"{label:.6g}",
-        "features": [[column.name, _cell(column, place)] for column in material.table.columns],
-    }
-
-
-def _cell(column: Column, row: int) -> str:
-    value = column.data[row].as_py()
-    if value is None or value != value:
-        return MISSING
-    return str(value) if column.levels is None else column.levels[value]
-
-
-def sample_rows(n_rows: int, max_rows: int, seed: int) -> npt.NDArray[np.intp]:
-    """Draw sorted positions of at most so many rows."""
-    if n_rows <= max_rows:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, max_rows, replace=False))

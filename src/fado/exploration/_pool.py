@@ -1,169 +1,342 @@
-"""A pool of slices, found once, that every setting of the slider is ranked against."""
+"""Rows without labels beside the labelled ones: their values, their columns, where labels are worth most.
+
+Columns that are distributed otherwise than among the labelled rows are told. Numbers are compared by the
+distance of Kolmogorov and Smirnov, the widest gap between the shares of rows up to any number; levels by the
+total variation, the share of rows that would have to change theirs. Both lie in [0, 1]. A missing entry is a
+level of its own, and stands above all numbers.
+
+Two samples of one distribution differ too. Of n and m rows, with r = 1/n + 1/m, in all but a share a of cases
+
+- the distance of Kolmogorov and Smirnov stays below sqrt(r log(2/a) / 2), by Massart's inequality;
+- the total variation stays within sqrt(r log(1/a) / 2) of its expectation, by McDiarmid's, and that is at
+  most half the sum of sqrt(p (1 - p) r) over all levels, of shares p.
+
+Since every column is asked, a is 5 % divided by their number.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
-from sklearn.utils import check_random_state
 
-from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
-from fado.exploration._material import Material
-from fado.exploration._search import MOST_OVERLAP, SIGNIFICANCE, Slice, corrected, permutation_z
-from fado.exploration._slices import SliceFinder
-from fado.interventions import PrevalenceSampling
-from fado.tabular import Groups
-from fado.utility import LinearUtility, utility_class, utility_names
+from fado._messages import list_names
+from fado.engine import Schema
+from fado.exploration._material import (
+    FEWEST_MEMBERS,
+    Attribute,
+    Material,
+    known_mean,
+    percent,
+    quoted,
+    sample_rows,
+    written,
+)
+from fado.exploration._slices import SIGNIFICANCE, SliceSearch, binned_features
+from fado.exploration._values import BINS, binned, pool_plane
+from fado.tabular import Column, Table
+from fado.utility import LinearUtility
+from fado.valuation import Valuation
 
-__all__ = ["Dropping", "SlicePool"]
+__all__ = ["Pool", "pool_part", "read_pool", "shift_of", "shifts_part"]
 
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
 
-FROM_EACH_SEARCH = 6
-MOST_SHOWN = 4
+ALPHA = 0.5  # where the page's slider stands at first
+MOST_COLUMNS = 60
 
 
-class Dropping:
-    """Which rows utility-aware prevalence sampling drops, for one utility after another.
+@dataclass(frozen=True)
+class Pool:
+    """Rows without labels: the table that was passed, and its columns that the labelled rows have too."""
 
-    Parameters
-    ----------
-    positive : ndarray of bool
-        Which rows have the positive label.
-    fine : Groups
-        All groups.
-    min_group_size : int
-        Below it a group may be small: its rows stay, and its rate is not matched.
-    seed : int
-        Of the shuffle by which ties in utility fall.
+    source: Any
+    columns: tuple[Column, ...]  # in the labelled rows' order; none if these came as a sparse matrix
+    n_rows: int  # of the table, with a value or without
+    valuation: Any  # a Valuation; None as long as the rows are not valued
+
+    def cut_to_valued(self, labelled: Valuation, names: Sequence[str]) -> Pool:
+        """Keep the rows that have a value of all variables, which must say the same as the labelled rows'."""
+        values = self._checked_values(labelled, names)
+        rows = np.flatnonzero(~np.isnan([values[name] for name in names]).any(axis=0))
+        if not len(rows):
+            raise ValueError("The valuation of `pool` holds no value for any row: value the rows first.")
+        if len(rows) == self.n_rows:
+            return self
+        columns = tuple(column.take(rows) for column in self.columns)
+        return replace(self, columns=columns, valuation=values.take(rows))
+
+    def _checked_values(self, labelled: Valuation, names: Sequence[str]) -> Valuation:
+        values = self.valuation
+        if len(values) != self.n_rows:
+            raise ValueError(
+                f"The valuation of `pool` has {len(values)} rows and its table has {self.n_rows}: pass the "
+                "valuation of the same rows."
+            )
+        for name in names:
+            if name not in values.variables:
+                raise ValueError(
+                    f"The valuation of `pool` holds no values for {name!r}; it has {values.variables}: value "
+                    "the pool by the valuator of the labelled rows."
+                )
+            own, theirs = values.scales[name], labelled.scales[name]
+            if own != theirs:
+                raise ValueError(
+                    f"The values for {name!r} say one thing in `pool` ({own.meaning}) and another in the "
+                    f"labelled rows ({theirs.meaning}): value both by one valuator."
+                )
+            mine, others = _classes(values, name), _classes(labelled, name)
+            if mine and others and mine != others:
+                raise ValueError(
+                    f"The values for {name!r} are of other classes in `pool` ({list_names(mine)}) than in "
+                    f"the labelled rows ({list_names(others)}): value both by one valuator."
+                )
+        return values
+
+
+def _classes(valuation: Valuation, name: str) -> list[str]:
+    """Give the classes that values are about, as text; none where that is not known."""
+    note = valuation.provenance.variables.get(name)
+    return [] if note is None else [str(label) for label in note.classes or ()]
+
+
+def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Pool:
+    """Read a table, or a table and the values of its rows, which must come if those of labelled rows did.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> labelled = Table.from_input(pd.DataFrame({"age": [30, 40], "job": ["clerk", "nurse"]}))
+    >>> pool = pd.DataFrame({"job": ["cook"], "age": [50], "more": [1]})
+    >>> [column.name for column in read_pool(pool, labelled, valued=False).columns]
+    ['age', 'job']
     """
-
-    def __init__(self, positive: Bools, fine: Groups, min_group_size: int, seed: int) -> None:
-        self.positive = positive
-        self._sampling = PrevalenceSampling(positive, fine, min_group_size=min_group_size)
-        self._shuffled = check_random_state(seed).permutation(len(positive))
-        self.droppable = self._sampling.droppable
-        self.target_rate = self._sampling.target_rate
-
-    def dropped(self, utilities: FloatArray) -> Bools:
-        """Mark the rows that go."""
-        return self._sampling.dropped(utilities, self._shuffled)
-
-
-class SlicePool:
-    """Slices that are high, low or dropped under some utility, to be ranked under any.
-
-    Parameters
-    ----------
-    material : Material
-        The rows.
-    finder : SliceFinder
-        Of the same rows.
-    names : sequence of str
-        The protected attributes that utilities weigh.
-    sampling : Dropping or None
-        Says which rows would be dropped, if that is defined.
-    """
-
-    def __init__(
-        self, material: Material, finder: SliceFinder, names: Sequence[str], sampling: Dropping | None
-    ) -> None:
-        self._finder, self._names = finder, names
-        self._droppable = None if sampling is None else sampling.droppable
-        found: dict[tuple[Any, ...], Slice] = {}
-        for one in _searched(material, finder, names, sampling):
-            found.setdefault(one.conditions, one)
-        self._slices = list(found.values())
-        masks = [finder.rows(one) for one in self._slices]
-        self._members = _membership(masks, len(material))
-        self._rows = np.asarray(self._members.sum(axis=1)).ravel()
-        both = (self._members @ self._members.T).toarray()
-        either = self._rows[:, None] + self._rows[None, :] - both
-        self._overlap = both / np.maximum(either, 1.0)
-
-    def described(self, groups: ShownGroups) -> list[dict[str, Any]]:
-        """Describe every slice."""
-        return [self._finder.described(one, self._names, groups) for one in self._slices]
-
-    def ranked(self, utilities: FloatArray, dropped: Bools | None) -> dict[str, list[list[float]]]:
-        """Rank the slices that stand out clearly: by mean utility, and by the share that is dropped.
-
-        Returns
-        -------
-        dict
-            ``highest``, ``lowest`` and ``dropped``, each a list of pairs: a slice's number and its mean
-            utility, or which share of its droppable rows is dropped.
-        """
-        if not self._slices:
-            return {"highest": [], "lowest": [], "dropped": []}
-        sums = self._members @ utilities
-        means = sums / np.maximum(self._rows, 1.0)
-        z = permutation_z(
-            self._rows, sums - self._rows * utilities.mean(), len(utilities), float(utilities.var())
+    paired = isinstance(pool, tuple)
+    if isinstance(pool, Valuation) or (
+        paired and [isinstance(own, Valuation) for own in pool] != [False, True]
+    ):
+        raise TypeError("`pool` must be a table, or a tuple of a table and the Valuation of its rows.")
+    source, valuation = pool if paired else (pool, None)
+    if valued and not paired:
+        raise ValueError(
+            "`valuation` was given, so `pool` needs values too: pass `(table, valuator.value(table))`, by a "
+            "valuator that was fitted with `keep_models=True`."
         )
-        ranked = {
-            "highest": self._clear(means, z),
-            "lowest": self._clear(-means, -z),
-            "dropped": [] if dropped is None else self._most_dropped(dropped),
+    if paired and not valued:
+        raise ValueError(
+            "`pool` came with values, and the labelled rows without: pass their `valuation` too, or the "
+            "pool's table alone."
+        )
+    try:
+        table = Table.from_input(source)
+        columns = tuple(_columns(table, Schema.of(labelled), sparse=labelled.is_sparse))
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"`pool`: {error}") from None
+    if not table.n_rows:
+        raise ValueError("`pool` has no rows: pass some, or leave it out.")
+    return Pool(source, columns, table.n_rows, valuation)
+
+
+def _columns(table: Table, schema: Schema, *, sparse: bool) -> Iterator[Column]:
+    """Find the columns of the labelled rows; levels that only the pool has stay what they are."""
+    places = schema.find(table, range(len(schema.names)))
+    for j, place in enumerate(() if sparse else places):
+        column = schema.column(table, j, place)
+        own = column if place is None else table.column(place)
+        yield column if own.levels is None or column.levels is None else own
+
+
+def pool_part(material: Material, pool: Pool) -> dict[str, Any]:
+    """Show a pool beside the labelled rows: its columns' shifts, and per attribute its values and slices."""
+    sample = sample_rows(len(pool.valuation), material.max_rows, material.seed)
+    search = SliceSearch(binned_features(pool.columns, sample), sample)
+    return {
+        "rows": len(pool.valuation),
+        "rows_without_value": pool.n_rows - len(pool.valuation),
+        "rows_searched": len(sample),
+        "caution": _caution(pool.valuation, material.target_name),
+        "shifts": shifts_part(material.columns, pool.columns),
+        "attributes": [_attribute(material, one, pool.valuation, search) for one in material.attributes],
+    }
+
+
+def _caution(pool: Valuation, target: str) -> str | None:
+    """Say what sets values of rows without labels apart, whatever the rows are; None if nothing is known."""
+    settings = pool.provenance.settings
+    if settings.get("y_given", True):
+        return None
+    if pool.scales["y"].is_signed:
+        return (
+            f"Without {quoted(target)}, effects are averaged over what it may be: they lie nearer to 0 in "
+            "the pool, even of rows that are alike."
+        )
+    if not settings.get("z_sees_target"):
+        return None
+    return (
+        f"The attribute's models see {quoted(target)} where it is known, and average over what it may be "
+        "where it is not: v_z is a little higher in the pool, even of rows that are alike."
+    )
+
+
+def _attribute(
+    material: Material, attribute: Attribute, pool: Valuation, search: SliceSearch
+) -> dict[str, Any]:
+    plane = pool_plane(material, attribute, pool)
+    corner = plane["corners"][0]
+    return {
+        "name": attribute.name,
+        "sentence": (
+            f"{percent(corner['share'])} of the pool lie in the corner {quoted(corner['name'])}, and "
+            f"{percent(corner['labelled_share'])} of the labelled rows."
+        ),
+        "v_y": _beside(material, pool, "y"),
+        "v_z": _beside(material, pool, attribute.name),
+        "plane": plane,
+        "utility": _worth_most(pool, search, attribute.name),
+    }
+
+
+def _beside(material: Material, pool: Valuation, name: str) -> dict[str, Any]:
+    """Describe the values of labelled rows and of a pool, over the same bins."""
+    described = {}
+    for which, valuation in (("labelled", material.valuation), ("pool", pool)):
+        values = valuation[name]
+        counts = np.bincount(binned(values, material.span(name)), minlength=BINS)
+        described[which] = {
+            "rows": len(values),
+            "shares": (counts / len(values)).tolist(),
+            "mean": float(values.mean()),
+            "quartiles": np.quantile(values, [0.25, 0.5, 0.75]).tolist(),
+            "epistemic": known_mean(valuation.field("epistemic", name)),
         }
-        ranked["lowest"] = [[number, -mean] for number, mean in ranked["lowest"]]
-        return ranked
-
-    def _most_dropped(self, dropped: Bools) -> list[list[float]]:
-        droppable = self._droppable
-        if droppable is None or not droppable.any():
-            return []
-        counts = self._members @ droppable.astype(np.float64)
-        gone = self._members @ dropped.astype(np.float64)
-        n_rows, overall = int(droppable.sum()), float(dropped.sum() / droppable.sum())
-        z = permutation_z(counts, gone - counts * overall, n_rows, overall * (1 - overall))
-        shares = np.where(counts >= FEWEST_MEMBERS, gone / np.maximum(counts, 1.0), 0.0)
-        return self._clear(shares, np.where(counts >= FEWEST_MEMBERS, z, 0.0))
-
-    def _clear(self, scores: FloatArray, z: FloatArray) -> list[list[float]]:
-        """List the slices of the highest scores that chance does not explain, none half inside another."""
-        chosen: list[int] = []
-        for number in np.argsort(-scores, kind="stable"):
-            if len(chosen) == MOST_SHOWN:
-                break
-            if corrected(float(z[number]), self._slices[number].tested) > SIGNIFICANCE:
-                continue
-            if all(self._overlap[number, other] <= MOST_OVERLAP for other in chosen):
-                chosen.append(int(number))
-        return [[number, float(scores[number])] for number in chosen]
+    return described
 
 
-def _searched(
-    material: Material, finder: SliceFinder, names: Sequence[str], sampling: Dropping | None
-) -> Iterator[Slice]:
-    """Search under utilities from all over the slider."""
-    valuation = material.valuation
-
-    def utilities(kind: Any, alpha: float) -> FloatArray:
-        return kind(alpha=alpha).over(names)(valuation)
-
-    signed = any(valuation.scales[name].is_signed for name in ("y", *names))
-    kinds = [kind for kind in map(utility_class, utility_names()) if kind.takes_signed or not signed]
-    middle = [utilities(kind, 0.5) for kind in kinds]
-    ends = [utilities(LinearUtility, alpha) for alpha in (0.0, 1.0)]
-    for target in (*middle, *ends):
-        for highest in (True, False):
-            yield from finder.find(target, highest=highest, most=FROM_EACH_SEARCH)
-    if sampling is not None and sampling.droppable.any():
-        for target in (*middle[:2], *ends):
-            gone = sampling.dropped(target).astype(np.float64)
-            yield from finder.find(gone, highest=True, most=FROM_EACH_SEARCH, among=sampling.droppable)
+def _worth_most(pool: Valuation, search: SliceSearch, attribute: str) -> dict[str, Any]:
+    """Give the slices whose labels are worth most by the linear utility, the clearest first, and its mean."""
+    utilities = LinearUtility(alpha=ALPHA).over([attribute])(pool)
+    slices = []
+    for one in search.find(utilities, highest=True):
+        rows = one.rows(search.columns)
+        slices.append(
+            {
+                "conditions": one.texts,
+                "rows": int(rows.sum()),
+                "share": float(rows.mean()),
+                "p_value": one.p_value,
+                "mean_utility": float(utilities[rows].mean()),
+                "mean_v_y": float(pool["y"][rows].mean()),
+                "mean_v_z": float(pool[attribute][rows].mean()),
+            }
+        )
+    return {"alpha": ALPHA, "mean": float(utilities.mean()), "slices": slices}
 
 
-def _membership(masks: Sequence[Bools], n_rows: int) -> Any:
-    """Lay out which rows each slice holds, as a sparse matrix of ones."""
-    if not masks:
-        return scipy.sparse.csr_array((0, n_rows))
-    rows = [np.flatnonzero(mask) for mask in masks]
-    ends = np.cumsum([0, *map(len, rows)])
-    ones = np.ones(ends[-1])
-    return scipy.sparse.csr_array((ones, np.concatenate(rows), ends), shape=(len(masks), n_rows))
+@dataclass(frozen=True)
+class Shift:
+    """How far a column's distribution in the pool is from that in the labelled rows."""
+
+    column: str
+    distance: float  # between 0 and 1
+    chance: float  # what chance alone stays below, in all columns at once, 95 times out of 100
+    where: str  # the gap is widest; empty if there is none, or at a level of too few rows to be named
+    labelled_share: float
+    pool_share: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether chance does not explain the distance."""
+        return self.distance > self.chance
+
+
+def shifts_part(labelled: Sequence[Column], pool: Sequence[Column]) -> dict[str, Any]:
+    """Compare the columns of labelled rows with those of a pool; those farthest beyond chance come first."""
+    shifts = [shift_of(own, other, len(labelled)) for own, other in zip(labelled, pool, strict=True)]
+    shifts.sort(key=lambda shift: shift.chance - shift.distance)
+    n_clear = sum(shift.is_clear for shift in shifts)
+    if not shifts:
+        sentence = "The features came as a matrix without columns to name."
+    elif not n_clear:
+        sentence = "No column is distributed otherwise than among the labelled rows, beyond chance."
+    else:
+        first = shifts[0]
+        holds = (
+            f": {quoted(first.where)} holds for {percent(first.pool_share)} of the pool and "
+            f"{percent(first.labelled_share)} of the labelled rows"
+        )
+        sentence = (
+            f"{n_clear} of {len(shifts)} columns {'is' if n_clear == 1 else 'are'} distributed otherwise "
+            f"than among the labelled rows, beyond chance; most of all {quoted(first.column)}"
+            f"{holds if first.where else ''}."
+        )
+    return {
+        "columns": [asdict(shift) | {"is_clear": shift.is_clear} for shift in shifts[:MOST_COLUMNS]],
+        "compared": len(shifts),
+        "clear": n_clear,
+        "sentence": sentence,
+    }
+
+
+def shift_of(labelled: Column, pool: Column, n_columns: int = 1) -> Shift:
+    """Compare a column of labelled rows with the same column of a pool, one of so many columns.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from
+    >>> shift = shift_of(column_from("age", [1, 2, 3, 4]), column_from("age", [3, 4, 5, 6]))
+    >>> shift.distance, shift.where, shift.is_clear
+    (0.5, 'age ≤ 2', False)
+    >>> jobs = ["clerk", "cook"]
+    >>> shift = shift_of(column_from("job", jobs * 100), column_from("job", ["cook"] * 100))
+    >>> shift.distance, shift.where, shift.pool_share, shift.is_clear
+    (0.5, 'job = clerk', 0.0, True)
+    """
+    name, odds = labelled.name, n_columns / SIGNIFICANCE
+    if labelled.levels is None and not (labelled.is_boolean and pool.is_boolean):
+        numbers = np.concatenate([labelled.numbers(), pool.numbers()])
+        entries, places = np.unique(numbers, return_inverse=True)  # NaN comes last
+        counts, noise = _counted(places[: len(labelled)], places[len(labelled) :], len(entries))
+        upto = counts.cumsum(axis=1) / counts.sum(axis=1, keepdims=True)
+        widest = int(np.argmax(np.abs(upto[1] - upto[0])))
+        first, second = upto[:, widest]
+        where = f"{name} ≤ {written(entries[widest])}"
+        if widest + 2 == len(entries) and np.isnan(entries[-1]):  # all that is known
+            first, second, where = 1 - first, 1 - second, f"{name} is missing"
+        distance = abs(float(first - second))
+        chance = math.sqrt(noise * math.log(2 * odds) / 2)
+    else:
+        levels, of_labelled, of_pool = _level_codes(labelled, pool)
+        counts, noise = _counted(of_labelled, of_pool, len(levels) + 1)
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        gaps = np.abs(shares[1] - shares[0])
+        widest, distance = int(np.argmax(gaps)), float(gaps.sum() / 2)
+        first, second = shares[:, widest]
+        where = f"{name} is missing"
+        if widest < len(levels):
+            where = "" if counts[:, widest].sum() < FEWEST_MEMBERS else f"{name} = {levels[widest]}"
+        common = counts.sum(axis=0) / counts.sum()
+        expected = float(np.sqrt(common * (1 - common) * noise).sum() / 2)
+        chance = expected + math.sqrt(noise * math.log(odds) / 2)
+    return Shift(name, distance, chance, where if distance else "", float(first), float(second))
+
+
+def _level_codes(labelled: Column, pool: Column) -> tuple[list[str], Counts, Counts]:
+    """Give the levels that either has, and each row's among them; one more stands for a missing entry."""
+    if labelled.levels is None:  # booleans
+        first, second = (np.nan_to_num(own.numbers(), nan=2.0).astype(np.int64) for own in (labelled, pool))
+        return ["False", "True"], first, second
+    levels = sorted({*labelled.levels, *(pool.levels or ())})
+    first, second = (own.with_levels(levels).codes().astype(np.int64) for own in (labelled, pool))
+    first[first < 0] = second[second < 0] = len(levels)
+    return levels, first, second
+
+
+def _counted(labelled: Counts, pool: Counts, n_entries: int) -> tuple[Counts, float]:
+    """Count entries; and give 1/n + 1/m, which the variance of any gap between two shares is part of."""
+    counts = np.stack([np.bincount(places, minlength=n_entries) for places in (labelled, pool)])
+    return counts, float((1 / counts.sum(axis=1)).sum())

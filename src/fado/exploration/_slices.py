@@ -1,33 +1,347 @@
-"""Slices in plain data: their conditions, size, mean values and outcome per group."""
+"""Slices: conjunctions of readable conditions whose rows stand out, and what they hold.
+
+A beam search over conjunctions of at most three conditions. A slice is measured by its distance from the
+mean of all rows, in standard deviations of the mean of as many rows drawn at random (a permutation test's z).
+Its p-value is multiplied by the number of conjunctions of its length that could have been asked for, times
+the number of lengths, so that the search itself cannot make chance look like a finding. A further condition
+must earn its place: the slice must stand out more than its parts, and from the rest of what it was cut from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
+from scipy.special import comb, ndtr
 
-from fado.exploration._conditions import BinnedColumn, binned_columns
-from fado.exploration._groups import FEWEST_MEMBERS, ShownGroups
-from fado.exploration._material import Attribute, Material
-from fado.exploration._search import Slice, SliceSearch, rows_of
+from fado.exploration._material import FEWEST_MEMBERS, Attribute, Material, ShownGroups, written
+from fado.tabular import MISSING, Column, Variable
+from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
+from fado.valuation import Valuation
 
-__all__ = ["SliceFinder"]
+__all__ = [
+    "SIGNIFICANCE",
+    "BinnedColumn",
+    "Condition",
+    "ConditionTable",
+    "Slice",
+    "SliceFinder",
+    "SlicePool",
+    "SliceSearch",
+    "binned_columns",
+    "binned_features",
+    "binned_target",
+    "permutation_z",
+    "usable_utilities",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+Key = tuple[int, ...]  # positions among the conditions that are searched
 
+MOST_LEVELS = 30
+FEW_NUMBERS = 10  # so many distinct numbers, or fewer, are levels
+CUTS = (0.1, 0.25, 0.5, 0.75, 0.9)
+OTHER, ABSENT = 254, 255  # codes of levels too rare to be asked for, and of missing entries
+
+MOST_CONDITIONS = 3
+LEAST_SHARE = 0.01
+MOST_SHARE = 0.5  # what holds for most rows is better said of the others
+SIGNIFICANCE = 0.05
+BEAM = 8
+MOST_OVERLAP = 0.5  # rows in both of two slices, over rows in either
+KEPT_OF_LENGTH = 40  # candidates per number of conditions
 MOST_SHOWN = 5
+FROM_EACH_SEARCH = 6  # slices of the slider's pool
+MOST_RANKED = 4  # of them, for a setting of the slider
 
 
-class SliceFinder:
-    """Find slices of one material, and describe them over all its rows."""
+@dataclass(frozen=True)
+class Condition:
+    """Rows whose code in a column lies between two ends; `text` says it in the column's own values."""
 
-    def __init__(self, material: Material) -> None:
-        self._material = material
-        self.columns: list[BinnedColumn] = binned_columns(material)
-        self._search = SliceSearch(self.columns, material.sample)
+    column: int
+    low: int
+    high: int
+    text: str
+
+    def holds(self, codes: npt.NDArray[np.integer]) -> Bools:
+        """Mark the rows, given their codes in the column, that meet the condition."""
+        return (codes >= self.low) & (codes <= self.high)
+
+
+@dataclass(frozen=True)
+class BinnedColumn:
+    """A column as small codes, and the conditions that can be asked of it, by its place among the columns."""
+
+    number: int
+    name: str
+    codes: npt.NDArray[np.uint8]
+    conditions: tuple[Condition, ...]
+    is_feature: bool = True
+
+
+def binned_columns(material: Material) -> list[BinnedColumn]:
+    """Cut every feature, and every protected attribute that is not among them, into readable parts."""
+    found = binned_features(material.columns, material.sample)
+    for attribute in material.attributes:
+        if attribute.position is None and not material.problem.table.positions(attribute.name):
+            found.append(_bin_variable(attribute.variable, len(found), material.sample))
+    return found
+
+
+def binned_features(columns: Sequence[Column], sample: Rows) -> list[BinnedColumn]:
+    """Cut features into readable parts, by what some of the rows hold."""
+    found = []
+    for number, column in enumerate(columns):
+        if column.levels is not None:
+            found.append(_levels(number, column.name, column.codes(), column.levels, sample))
+            continue
+        numbers = column.numbers()
+        drawn = numbers[sample]
+        distinct = np.unique(drawn[~np.isnan(drawn)])
+        if len(distinct) > FEW_NUMBERS:
+            found.append(_cuts(number, column.name, numbers, sample))
+            continue
+        codes = np.searchsorted(distinct, numbers).astype(np.int32)
+        inside = codes < len(distinct)
+        inside[inside] &= distinct[codes[inside]] == numbers[inside]
+        codes[~inside] = len(distinct)
+        codes[np.isnan(numbers)] = -1
+        names = [str(column.label_of(value)) for value in distinct]
+        found.append(_levels(number, column.name, codes, names, sample))
+    return found
+
+
+def binned_target(material: Material, number: int) -> BinnedColumn:
+    """Cut the target into readable parts, under the name that the user has for it."""
+    return _bin_variable(replace(material.target, name=material.target_name), number, material.sample)
+
+
+def _bin_variable(variable: Variable, number: int, sample: Rows) -> BinnedColumn:
+    if variable.kind == "continuous":
+        return replace(_cuts(number, variable.name, variable.labels, sample), is_feature=False)
+    codes, names = variable.labels.astype(np.int32), [str(value) for value in variable.classes]
+    if names[-1] == MISSING:
+        codes = np.where(codes == len(names) - 1, np.int32(-1), codes)
+        names.pop()
+    return replace(_levels(number, variable.name, codes, names, sample), is_feature=False)
+
+
+def _levels(
+    number: int, name: str, codes: npt.NDArray[np.int32], levels: Sequence[str], sample: Rows
+) -> BinnedColumn:
+    """Keep the most frequent levels; a code beyond all levels stands for one that the sample lacks."""
+    drawn = codes[sample]
+    frequency = np.bincount(drawn[(drawn >= 0) & (drawn < len(levels))], minlength=len(levels))
+    kept = np.sort(np.argsort(-frequency, kind="stable")[:MOST_LEVELS])
+    place = np.full(len(levels) + 2, OTHER, dtype=np.uint8)
+    place[kept] = np.arange(len(kept))
+    place[-1] = ABSENT
+    conditions = [Condition(number, j, j, f"{name} = {levels[level]}") for j, level in enumerate(kept)]
+    return BinnedColumn(number, name, place[codes], (*conditions, _missing(number, name)))
+
+
+def _cuts(number: int, name: str, numbers: FloatArray, sample: Rows) -> BinnedColumn:
+    """Cut numbers at quantiles of the sample."""
+    known = numbers[sample]
+    known = known[~np.isnan(known)]
+    edges = np.unique(np.quantile(known, CUTS, method="inverted_cdf"))
+    edges = edges[edges < known.max()]
+    codes = np.searchsorted(edges, numbers).astype(np.uint8)  # how many edges a number is over
+    codes[np.isnan(numbers)] = ABSENT
+    conditions = []
+    for j, edge in enumerate(edges):
+        conditions.append(Condition(number, 0, j, f"{name} ≤ {written(edge)}"))
+        conditions.append(Condition(number, j + 1, len(edges), f"{name} > {written(edge)}"))
+    return BinnedColumn(number, name, codes, (*conditions, _missing(number, name)))
+
+
+def _missing(number: int, name: str) -> Condition:
+    return Condition(number, ABSENT, ABSENT, f"{name} is missing")
+
+
+class Slice(NamedTuple):
+    """A conjunction of conditions, with its z, its corrected p-value, and the factor of that correction."""
+
+    conditions: tuple[Condition, ...]
+    z: float
+    p_value: float
+    tested: float
+
+    @property
+    def texts(self) -> list[str]:
+        """The conditions in words."""
+        return [condition.text for condition in self.conditions]
+
+    def rows(self, columns: Sequence[BinnedColumn]) -> Bools:
+        """Mark the rows, of all rows, that meet every condition."""
+        return np.logical_and.reduce([one.holds(columns[one.column].codes) for one in self.conditions])
+
+
+def corrected(z: float, tested: float) -> float:
+    """Give the p-value of a z, one-sided, for as many tests as could have been made."""
+    return min(1.0, float(ndtr(-z)) * tested)
+
+
+def permutation_z(
+    counts: npt.NDArray[np.number], sums: FloatArray, n_rows: int | FloatArray, variance: float | FloatArray
+) -> FloatArray:
+    """Give how far a slice's mean lies from 0, the mean of all rows, against as many rows drawn at random."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt(
+            np.maximum(variance, 0.0) * counts * (n_rows - counts) / np.maximum(np.subtract(n_rows, 1), 1)
+        )
+        return np.where(spread > 0, sums / spread, 0.0)
+
+
+class ConditionTable:
+    """All conditions that can be asked of some rows: which rows meet them, and what amounts add up to there.
+
+    Parameters
+    ----------
+    columns : sequence of BinnedColumn
+        What conditions are about.
+    codes : mapping of int to ndarray
+        The rows' codes in each column, by the column's number.
+    amounts : ndarray
+        One number per row.
+    most_conditions : int
+        How many conditions a slice may have.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[BinnedColumn],
+        codes: Mapping[int, Rows],
+        amounts: FloatArray,
+        most_conditions: int = MOST_CONDITIONS,
+    ) -> None:
+        self._columns, self._codes, self._amounts = columns, codes, amounts
+        self._conditions = [condition for column in columns for condition in column.conditions]
+        self._ends = np.array([(one.column, one.low, one.high) for one in self._conditions]).reshape(-1, 3)
+        last = list(accumulate(len(column.conditions) for column in columns))
+        self._own_ends = [
+            self._ends[stop - len(column.conditions) : stop, 1:].T
+            for column, stop in zip(columns, last, strict=True)
+        ]
+        self._n_rows, self._variance = len(amounts), float(amounts.var())
+        self._least = max(FEWEST_MEMBERS, math.ceil(LEAST_SHARE * len(amounts)))
+        self._counts, self._sums = self._totals(amounts)
+        self._asked = (self._counts >= self._least) & (self._counts <= len(amounts) - FEWEST_MEMBERS)
+        self._tested = [
+            most_conditions * float(comb(int(self._asked.sum()), length))
+            for length in range(1, most_conditions + 1)
+        ]
+
+    def _totals(self, amounts: FloatArray, rows: Rows | None = None) -> tuple[FloatArray, FloatArray]:
+        """Count the rows under every condition, and add up the amounts there."""
+        amounts = amounts if rows is None else amounts[rows]
+        counts: list[FloatArray] = [np.empty(0)]
+        sums: list[FloatArray] = [np.empty(0)]
+        for column, (low, high) in zip(self._columns, self._own_ends, strict=True):
+            codes = self._codes[column.number] if rows is None else self._codes[column.number][rows]
+            for totals, weights in ((counts, None), (sums, amounts)):
+                upto = np.concatenate([[0.0], np.cumsum(np.bincount(codes, weights, minlength=256))])
+                totals.append(upto[high + 1] - upto[low])
+        return np.concatenate(counts), np.concatenate(sums)
+
+    def _rows(self, key: Key) -> Bools:
+        """Mark the rows that meet some conditions."""
+        rows = np.ones(self._n_rows, dtype=bool)
+        for j in key:
+            condition = self._conditions[j]
+            rows &= condition.holds(self._codes[condition.column])
+        return rows
+
+    def _may_join(self, key: Key) -> Bools:
+        """Mark the conditions to ask beside a slice's own: none that holds wherever it does, or inside it."""
+        allowed = self._asked.copy()
+        for j in key:
+            column, low, high = self._ends[j]
+            wider = (self._ends[:, 1] <= low) & (self._ends[:, 2] >= high)
+            narrower = (self._ends[:, 1] >= low) & (self._ends[:, 2] <= high)
+            allowed &= ~((self._ends[:, 0] == column) & (wider | narrower))
+        return allowed
+
+    def _p_value(self, key: Key, z: float) -> float:
+        return corrected(z, self._tested[len(key) - 1])
+
+    def _chosen(
+        self, candidates: Iterable[tuple[Key, float]], most: int, keeps: Callable[[Bools], bool]
+    ) -> list[Slice]:
+        """Take the first candidates whose rows may be told of, none half inside another."""
+        slices: list[Slice] = []
+        taken: list[Bools] = []
+        for key, z in candidates:
+            if len(slices) == most:
+                break
+            rows = self._rows(key)
+            if keeps(rows) and all(_overlap(rows, other) <= MOST_OVERLAP for other in taken):
+                taken.append(rows)
+                conditions = tuple(self._conditions[j] for j in key)
+                slices.append(Slice(conditions, z, self._p_value(key, z), self._tested[len(key) - 1]))
+        return slices
+
+
+def _overlap(first: Bools, second: Bools) -> float:
+    """Give the rows in both of two slices, over the rows in either."""
+    either = int((first | second).sum())
+    return int((first & second).sum()) / either if either else 0.0
+
+
+class _BeamSearch(ConditionTable):
+    """One search: for high sums of a target whose mean is 0."""
+
+    def clearest(self, most: int) -> list[Slice]:
+        """List the slices that stand out most, beyond chance."""
+        self._z = permutation_z(self._counts, self._sums, self._n_rows, self._variance)
+        singles = [int(j) for j in np.argsort(-self._z, kind="stable") if self._asked[j] and self._z[j] > 0]
+        level: list[tuple[Key, float]] = [((j,), float(self._z[j])) for j in singles[:KEPT_OF_LENGTH]]
+        found = list(level)
+        for _ in range(1, MOST_CONDITIONS):
+            children = {key: z for parent in level[:BEAM] for key, z in self._refined(*parent)}
+            level = sorted(children.items(), key=_clearest_first)[:KEPT_OF_LENGTH]
+            found += level
+        clear = takewhile(lambda one: self._p_value(*one) <= SIGNIFICANCE, sorted(found, key=_clearest_first))
+        return self._chosen(clear, most, lambda rows: bool(rows.mean() <= MOST_SHARE))
+
+    def _refined(self, key: Key, z: float) -> Iterator[tuple[Key, float]]:
+        """Add one condition to a slice, in every way that earns its place."""
+        rows = np.flatnonzero(self._rows(key))
+        inside = self._amounts[rows]
+        counts, sums = self._totals(self._amounts, rows)
+        overall = permutation_z(counts, sums, self._n_rows, self._variance)
+        within = permutation_z(counts, sums - counts * inside.mean(), len(inside), float(inside.var()))
+        earns = (
+            self._may_join(key)
+            & (counts >= self._least)
+            & (counts < len(inside))
+            & (overall > z)
+            & (overall > self._z)
+            & (ndtr(-within) * self._tested[len(key)] <= SIGNIFICANCE)
+        )
+        for j in np.flatnonzero(earns).tolist():
+            yield tuple(sorted((*key, j))), float(overall[j])
+
+
+def _clearest_first(candidate: tuple[Key, float]) -> tuple[float, Key]:
+    return -candidate[1], candidate[0]
+
+
+class SliceSearch:
+    """Search the rows of a sample again and again, for different targets."""
+
+    def __init__(self, columns: Sequence[BinnedColumn], sample: Rows) -> None:
+        self.columns, self.sample = columns, sample
+        self._codes = [column.codes[sample].astype(np.intp) for column in columns]
 
     def find(
         self,
@@ -36,21 +350,40 @@ class SliceFinder:
         highest: bool,
         most: int = MOST_SHOWN,
         among: Bools | None = None,
-        without: Sequence[int] = (),
+        without: Collection[int] = (),
     ) -> list[Slice]:
-        """Find slices by a target that has one number per row of the material."""
-        sample = self._material.sample
-        return self._search.find(
-            target[sample],
-            highest=highest,
-            most=most,
-            among=None if among is None else among[sample],
-            without=without,
-        )
+        """Find the slices whose mean of a target stands out most, the clearest first.
 
-    def rows(self, found: Slice) -> Bools:
-        """Mark the rows of a slice."""
-        return rows_of(found.conditions, self.columns)
+        Parameters
+        ----------
+        target : ndarray
+            One number per row, whether searched or not.
+        highest : bool
+            Whether to look for high means rather than low ones.
+        most : int
+            How many slices at most; none overlaps another by half.
+        among : ndarray of bool, optional
+            Rows to look at; None is all.
+        without : collection of int
+            Numbers of the columns to ask nothing about.
+        """
+        rows = slice(None) if among is None else np.flatnonzero(among[self.sample])
+        target = target[self.sample][rows]
+        if len(target) < 2 * FEWEST_MEMBERS or target.min() == target.max():
+            return []
+        centred = (target - target.mean()) * (1.0 if highest else -1.0)
+        unasked = set(without)
+        columns = [column for column in self.columns if column.number not in unasked]
+        codes = {column.number: self._codes[column.number][rows] for column in columns}
+        return _BeamSearch(columns, codes, centred).clearest(most)
+
+
+class SliceFinder(SliceSearch):
+    """Find slices of one material, and describe them over all its rows."""
+
+    def __init__(self, material: Material) -> None:
+        self._material = material
+        super().__init__(binned_columns(material), material.sample)
 
     def gives_away(self, attribute: Attribute) -> list[dict[str, Any]]:
         """Describe the slices whose rows give their group away: models are surest of it.
@@ -58,46 +391,140 @@ class SliceFinder:
         Only columns that the attribute's models saw can say why; and only values that say how unsure models
         are, not effects.
         """
-        material = self._material
-        if material.valuation.scales[attribute.name].is_signed:
+        valuation, name = self._material.valuation, attribute.name
+        if valuation.scales[name].is_signed:
             return []
-        hidden = material.excluded_columns(attribute.name)
-        without = [
-            number
-            for number, column in enumerate(self.columns)
-            if column.name == attribute.name or column.feature is None or column.name in hidden
-        ]
-        values = material.valuation[attribute.name]
-        found = self.find(values, highest=False, without=without)
-        return [
-            self.described(one, attribute.name, attribute.groups) | {"p_value": one.p_value} for one in found
-        ]
+        hidden = {name, *self._material.excluded_columns(name)}
+        without = [one.number for one in self.columns if not one.is_feature or one.name in hidden]
+        found = self.find(valuation[name], highest=False, without=without)
+        return [self.described(one, [name], attribute.groups) | {"p_value": one.p_value} for one in found]
 
-    def described(self, found: Slice, z: str | Sequence[str], groups: ShownGroups) -> dict[str, Any]:
+    def described(self, found: Slice, names: Sequence[str], groups: ShownGroups) -> dict[str, Any]:
         """Describe a slice over all rows; what too few rows, or no compared group, say is None."""
-        rows, valuation = self.rows(found), self._material.valuation
-        n_rows = int(rows.sum())
-        names = [z] if isinstance(z, str) else list(z)
-        outcome = self._material.outcome
-        per_group: list[float | None] = [None] * len(groups)
-        counts = groups.count(rows)
-        enough = [group in groups.compared and count >= FEWEST_MEMBERS for group, count in enumerate(counts)]
-        if outcome is not None:
-            sums = groups.total(np.where(rows, outcome, 0.0))
-            per_group = [
-                float(total / count) if told else None
-                for total, count, told in zip(sums, counts, enough, strict=True)
-            ]
+        rows, valuation, outcome = found.rows(self.columns), self._material.valuation, self._material.outcome
+        n_rows, counts = int(rows.sum()), groups.count(rows)
+        told = np.isin(np.arange(len(groups)), groups.compared) & (counts >= FEWEST_MEMBERS)
+
+        def per_group(amounts: npt.NDArray[Any], of: npt.NDArray[Any] | int) -> list[float | None]:
+            shares = amounts / np.maximum(of, 1)
+            return [float(own) if known else None for own, known in zip(shares, told, strict=True)]
+
         return {
-            "conditions": [condition.text for condition in found.conditions],
+            "conditions": found.texts,
             "rows": n_rows,
             "share": n_rows / len(self._material),
             "mean_v_y": float(valuation["y"][rows].mean()),
             "mean_v_z": float(np.mean([valuation[name][rows].mean() for name in names])),
             "outcome": None if outcome is None else float(outcome[rows].mean()),
-            "outcome_per_group": per_group,
-            "share_per_group": [
-                float(count / n_rows) if n_rows and told else None
-                for count, told in zip(counts, enough, strict=True)
-            ],
+            "outcome_per_group": [None] * len(groups)
+            if outcome is None
+            else per_group(groups.total(np.where(rows, outcome, 0.0)), counts),
+            "share_per_group": per_group(counts, n_rows),
         }
+
+
+def usable_utilities(valuation: Valuation, names: Sequence[str]) -> dict[str, type[BaseUtility]]:
+    """Give the utilities that take the values at hand: some refuse signed ones."""
+    signed = any(valuation.scales[name].is_signed for name in ("y", *names))
+    kinds = {name: utility_class(name) for name in utility_names()}
+    return {name: kind for name, kind in kinds.items() if kind.takes_signed or not signed}
+
+
+class SlicePool:
+    """Slices that are high, low or dropped under some utility, found once, to be ranked under any.
+
+    Parameters
+    ----------
+    material : Material
+        The rows.
+    finder : SliceFinder
+        Of the same rows.
+    names : sequence of str
+        The protected attributes that utilities weigh.
+    drop : callable or None
+        Marks the rows that would be dropped under some utilities, if that is defined.
+    droppable : ndarray of bool or None
+        The rows that may be.
+    """
+
+    def __init__(
+        self,
+        material: Material,
+        finder: SliceFinder,
+        names: Sequence[str],
+        drop: Callable[[FloatArray], Bools] | None,
+        droppable: Bools | None,
+    ) -> None:
+        self._finder, self._names, self._droppable = finder, names, droppable
+        found: dict[tuple[Condition, ...], Slice] = {}
+        for one in self._searched(material.valuation, drop):
+            found.setdefault(one.conditions, one)
+        self._slices = list(found.values())
+        rows = [np.flatnonzero(one.rows(finder.columns)) for one in self._slices]
+        ends, where = np.cumsum([0, *map(len, rows)]), np.concatenate([np.empty(0, dtype=np.intp), *rows])
+        shape = len(rows), len(material)
+        self._members = scipy.sparse.csr_array((np.ones(len(where)), where, ends), shape=shape)
+        self._rows = np.asarray(self._members.sum(axis=1)).ravel()
+        both = (self._members @ self._members.T).toarray()
+        either = self._rows[:, None] + self._rows[None, :] - both
+        self._overlap = both / np.maximum(either, 1.0)
+
+    def _searched(self, valuation: Valuation, drop: Callable[[FloatArray], Bools] | None) -> Iterator[Slice]:
+        """Search under utilities from all over the slider."""
+        kinds = usable_utilities(valuation, self._names).values()
+        middle = [kind(alpha=0.5).over(self._names)(valuation) for kind in kinds]
+        ends = [LinearUtility(alpha=alpha).over(self._names)(valuation) for alpha in (0.0, 1.0)]
+        find, most = self._finder.find, FROM_EACH_SEARCH
+        for target in (*middle, *ends):
+            for highest in (True, False):
+                yield from find(target, highest=highest, most=most)
+        if drop is not None and self._droppable is not None and self._droppable.any():
+            for target in (*middle[:2], *ends):
+                gone = drop(target).astype(np.float64)
+                yield from find(gone, highest=True, most=most, among=self._droppable)
+
+    def described(self, groups: ShownGroups) -> list[dict[str, Any]]:
+        """Describe every slice."""
+        return [self._finder.described(one, self._names, groups) for one in self._slices]
+
+    def ranked(self, utilities: FloatArray, dropped: Bools | None) -> dict[str, list[list[float]]]:
+        """Rank the slices that stand out clearly: by mean utility, and by the share that is dropped.
+
+        Each is a list of pairs: a slice's number and its mean utility, or which share of its droppable rows
+        is dropped.
+        """
+        if not self._slices:
+            return {"highest": [], "lowest": [], "dropped": []}
+        sums = self._members @ utilities
+        means = sums / np.maximum(self._rows, 1.0)
+        z = permutation_z(
+            self._rows, sums - self._rows * utilities.mean(), len(utilities), float(utilities.var())
+        )
+        return {
+            "highest": self._clear(means, z),
+            "lowest": [[number, -mean] for number, mean in self._clear(-means, -z)],
+            "dropped": [] if dropped is None else self._most_dropped(dropped),
+        }
+
+    def _most_dropped(self, dropped: Bools) -> list[list[float]]:
+        droppable = self._droppable
+        if droppable is None or not droppable.any():
+            return []
+        counts = self._members @ droppable.astype(np.float64)
+        gone = self._members @ dropped.astype(np.float64)
+        n_rows, overall = int(droppable.sum()), float(dropped.sum() / droppable.sum())
+        z = permutation_z(counts, gone - counts * overall, n_rows, overall * (1 - overall))
+        shares = np.where(counts >= FEWEST_MEMBERS, gone / np.maximum(counts, 1.0), 0.0)
+        return self._clear(shares, np.where(counts >= FEWEST_MEMBERS, z, 0.0))
+
+    def _clear(self, scores: FloatArray, z: FloatArray) -> list[list[float]]:
+        """List the slices of the highest scores that chance does not explain, none half inside another."""
+        chosen: list[int] = []
+        for number in np.argsort(-scores, kind="stable").tolist():
+            if len(chosen) == MOST_RANKED:
+                break
+            if corrected(float(z[number]), self._slices[number].tested) > SIGNIFICANCE:
+                continue
+            if all(self._overlap[number, other] <= MOST_OVERLAP for other in chosen):
+                chosen.append(number)
+        return [[number, float(scores[number])] for number in chosen]

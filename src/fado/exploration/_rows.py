@@ -1,0 +1,594 @@
+"""Rows that stand out: labels that models contradict, effects on the ratio, slices to remove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+from sklearn.metrics import log_loss
+
+from fado._messages import list_names
+from fado.exploration._biases import Estimate, share, share_gap, widest_gap
+from fado.exploration._material import (
+    FEWEST_MEMBERS,
+    Attribute,
+    Material,
+    ShownGroups,
+    cells_of,
+    percent,
+    plain_number,
+    quoted,
+)
+from fado.exploration._slices import (
+    SIGNIFICANCE,
+    BinnedColumn,
+    ConditionTable,
+    Key,
+    Slice,
+    SliceFinder,
+    permutation_z,
+)
+from fado.metrics import RATIO_NAMES, measure
+from fado.tabular import MIN_GROUP_SIZE, MISSING, group_rows, small_groups
+from fado.valuation import Scale, Valuation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fado.exploration._consequences import Consequences
+
+__all__ = [
+    "ACTIONS",
+    "INFLUENCE",
+    "RemovalSearch",
+    "cell_effects",
+    "contradicted_rows",
+    "effect_frames",
+    "effects_part",
+    "find_slices",
+    "label_cells",
+    "metrics_of",
+    "suspicious_part",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Cells = npt.NDArray[np.int64]
+
+CONTRADICTED = 0.1  # probability of the row's own label, at the most
+NAMED_LIMITS = 5
+MOST_ROWS = 10  # listed, of a group or of all
+MOST_SLICES = 8
+MOST_REMOVED = 0.2  # of the rows, by a slice
+MOST_OF_A_CELL = 0.5  # of the rows of one group and label, that any change may touch
+PARENTS = 20  # conditions that others are joined to, beside those that are always tried
+ACTIONS = ("remove", "halve", "relabel")
+INFLUENCE = "influence"  # what TreeInfluence's values say of their algorithm
+_PREFIX = "effect of the row's weight on "
+_RATIOS = {
+    "fpr_ratio": "FPR ratio",
+    "fnr_ratio": "FNR ratio",
+    "tpr_ratio": "TPR ratio",
+    "selection_rate_ratio": "selection-rate ratio",
+}
+_CHANGES = ["ratio_change", "ratio_error", "performance_change", "performance_error"]
+_MEASURED = [f"measured_{name}" for name in _CHANGES]
+_COLUMNS = {
+    "cells": ["group", "label", "rows", "ratio_effect", "performance_effect"],
+    "slices": ["slice", "rows", "share", "ratio_change", "performance_change", "p_value", *_MEASURED],
+    "changes": ["slice", "action", "rows", *_CHANGES],
+    "curve": ["share", "rows", *_MEASURED],
+}
+
+
+def suspicious_part(
+    material: Material, attribute: Attribute, finder: SliceFinder, *, show_rows: bool
+) -> dict[str, Any] | None:
+    """Count the rows whose label the models contradict, per group and label, and name the worst.
+
+    A label is contradicted where models give it at most 10 %, and at most half of its share among all rows:
+    midway between no chance and what a model would give it that knows only how frequent each label is. A
+    number is contradicted where the error is beyond Tukey's far fence. None for values that came without the
+    models' agreement with the labels.
+    """
+    agreement, groups = material.agreement("y"), attribute.groups
+    if agreement is None:
+        return None
+    limits, contradicted = _limits(material, agreement), contradicted_rows(material, agreement)
+    # to be expected of models that are as often right as they say, for two labels
+    expected = np.square(agreement) + np.square(1.0 - agreement) if material.is_binary else None
+    per_group = []
+    for group in groups.rated:
+        rows = np.flatnonzero(groups.members(group))
+        per_group.append(
+            {"group": groups.names[group], "rows": len(rows), "contradicted": int(contradicted[rows].sum())}
+            | _shares(rows, contradicted)
+            | {"expected": _expected_share(material, rows, agreement, limits)}
+        )
+    listed = []
+    for group, name in enumerate(groups.names):
+        rows = np.flatnonzero(groups.members(group) & contradicted)
+        rows = rows[np.argsort(agreement[rows], kind="stable")[:MOST_ROWS]]
+        listed.append(
+            {
+                "group": name,
+                "rows": [
+                    _entry(material, row, {"agreement": float(agreement[row])}, show_rows) for row in rows
+                ],
+            }
+        )
+
+    def slices(target: FloatArray) -> list[dict[str, Any]]:
+        found = []
+        for one in finder.find(target, highest=True):
+            rows = one.rows(finder.columns)
+            found.append(
+                finder.described(one, [attribute.name], groups)
+                | {
+                    "p_value": one.p_value,
+                    "mean_agreement": float(agreement[rows].mean()),
+                    "expected_agreement": None if expected is None else float(expected[rows].mean()),
+                    "contradicted_share": float(contradicted[rows].mean()),
+                }
+            )
+        return found
+
+    return {
+        "limit": float(limits.max()),
+        "rule": _rule(material, limits),
+        "groups": per_group,
+        "labels": [
+            {"group": group, "label": label, "rows": len(rows)} | _shares(rows, contradicted)
+            for group, label, rows in cells_of(groups, material.labels)
+        ],
+        "sentence": _contradictions(material, attribute, per_group, int(contradicted.sum())),
+        "rows": listed,
+        "least_agreement": slices(1.0 - agreement),
+        "beyond_doubt": None if expected is None else slices(expected - agreement),
+    }
+
+
+def contradicted_rows(material: Material, agreement: FloatArray) -> Bools:
+    """Mark the rows whose label models contradict."""
+    limits = _limits(material, agreement)
+    is_number = material.target.kind == "continuous"
+    return np.asarray(agreement <= (limits[0] if is_number else limits[material.target.labels]))
+
+
+def _limits(material: Material, agreement: FloatArray) -> FloatArray:
+    """Give the agreement up to which a row is contradicted: per label, or one for a continuous target."""
+    if material.target.kind == "continuous":
+        low, high = np.quantile(agreement, [0.25, 0.75])
+        return np.array([low - 3.0 * (high - low)])
+    labels = material.target.labels
+    shares = np.bincount(labels, minlength=len(material.target.classes)) / len(labels)
+    return np.minimum(CONTRADICTED, shares / 2)
+
+
+def _rule(material: Material, limits: FloatArray) -> str:
+    """Say what is contradicted."""
+    if material.target.kind == "continuous":
+        return (
+            "A number is contradicted where the models' error is beyond Tukey's far fence (agreement under "
+            f"{plain_number(float(limits[0]))})."
+        )
+    rule = f"A label is contradicted where models give it a probability of at most {percent(CONTRADICTED)}"
+    lower = [code for code in range(len(limits)) if 0 < limits[code] < CONTRADICTED]
+    if not lower:
+        return f"{rule}."
+    told = [f"{percent(float(limits[code]))} for {quoted(material.speak_label(code))}" for code in lower]
+    return (
+        f"{rule}, and of at most half of the label's share, which is less for rare labels: "
+        f"{list_names(told, NAMED_LIMITS)}."
+    )
+
+
+def _shares(rows: npt.NDArray[np.intp], contradicted: Bools) -> dict[str, float]:
+    found = share(int(contradicted[rows].sum()), len(rows))
+    return {"share": found.number, "low": found.low, "high": found.high}
+
+
+def _expected_share(
+    material: Material, rows: npt.NDArray[np.intp], agreement: FloatArray, limits: FloatArray
+) -> float | None:
+    """Give the share that models miss which are sure of rows, and right about how sure they are."""
+    if not material.is_binary:
+        return None
+    own, labels = agreement[rows], material.target.labels[rows]
+    other = 1.0 - own
+    expected = own[own <= limits[labels]].sum() + other[other <= limits[1 - labels]].sum()
+    return float(expected / len(rows))
+
+
+def _entry(material: Material, row: np.intp, told: dict[str, Any], show_rows: bool) -> dict[str, Any]:
+    """List a row by its number; what it holds, as text, only for readers who asked to see it."""
+    entry = {"row": material.row_number(int(row))} | told
+    if show_rows:
+        target, place, features = material.target, int(material.rows[row]), []
+        for column in material.problem.table.columns:
+            value = column.data[place].as_py()
+            if value is None or value != value:
+                value = MISSING
+            elif column.levels is not None:
+                value = column.levels[value]
+            features.append([column.name, str(value)])
+        label = target.labels[row]
+        entry["label"] = str(target.classes[label]) if target.kind == "classes" else f"{label:.6g}"
+        entry["features"] = features
+    return entry
+
+
+def _contradictions(
+    material: Material, attribute: Attribute, per_group: list[dict[str, Any]], n_contradicted: int
+) -> str:
+    what = "numbers" if material.target.kind == "continuous" else "labels"
+    verb = "confidently contradict" if material.is_binary else "contradict"
+    if not n_contradicted:
+        return f"Models {verb} none of the {what}."
+    rated = attribute.groups.rated
+    shares = [Estimate(one["share"], one["low"], one["high"]) for one in per_group]
+    widest = widest_gap(shares, [rated.index(group) for group in attribute.groups.compared], share_gap)
+    if not widest.is_clear:
+        none = "; no clear difference between groups was found" if widest.known else ""
+        return f"Models {verb} {percent(n_contradicted / len(material))} of the {what}{none}."
+    high, low = (attribute.spoken[rated[one]] for one in (widest.high, widest.low))
+    return (
+        f"Models {verb} {percent(shares[widest.high].number)} of the {what} in {high} and "
+        f"{percent(shares[widest.low].number)} in {low}."
+    )
+
+
+def effects_part(
+    material: Material,
+    attribute: Attribute,
+    columns: Sequence[BinnedColumn],
+    consequences: Consequences,
+    *,
+    show_rows: bool,
+) -> dict[str, Any] | None:
+    """Tell what rows do to the ratio between an attribute's groups, and to the model's performance.
+
+    ``now`` is where the metrics stand, ``cells`` and ``rows`` hold effects, ``slices`` and ``curve`` what
+    changing rows did, as ``measured`` on the validation rows; ``reason`` says why nothing was. None where
+    values are no effects and nothing was measured.
+    """
+    found = consequences.of(attribute)
+    by_values = material.valuation.scales[attribute.name].is_signed
+    if not by_values and not found:
+        return None
+    ratio, performance = metrics_of(material.valuation, attribute.name, consequences)
+    times = 1.0 if material.sampled is None else material.sampled.times  # that a row stands for
+    if by_values:
+        weights = 1.0 if material.weights is None else material.weights  # values are per unit of weight
+        on_ratio, on_target = (material.valuation[name] * weights for name in (attribute.name, "y"))
+    else:
+        on_ratio, on_target = np.zeros((2, len(material)))
+        on_ratio[material.sample], on_target[material.sample] = found["effects"]
+        times *= len(material) / len(material.sample)
+    on_performance = None if performance is None else on_target
+    worst = np.argsort(on_ratio, kind="stable")[:MOST_ROWS]
+    return {
+        "lead": _lead(ratio, performance, attribute.name, is_sample=times != 1),
+        "ratio": ratio,
+        "performance": performance,
+        "now": _level_now(material, attribute) or (found["measured"]["before"] if found else None),
+        "harmful": round(times * int((on_ratio < 0).sum())),
+        "cells": cell_effects(
+            attribute.groups,
+            material.labels,
+            times * on_ratio,
+            None if on_performance is None else times * on_performance,
+        ),
+        "slices": _slices(material, attribute, columns, on_ratio, found),
+        "curve": found.get("curve", []),
+        "rows": [
+            _entry(material, row, _effects(on_ratio[row], on_performance, row), show_rows)
+            for row in worst
+            if on_ratio[row] < 0
+        ],
+        "measured": found.get("measured"),
+        "reason": consequences.reasons[attribute.name],
+        "forecast_note": _forecast_note(found),
+    }
+
+
+def _effects(on_ratio: float, on_performance: FloatArray | None, rows: Any) -> dict[str, float | None]:
+    performance = None if on_performance is None else float(on_performance[rows].sum())
+    return {"ratio_effect": float(on_ratio), "performance_effect": performance}
+
+
+def cell_effects(
+    groups: ShownGroups, labels: ShownGroups, on_ratio: FloatArray, on_performance: FloatArray | None
+) -> list[dict[str, Any]]:
+    """Add up effects per group and label; small groups, and cells of fewer than ten rows, are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fado.exploration._material import show_groups
+    >>> groups = show_groups(np.repeat([0, 1], [25, 20]), ("a", "b"))
+    >>> labels = show_groups(np.repeat([0, 1, 0], [15, 10, 20]), ("no", "yes"))
+    >>> for cell in cell_effects(groups, labels, np.repeat([0.5, -1.0, 0.25], [15, 10, 20]), None):
+    ...     print(cell["group"], cell["label"], cell["rows"], cell["ratio_effect"])
+    a no 15 7.5
+    a yes 10 -10.0
+    b no 20 5.0
+    """
+    return [
+        {"group": group, "label": label, "rows": len(rows)}
+        | _effects(on_ratio[rows].sum(), on_performance, rows)
+        for group, label, rows in cells_of(groups, labels)
+    ]
+
+
+def _slices(
+    material: Material,
+    attribute: Attribute,
+    columns: Sequence[BinnedColumn],
+    on_ratio: FloatArray,
+    found: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """List the slices with what changing them did; without figures, the largest sum first, if nothing was."""
+    slices = found.get("slices")
+    if slices is None:
+        nothing = {"ratio_change": None, "performance_change": None, "measured": dict.fromkeys(ACTIONS)}
+        gains, cells = -on_ratio[material.sample], label_cells(material, attribute)
+        slices = [
+            {"found": one, "rows": one.rows(columns)} | nothing
+            for one in find_slices(material, columns, gains, MOST_SLICES, cells)
+        ]
+    return [
+        {key: own for key, own in one.items() if key not in ("found", "forecast")}
+        | {
+            "conditions": one["found"].texts,
+            "rows": int(one["rows"].sum()),
+            "share": float(one["rows"].mean()),
+            "p_value": one["found"].p_value,
+        }
+        for one in slices
+    ]
+
+
+def _lead(ratio: str, performance: str | None, attribute: str, *, is_sample: bool) -> str:
+    scaled = " Sums are scaled up from the sample to all rows." if is_sample else ""
+    both = "" if performance is None else f", and its {performance}"
+    return (
+        "A row's effect is an estimate of what its weight adds to a metric of the model: here the model's "
+        f"{ratio} between the groups of {attribute}{both}. A negative effect on the ratio marks "
+        "a row that makes the groups less equal. Effects say where to look. What changing rows does is "
+        f"measured by training again.{scaled}"
+    )
+
+
+def _forecast_note(found: dict[str, Any]) -> str:
+    """Say whether forecasts stand beside what was measured."""
+    if not found:
+        return ""
+    if found["trusted"]:
+        return "Forecasts are shown, as they agree with what was measured on this table."
+    return "Forecasts are not shown, as they do not clearly agree with what was measured on this table."
+
+
+def effect_frames(summary: dict[str, Any], attribute: str | None) -> dict[str, pd.DataFrame]:
+    """Give the effects of a summary's attribute as tables: see `Exploration.effects`."""
+    import pandas as pd
+
+    entries = {entry["name"]: entry for entry in summary["attributes"]}
+    name = next(iter(entries)) if attribute is None else attribute
+    if name not in entries:
+        raise ValueError(f"`attribute` must be one of {list(entries)}, got {attribute!r}.")
+    part = entries[name].get("effects")
+    if part is None:
+        raise ValueError(
+            f"The values of {name!r} are no effects, and nothing was measured: "
+            f"{entries[name]['not_measured']}"
+        )
+
+    def measured(figures: dict[str, Any] | None) -> dict[str, Any]:
+        return dict.fromkeys(_MEASURED) | {f"measured_{key}": own for key, own in (figures or {}).items()}
+
+    slices = [one | {"slice": " and ".join(one["conditions"])} for one in part["slices"]]
+    rows = {
+        "cells": part["cells"],
+        "slices": [one | measured(one["measured"]["remove"]) for one in slices],
+        "changes": [
+            {"slice": one["slice"], "action": action} | one["measured"][action]
+            for one in slices
+            for action in ACTIONS
+            if one["measured"][action] is not None
+        ],
+        "curve": [one | measured(one["measured"]) for one in part["curve"]],
+    }
+    frames = {key: pd.DataFrame(own, columns=_COLUMNS[key]) for key, own in rows.items()}
+    for frame in frames.values():
+        numbers = [column for column in frame.columns if frame[column].isna().all()]
+        frame[numbers] = frame[numbers].astype("float64")  # what is not known is NaN
+    return frames
+
+
+def metrics_of(
+    valuation: Valuation, attribute: str, consequences: Consequences | None = None
+) -> tuple[str, str | None]:
+    """Name the ratio and the performance that values are effects on, or that were measured.
+
+    Examples
+    --------
+    >>> from fado.valuation import Scale, Valuation
+    >>> metrics_of(Valuation.from_values({"y": [0.1], "sex": [-0.2]}), "sex")
+    ('ratio', 'performance')
+    >>> scales = {name: Scale(f"effect of the row's weight on {on}")
+    ...           for name, on in {"y": "accuracy", "sex": "fpr_ratio"}.items()}
+    >>> metrics_of(Valuation.from_values({"y": [0.1], "sex": [-0.2]}, scales=scales), "sex")
+    ('FPR ratio', 'accuracy')
+    """
+    on_ratio: str | None
+    on_performance: str | None
+    budget: float | None
+    if consequences is not None and not valuation.scales[attribute].is_signed:
+        on_ratio, on_performance, budget = consequences.goal
+    else:
+        on_ratio, on_performance = (_metric(valuation.scales[name]) for name in (attribute, "y"))
+        budget = _budget(valuation)
+        if not valuation.scales["y"].is_signed:
+            return _RATIOS.get(on_ratio or "", on_ratio or "ratio"), None
+    shown = {
+        None: "performance",
+        "tpr_at_fpr": "TPR" if budget is None else f"TPR at {100 * budget:.3g} % FPR",
+        "log_loss": "minus log-loss",
+    }
+    return _RATIOS.get(on_ratio or "", on_ratio or "ratio"), shown.get(on_performance, on_performance)
+
+
+def _metric(scale: Scale) -> str | None:
+    """Read the metric's name off what a scale says; None if it names none."""
+    name = scale.meaning.removeprefix(_PREFIX)
+    return None if name == scale.meaning or name.startswith("a metric") else name
+
+
+def _budget(valuation: Valuation) -> float | None:
+    budget: Any = valuation.provenance.settings.get("max_fpr")
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < 1:
+        return None
+    return float(budget)
+
+
+def _level_now(material: Material, attribute: Attribute) -> dict[str, float] | None:
+    """Give ratio and performance of the models that made the values, on rows they had not seen.
+
+    None where that is not known: for values of other methods, and for those that are measured on other rows.
+    """
+    provenance, agreement = material.valuation.provenance, material.agreement("y")
+    fairness, budget = provenance.settings.get("fairness"), _budget(material.valuation)
+    positive, weights = material.is_positive, material.weights
+    if (
+        provenance.algorithm != INFLUENCE
+        or fairness not in RATIO_NAMES
+        or budget is None
+        or agreement is None
+        or np.isnan(agreement).any()
+        or positive is None
+        or not material.is_binary
+        or attribute.is_continuous
+    ):
+        return None
+    groups = group_rows([attribute.variable])
+    scores = np.where(positive, agreement, 1.0 - agreement)
+    small = small_groups(groups.sizes, MIN_GROUP_SIZE)
+    measured, _ = measure(
+        positive, scores, groups.codes, groups.names, max_fpr=budget, sample_weight=weights, left_out=small
+    )
+    performance = {
+        "tpr_at_fpr": measured["tpr"],
+        "accuracy": float(np.average(agreement >= 0.5, weights=weights)),
+        "log_loss": -log_loss(positive, scores, sample_weight=weights),
+    }.get(str(provenance.settings.get("performance")))
+    if performance is None or np.isnan([performance, measured[fairness]]).any():
+        return None
+    return {"ratio": float(measured[fairness]), "performance": float(performance)}
+
+
+def find_slices(
+    material: Material, columns: Sequence[BinnedColumn], gains: FloatArray, most: int, cells: Cells
+) -> list[Slice]:
+    """Find slices of the largest gains that leave half of every cell; conditions may name the label."""
+    protected = {one.name for one in material.attributes}
+    always = [one.number for one in columns if one.name in protected or one is columns[-1]]
+    search = RemovalSearch(columns, material.sample, gains)
+    return search.find(most, always, lambda rows: keeps_cells(rows, cells))
+
+
+def label_cells(material: Material, attribute: Attribute) -> Cells:
+    """Give each searched row's combination of compared group and label; -1 for all other rows."""
+    codes, labels = (own.codes[material.sample] for own in (attribute.groups, material.labels))
+    known = np.isin(codes, attribute.groups.compared) & (labels >= 0)
+    return np.where(known, codes * (labels.max() + 1) + labels, -1)
+
+
+def keeps_cells(rows: Bools, cells: Cells) -> bool:
+    """Tell whether every combination of group and label keeps half of its rows without these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cells = np.array([0, 0, 0, 1, 1, -1])
+    >>> keeps_cells(np.array([True, False, False, True, False, True]), cells)
+    True
+    >>> keeps_cells(np.array([True, True, False, False, False, False]), cells)
+    False
+    """
+    known = cells >= 0
+    sizes, gone = np.bincount(cells[known]), np.bincount(cells[known & rows], minlength=cells.max() + 1)
+    return bool((gone <= MOST_OF_A_CELL * sizes).all())
+
+
+class RemovalSearch(ConditionTable):
+    """Search for slices to remove: conditions on one or two columns whose rows add up to the largest gain.
+
+    A gain is what a metric would win by the removal of a row. Where `SliceSearch` looks for a mean that
+    stands out, this looks for a sum: what removing the whole slice is foretold to bring. Slices of more rows
+    than the curve of removals reaches are not asked for, as a first-order effect says nothing of them. A
+    slice must stand out beyond chance, as in `SliceSearch`; a second condition must do so inside either part,
+    and must not cost gain that one part alone would bring.
+    """
+
+    def __init__(
+        self, columns: Sequence[BinnedColumn], sample: npt.NDArray[np.intp], gains: FloatArray
+    ) -> None:
+        codes = {column.number: column.codes[sample].astype(np.intp) for column in columns}
+        super().__init__(columns, codes, gains, most_conditions=2)
+        squares = self._totals(gains**2)[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._means = self._sums / self._counts
+            self._variances = squares / self._counts - self._means**2
+        self._most = math.floor(MOST_REMOVED * len(gains))
+        self._small = self._asked & (self._counts <= self._most)
+
+    def find(
+        self, most: int, always: Collection[int] = (), keeps: Callable[[Bools], bool] = lambda rows: True
+    ) -> list[Slice]:
+        """Find the slices of the largest gain, the largest first; none overlaps another by half.
+
+        All others are joined to the conditions of the columns that are `always` tried, however little these
+        bring alone. `keeps` tells whether the slice whose rows are marked may go.
+        """
+        if self._n_rows < 2 * FEWEST_MEMBERS or not self._variance > 0:
+            return []
+        best = [j for j in np.argsort(-self._sums, kind="stable").tolist() if self._asked[j]][:PARENTS]
+        told = np.flatnonzero(self._asked & np.isin(self._ends[:, 0], list(always))).tolist()
+        found: dict[Key, tuple[float, float]] = {
+            (j,): (self._sums[j], self._counts[j]) for j in np.flatnonzero(self._small).tolist()
+        }
+        for parent in sorted({*best, *told}):
+            found |= self._joined(parent)
+        mean, candidates = float(self._amounts.mean()), []
+        for key in sorted(found, key=lambda one: (-found[one][0], one)):
+            gain, count = found[key]
+            if gain <= 0:
+                break
+            off = np.array([gain]) - count * mean
+            z = float(permutation_z(np.array([count]), off, self._n_rows, self._variance)[0])
+            if self._p_value(key, z) <= SIGNIFICANCE:
+                candidates.append((key, z))
+        return self._chosen(candidates, most, keeps)
+
+    def _joined(self, parent: int) -> dict[Key, tuple[float, float]]:
+        """Join every other condition to one, where both earn their place."""
+        counts, sums = self._totals(self._amounts, np.flatnonzero(self._rows((parent,))))
+        within, beside = (
+            permutation_z(counts, sums - counts * self._means[own], self._counts[own], self._variances[own])
+            for own in (parent, slice(None))
+        )
+        earns = (
+            self._may_join((parent,))
+            & (counts >= self._least)
+            & (counts <= self._most)
+            & (counts < np.minimum(self._counts, self._counts[parent]))
+            & (sums > np.where(self._small, self._sums, 0.0))
+            & (sums > (self._sums[parent] if self._small[parent] else 0.0))
+            & (ndtr(-np.minimum(within, beside)) * self._tested[1] <= SIGNIFICANCE)
+        )
+        return {tuple(sorted((parent, j))): (sums[j], counts[j]) for j in np.flatnonzero(earns).tolist()}

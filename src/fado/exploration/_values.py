@@ -1,0 +1,531 @@
+"""What values say: their distributions, the plane of the two, the columns they rest on, the alpha slider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from fado.exploration._biases import error_removed
+from fado.exploration._material import (
+    FEWEST_MEMBERS,
+    Attribute,
+    Material,
+    ShownGroups,
+    Span,
+    cells_of,
+    known_mean,
+    percent,
+    plain_number,
+    quoted,
+    span_around,
+)
+from fado.exploration._slices import BinnedColumn, SliceFinder, SlicePool, usable_utilities
+from fado.interventions import PrevalenceSampling, minmax
+from fado.tabular import Groups, Variable, mean_one, small_groups
+from fado.valuation import Valuation, read_stability
+
+__all__ = [
+    "alpha_part",
+    "columns_part",
+    "distributions",
+    "explained",
+    "plane",
+    "pool_plane",
+    "stability_part",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+BINS = 20
+ALPHAS = tuple(step / 20 for step in range(21))
+MOST_COLUMNS = 500
+MOST_DRAWN = 20
+_CORNERS = (
+    # unsure of y, unsure of z, what the corner is called and means
+    (True, True, "unsure of both", "Worth most: still to be learnt from, and silent about the group."),
+    (True, False, "unsure of the target only", "Still to be learnt from, but models can tell the group here: "
+     "the place where a model may lean on it."),
+    (False, True, "unsure of the attribute only", "Silent about the group, and the target is settled: "
+     "harmless, with little to learn from."),
+    (False, False, "sure of both", "Redundant, and gives the group away: the first to go when rows are "
+     "dropped."),
+)  # fmt: skip
+_OTHER_CORNERS = (
+    # the same for values that are no entropies
+    (True, True, "high for both", "Worth most: above the cut for the target and for the attribute."),
+    (True, False, "high for the target only", "Good for the target, and not for the attribute."),
+    (False, True, "high for the attribute only", "Good for the attribute, and not for the target."),
+    (False, False, "low for both", "Worth least: the first to go when rows are dropped."),
+)
+
+
+def binned(values: FloatArray, span: Span) -> npt.NDArray[np.int64]:
+    """Give the bin of every value, of `BINS` equally wide ones; the last holds its upper end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> binned(np.array([0.0, 0.049, 0.05, 1.0]), Span(0.0, 1.0))
+    array([ 0,  0,  1, 19])
+    """
+    scaled = np.floor((values - span.low) / (span.high - span.low) * BINS + 1e-9)
+    return np.clip(scaled, 0, BINS - 1).astype(np.int64)
+
+
+class Cut(NamedTuple):
+    """Where models are called unsure, why there, and what they would say knowing the shares alone."""
+
+    number: float
+    why: str
+    uninformed: float | None = None
+
+
+def cut_of(material: Material, variable: Variable) -> Cut:
+    """Choose where sure ends and unsure begins in the values of the target or of a protected attribute.
+
+    Values of classes are entropies. A model that has learnt nothing about a row still knows how frequent each
+    class is, and the entropy of these shares, not 1, is what it would say of every row: with one positive in
+    a hundred that is 0.08. Models are called unsure of a row from **half of that** on, midway between
+    certainty and no knowledge. Two classes of equal size give 0.5.
+
+    Values of a number tell how near the mean its prediction lies, as a share of the one farthest prediction,
+    so no fixed point of their scale means anything. The share of the rows that are called sure, those
+    farthest from the mean, is the share that models remove of the error that guessing the mean makes: none if
+    they remove nothing, all if they remove all of it. Where that is not known, the cut is the median.
+
+    Values of other scales, such as effects, are cut at their neutral point, or in the middle of the scale.
+    """
+    scale, values = material.valuation.scales[variable.name], material.valuation[variable.name]
+    name = material.shown_name(variable)
+    if not scale.is_unit or scale.neutral is not None:
+        span = material.span(variable.name)
+        if span.neutral is not None and span.low < span.neutral < span.high:
+            return Cut(span.neutral, "the value of a row that neither helps nor harms")
+        return Cut((span.low + span.high) / 2, "the middle of the scale")
+    if variable.kind == "classes":
+        uninformed = shares_entropy(variable.labels, len(variable.classes))
+        if not uninformed:
+            return Cut(0.5, f"the middle of the scale, since all rows have one {name}")
+        told = plain_number(uninformed)
+        why = f"half of {told}, which knowing only the classes' shares of {name} would give"
+        return Cut(uninformed / 2, why, uninformed)
+    removed = error_removed(material, variable)
+    if removed is None:
+        return Cut(float(np.median(values)), f"the median, since {name} is a number")
+    share = min(max(removed.number, 0.0), 1.0)
+    return Cut(
+        float(np.quantile(values, share)),
+        f"so that {percent(share)} of the rows count as sure: the share that models remove of the error that "
+        f"guessing the mean of {name} makes",
+    )
+
+
+def shares_entropy(labels: npt.NDArray[np.integer], n_classes: int) -> float:
+    """Give the normalised entropy of the classes' shares: what a model without knowledge would say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shares_entropy(np.array([0, 1, 1, 0]), 2), round(shares_entropy(np.array([1] + 99 * [0]), 2), 3)
+    (1.0, 0.081)
+    """
+    shares = np.bincount(labels, minlength=n_classes) / len(labels)
+    shares = shares[shares > 0]
+    return float(-(shares * np.log2(shares)).sum() / np.log2(n_classes)) if n_classes > 1 else 0.0
+
+
+def distributions(material: Material, attribute: Attribute) -> dict[str, Any]:
+    """Describe the values of the target and of one attribute, per group and label."""
+    named = {"v_y": ("y", material.target_name), "v_z": (attribute.name, attribute.name)}
+    groups = attribute.groups
+    return {
+        "labels": list(material.labels.names),
+        "groups": [groups.names[group] for group in groups.rated],
+        "lead": _lead(material, attribute),
+        "scales": {symbol: _scale(material, symbol, *own) for symbol, own in named.items()},
+    } | {symbol: list(_described(material, groups, variable)) for symbol, (variable, _) in named.items()}
+
+
+def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[str, Any]:
+    """Say between which ends values are drawn, and what they mean."""
+    scale = material.valuation.scales[variable]
+    if scale.is_unit:
+        told = f"how unsure models are of its {name}, from 0 (certain) to 1 (no idea)"
+    elif scale.neutral == 0.0:
+        told = f"{scale.meaning}; above 0 the row helps, below 0 it harms"
+    else:
+        told = f"{scale.meaning}; the higher, the more the row is worth"
+    return {
+        **material.span(variable)._asdict(),
+        "meaning": scale.meaning,
+        "title": "how unsure models are of" if scale.is_unit else "what rows are worth for",
+        "sentence": f"{symbol} of a row: {told}.",
+    }
+
+
+def _lead(material: Material, attribute: Attribute) -> str:
+    """Say in a few sentences what the values of the target and of an attribute tell."""
+    if not material.is_unit(attribute.name):
+        first, second = (material.valuation.scales[name].meaning for name in ("y", attribute.name))
+        told = first if first == second else f"{first} (target); {second} (attribute)"
+        return f"A higher value means that the row is worth more. What it says: {told}."
+    known = []
+    for variable in (material.target, attribute.variable):
+        name, uninformed = material.shown_name(variable), cut_of(material, variable).uninformed
+        if uninformed is None:
+            known.append(f"knowing only the mean of {name} gives 1")
+        else:
+            known.append(f"knowing only the classes' shares of {name} gives {plain_number(uninformed)}")
+    return (
+        f"A value says how unsure models are: 0 is certain; {', and '.join(known)}. A high "
+        "value for the target marks a row that still has something to teach; a high value for the "
+        "attribute marks a row that does not give its group away."
+    )
+
+
+def _described(material: Material, groups: ShownGroups, variable: str) -> Iterator[dict[str, Any]]:
+    values, error = material.valuation[variable], material.valuation.field("standard_error", variable)
+    bins = binned(values, material.span(variable))
+    for group, label, rows in cells_of(groups, material.labels):
+        yield {
+            "group": group,
+            "label": label,
+            "rows": len(rows),
+            "histogram": np.bincount(bins[rows], minlength=BINS).tolist(),
+            "quartiles": np.quantile(values[rows], [0.25, 0.5, 0.75]).tolist(),
+            "mean": float(values[rows].mean()),
+            "standard_error": known_mean(error[rows]),
+        }
+
+
+def stability_part(material: Material, frame: Any) -> dict[str, Any]:
+    """Say whether another run would rank rows alike: as it was measured, or by the standard errors.
+
+    ``rows``, ``changes`` and ``notes`` are what `Valuation.stability` gives, with the target called ``"y"``.
+    """
+    if frame is None:
+        groups = {
+            one.name: np.array([*one.groups.names, ""], dtype=object)[one.groups.codes]  # -1: below ten rows
+            for one in material.attributes
+        }
+        frame = material.valuation.stability(sensitive_features=groups)
+    told = read_stability(frame)
+    names = {"y": material.target_name} | {one.name: one.name for one in material.attributes}
+    rows = told["rows"] = [row for row in told["rows"] if row["column"] in names]
+    if not rows:
+        return {"sentence": "It is not known whether another run would rank rows alike.", **told}
+    means = []
+    for column, name in names.items():
+        own = [row["rank_agreement"] for row in rows if (row["column"], row["group"]) == (column, "all rows")]
+        means += [f"{name} {plain_number(float(np.mean(own)))}"] if own else []
+    least = min(rows, key=lambda row: row["rank_agreement"])
+    where = "" if least["group"] == "all rows" else f" in {quoted(least['group'])}"
+    sentence = (
+        f"Rank correlation with values made again (1: the same order of rows): {', '.join(means)}. Lowest: "
+        f"{plain_number(least['rank_agreement'])}, {names[least['column']]}{where}, with other "
+        f"{least['variation']}."
+    )
+    return {"sentence": sentence, **told}
+
+
+def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
+    """Count rows over the plane of the target's and an attribute's values, and in its four corners.
+
+    ``counts`` has one row per bin of the attribute's value and one column per bin of the target's.
+    """
+    cuts, unit = _cuts(material, attribute), material.is_unit(attribute.name)
+    return {
+        "counts": _counts(material, attribute, material.valuation),
+        "scales": {
+            key: {**material.span(name)._asdict(), "cut": cut.number}
+            for key, name, cut in zip(("v_y", "v_z"), ("y", attribute.name), cuts, strict=True)
+        },
+        "cuts": (
+            f"The dashed lines part {'sure from unsure' if unit else 'low from high'}: "
+            f"v_y at {plain_number(cuts[0].number)}, {cuts[0].why}; "
+            f"v_z at {plain_number(cuts[1].number)}, {cuts[1].why}."
+        ),
+        "titles": ["unsure of", "unsure of"] if unit else ["worth for", "worth for"],
+        "corners": [_corner(material, attribute, cuts, *corner) for corner in _corners(unit)],
+        "groups": list(attribute.groups.names),
+    }
+
+
+def pool_plane(material: Material, attribute: Attribute, pool: Valuation) -> dict[str, Any]:
+    """Count the rows of a pool over the same plane, and in its corners beside the labelled rows."""
+    cuts, corners = _cuts(material, attribute), []
+    for unsure_y, unsure_z, name, _ in _corners(material.is_unit(attribute.name)):
+        n_rows = int(_members(pool, attribute, cuts, unsure_y, unsure_z).sum())
+        labelled = _members(material.valuation, attribute, cuts, unsure_y, unsure_z)
+        corners.append(
+            {
+                "name": name,
+                "unsure_of_target": unsure_y,
+                "unsure_of_attribute": unsure_z,
+                "rows": n_rows,
+                "share": n_rows / len(pool),
+                "labelled_share": float(labelled.mean()),
+            }
+        )
+    return {"counts": _counts(material, attribute, pool), "corners": corners}
+
+
+def _corners(unit: bool) -> tuple[tuple[bool, bool, str, str], ...]:
+    return _CORNERS if unit else _OTHER_CORNERS
+
+
+def _cuts(material: Material, attribute: Attribute) -> tuple[Cut, Cut]:
+    return cut_of(material, material.target), cut_of(material, attribute.variable)
+
+
+def _counts(material: Material, attribute: Attribute, valuation: Valuation) -> list[list[int]]:
+    across, up = (binned(valuation[name], material.span(name)) for name in ("y", attribute.name))
+    return np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist()
+
+
+def _members(
+    valuation: Valuation, attribute: Attribute, cuts: tuple[Cut, Cut], unsure_y: bool, unsure_z: bool
+) -> Bools:
+    """Mark the rows of a corner."""
+    v_y, v_z = valuation["y"], valuation[attribute.name]
+    return np.asarray(((v_y >= cuts[0].number) == unsure_y) & ((v_z >= cuts[1].number) == unsure_z))
+
+
+def _corner(
+    material: Material,
+    attribute: Attribute,
+    cuts: tuple[Cut, Cut],
+    unsure_y: bool,
+    unsure_z: bool,
+    name: str,
+    meaning: str,
+) -> dict[str, Any]:
+    rows = _members(material.valuation, attribute, cuts, unsure_y, unsure_z)
+    n_rows, positive, groups = int(rows.sum()), material.is_positive, attribute.groups
+    known = n_rows >= FEWEST_MEMBERS
+    errors = [
+        known_mean(material.valuation.field("standard_error", variable)[rows]) if known else None
+        for variable in ("y", attribute.name)
+    ]
+    return {
+        "name": name,
+        "meaning": meaning,
+        "unsure_of_target": unsure_y,
+        "unsure_of_attribute": unsure_z,
+        "rows": n_rows,
+        "share": n_rows / len(material),
+        "share_per_group": _per_row(groups, groups.count(rows), groups.sizes),
+        "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
+        "standard_error_y": errors[0],
+        "standard_error_z": errors[1],
+    }
+
+
+def _per_row(groups: ShownGroups, sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> list[float | None]:
+    """Divide each group's sum by its count; None for small groups, and where the count is 0."""
+    return [
+        float(total / count) if count > 0 and group != groups.small else None
+        for group, (total, count) in enumerate(zip(sums, counts, strict=True))
+    ]
+
+
+def columns_part(material: Material, attribute: Attribute, columns: Sequence[BinnedColumn]) -> dict[str, Any]:
+    """Measure every feature, and the target, by what it says of the attribute and of the target.
+
+    ``basis`` is "gains", shares of the split gain of the models that made the values, or "alone", the
+    variance that the column explains by itself. The ``columns`` that say most of the attribute come first;
+    those ``drawn`` matter most, for the attribute or for the target.
+    """
+    hidden = material.excluded_columns(attribute.name)
+    gains_y, gains_z = (_gains(material, name) for name in ("y", attribute.name))
+    basis = "alone" if gains_y is None or gains_z is None else "gain"
+    rows: list[dict[str, Any]] = [
+        {
+            "name": column.name,
+            "is_target": False,
+            "left_out": column.name in hidden or column.number == attribute.position,
+            "alone_y": explained(column.codes, material.target),
+            "alone_z": explained(column.codes, attribute.variable),
+            "gain_y": None if gains_y is None else gains_y[column.number],
+            "gain_z": None if gains_z is None else gains_z[column.number],
+        }
+        for column in columns
+        if column.is_feature
+    ]
+    if material.valuation.provenance.settings.get("z_sees_target", True):
+        rows.append(_target_row(material, attribute, gains_z))
+    rows.sort(key=lambda row: (row["left_out"], -row[f"{basis}_z"], -(row[f"{basis}_y"] or 0.0)))
+    shown = rows[:MOST_COLUMNS]
+    # those of the highest shares, each by the larger of its two, as parts of the highest
+    of_both = np.array([[row[f"{basis}_{which}"] or 0.0 for which in "zy"] for row in shown]).reshape(-1, 2)
+    weight = (of_both / np.maximum(of_both.max(axis=0, initial=0.0), 1e-12)).max(axis=1)
+    return {
+        "basis": "gains" if basis == "gain" else basis,
+        "columns": shown,
+        "not_shown": len(rows) - len(shown),
+        "drawn": sorted(np.argsort(-weight, kind="stable")[:MOST_DRAWN].tolist()),
+        "sentence": _strongest(rows, basis, attribute.name),
+    }
+
+
+def explained(codes: npt.NDArray[np.integer], variable: Variable) -> float:
+    """Give the share of a variable's variance that a column explains alone, less what chance would.
+
+    For classes this is Goodman and Kruskal's tau, for numbers the squared correlation ratio; both adjusted
+    for the number of parts the column is cut into.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> z = Variable("z", "classes", np.repeat([0, 1], 50).astype(np.int32), (0, 1))
+    >>> explained(np.repeat([3, 7], 50), z), explained(np.tile([3, 7], 50), z)
+    (1.0, 0.0)
+    """
+    known = variable.known
+    _, parts = np.unique(codes[known], return_inverse=True)
+    labels = variable.labels[known]
+    n_rows, n_parts = len(labels), int(parts.max()) + 1 if len(parts) else 0
+    if n_parts < 2 or n_rows <= n_parts:
+        return 0.0
+    if variable.kind == "classes":
+        n_classes = len(variable.classes)
+        cells = np.bincount(parts * n_classes + labels, minlength=n_parts * n_classes)
+        table = cells.reshape(n_parts, n_classes).astype(np.float64)
+        chance = np.square(table.sum(axis=0)).sum() / n_rows
+        between, total = (np.square(table).sum(axis=1) / table.sum(axis=1)).sum() - chance, n_rows - chance
+    else:
+        centred = labels - labels.mean()
+        sums, counts = np.bincount(parts, centred), np.bincount(parts)
+        between, total = (np.square(sums) / counts).sum(), np.square(centred).sum()
+    if total <= 0:
+        return 0.0
+    left = (1.0 - between / total) * (n_rows - 1) / (n_rows - n_parts)
+    return float(min(max(1.0 - left, 0.0), 1.0))
+
+
+def _gains(material: Material, variable: str) -> list[float] | None:
+    """Give the shares of the split gain, if the values' models told and were fitted to these columns."""
+    told = material.valuation.provenance.split_gains
+    if told is None or list(told.columns) != material.problem.table.names or variable not in told.shares:
+        return None
+    return list(told.shares[variable])
+
+
+def _target_row(material: Material, attribute: Attribute, gains_z: list[float] | None) -> dict[str, Any]:
+    """Describe the target as one of the columns that the attribute's models see."""
+    codes = material.target.labels
+    if material.target.kind == "continuous":
+        codes = np.searchsorted(np.quantile(codes, np.linspace(0, 1, 11)[1:-1]), codes).astype(np.int32)
+    return {
+        "name": material.target_name,
+        "is_target": True,
+        "left_out": False,
+        "alone_y": None,
+        "alone_z": explained(codes, attribute.variable),
+        "gain_y": None,
+        "gain_z": None if gains_z is None else gains_z[-1],
+    }
+
+
+def _strongest(rows: list[dict[str, Any]], basis: str, attribute: str) -> str:
+    first = next((row for row in rows if not row["left_out"]), None)
+    if first is None or not first[f"{basis}_z"]:
+        return f"No column says anything about {attribute}."
+    how = (
+        "the gain of its models' splits" if basis == "gain" else "its variance explained by this column alone"
+    )
+    return f"{quoted(first['name'])} gives {attribute} away most: {percent(first[f'{basis}_z'])} of {how}."
+
+
+def alpha_part(
+    material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: ShownGroups
+) -> dict[str, Any]:
+    """Give for every utility and alpha what the utility, the sampler and the reweigher would do.
+
+    The sampler matches the positive rates of all the groups in `fine`; `groups` are those that are shown.
+    """
+    drop, sampling = None, _sampling(material, fine)
+    if sampling is not None:
+        shuffled = check_random_state(material.seed).permutation(len(material))
+        drop = partial(sampling.dropped, shuffled=shuffled)
+    pool = SlicePool(material, finder, names, drop, None if sampling is None else sampling.droppable)
+    valuation, outcome, sizes = material.valuation, material.outcome, groups.sizes
+    v_z = np.mean([valuation[name] for name in names], axis=0)
+
+    def outcomes(weights: FloatArray | float, counts: npt.NDArray[Any]) -> list[float | None] | None:
+        return None if outcome is None else _per_row(groups, groups.total(outcome * weights), counts)
+
+    def setting(utilities: FloatArray, span: Span) -> dict[str, Any]:
+        """Give what the page shows for one utility at one alpha."""
+        bins, weights = binned(utilities, span), mean_one(minmax(utilities))
+        weight, effective = groups.total(weights), float(weights.sum() ** 2 / np.square(weights).sum())
+        dropped = None if drop is None else drop(utilities)
+        gone = None
+        if dropped is not None:
+            counts = groups.count(dropped)
+            gone = {
+                "histogram": _histograms(groups, bins, dropped),
+                "mean_v_y": _per_row(groups, groups.total(valuation["y"] * dropped), counts),
+                "mean_v_z": _per_row(groups, groups.total(v_z * dropped), counts),
+            }
+        return {
+            "histogram": _histograms(groups, bins, np.ones(len(bins), dtype=bool)),
+            "mean": _per_row(groups, groups.total(utilities), sizes),
+            "dropped": gone,
+            "weights": {
+                "effective_rows": effective,
+                "effective_share": effective / len(weights),
+                "largest": float(weights.max()),
+                "share_per_group": (weight / weights.sum()).tolist(),
+                "outcome_per_group": outcomes(weights, weight),
+            },
+            "slices": pool.ranked(utilities, dropped),
+        }
+
+    counted = None
+    if sampling is not None and drop is not None and material.is_positive is not None:
+        lost, positives = groups.count(drop(np.zeros(len(material)))), groups.count(material.is_positive)
+        counted = {  # which no utility changes
+            "target_rate": sampling.target_rate,
+            "dropped": lost.tolist(),
+            "kept": (sizes - lost).tolist(),
+            "rate_before": _per_row(groups, positives, sizes),
+            "rate_after": _per_row(groups, positives, sizes - lost),
+        }
+    shown = {}
+    for name, kind in usable_utilities(valuation, names).items():
+        every = [kind(alpha=alpha).over(names)(valuation) for alpha in ALPHAS]
+        is_unit = material.is_unit(*names)
+        span = Span(*kind.ends) if is_unit else span_around(np.concatenate(every), 0.0)
+        shown[name] = {**span._asdict(), "settings": [setting(utilities, span) for utilities in every]}
+    return {
+        "attributes": list(names),
+        "alphas": list(ALPHAS),
+        "groups": list(groups.names),
+        "rows": sizes.tolist(),
+        "small": groups.small,
+        "outcome_before": outcomes(1.0, sizes),
+        "sampling": counted,
+        "slices": pool.described(groups),
+        "utilities": shown,
+    }
+
+
+def _sampling(material: Material, fine: Groups) -> PrevalenceSampling | None:
+    """Give the sampler, if there is a positive label, and two groups whose rates it can match."""
+    n_small = int(small_groups(fine.sizes, material.min_group_size).sum())
+    if material.is_positive is None or len(fine) - n_small < 2:
+        return None
+    return PrevalenceSampling(material.is_positive, fine, min_group_size=material.min_group_size)
+
+
+def _histograms(groups: ShownGroups, bins: npt.NDArray[np.int64], rows: Bools) -> list[list[int]]:
+    there = rows & (groups.codes >= 0)
+    cells = np.bincount(groups.codes[there] * BINS + bins[there], minlength=len(groups) * BINS)
+    return cells.reshape(len(groups), BINS).tolist()
