@@ -72,7 +72,7 @@ def one_draw(directory, name, number, retrain):
         material = read_material(problem, "y", None, max_rows=50_000, min_group_size=30, seed=number)
         columns = SliceFinder(material).columns
         columns = [*columns, binned_target(material, len(columns))]
-        consequences = Consequences(material, columns, retrain=retrain, estimator=MODEL, n_jobs=2)
+        consequences = Consequences(material, columns, retrain, MODEL, n_jobs=2)
     attribute = material.attributes[0]
     found = consequences.of(attribute)
     effects = found["effects"][0]

@@ -47,9 +47,8 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
     """
     if not _has_probabilities(material, attribute):
         return None
-    problem, valuation, variable = material.problem, material.valuation, attribute.variable
-    if len(material.sample) < problem.n_rows:
-        problem = problem.take(material.rows[material.sample])
+    problem, valuation, variable = material.searched, material.valuation, attribute.variable
+    if len(material.sample) < len(material):
         valuation, variable = valuation.take(material.sample), variable.take(material.sample)
     problem = replace(  # of one attribute, in which every row counts the same
         problem,
@@ -69,6 +68,8 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
         return None
     blind = attribute.position is None and not material.excluded_columns(attribute.name)
     out_of_bag = valuation.provenance.algorithm == "out-of-bag"
+    by = "out-of-bag decisions" if out_of_bag else "decisions from the given probabilities"
+    by = f"{by} that do not see the group" if blind else by
     ratios = []
     for name, title in TITLES.items():
         frame = trade_off_of(
@@ -95,9 +96,7 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
                 ],
                 "answer": answer,
                 "sure": sure,
-                "sentences": _costs(
-                    frame, title, answer, sure, out_of_bag=out_of_bag, blind=blind, n_rows=len(valuation)
-                ),
+                "sentences": _costs(frame, title, answer, sure, by, blind, len(valuation)),
             }
         )
     return {
@@ -154,14 +153,7 @@ def _sure(frame: pd.DataFrame, answer: int | None) -> int | None:
 
 
 def _costs(
-    frame: pd.DataFrame,
-    title: str,
-    answer: int | None,
-    sure: int | None,
-    *,
-    out_of_bag: bool,
-    blind: bool,
-    n_rows: int,
+    frame: pd.DataFrame, title: str, answer: int | None, sure: int | None, by: str, blind: bool, n_rows: int
 ) -> list[str]:
     """Say what the line costs by estimate, and what it costs to be sure of it."""
     if frame["ratio"].isna().all():
@@ -180,8 +172,6 @@ def _costs(
     else:
         own = frame.iloc[answer]
         rates = f"({untouched['tpr']:.3f} to {own['tpr']:.3f})"
-        how = "out-of-bag decisions" if out_of_bag else "decisions from the given probabilities"
-        by = f"{how} that do not see the group" if blind else how
         start = f"A {title} of {LINE} {_cost(own)} {rates} {_AT}, by {by}."
     if sure is None:
         return [
@@ -283,18 +273,14 @@ def _with_interval(estimate: Mapping[str, Any], form: str) -> str:
 
 def _decision_rates(material: Material, attribute: Attribute) -> dict[str, list[Estimate]]:
     """Estimate each group's false- and true-positive rate where scores decide; empty if there are none."""
-    positive, agreement = material.is_positive, material.agreement("y")
+    scored = material.scores()
     if (
-        positive is None
-        or not material.is_binary
-        or agreement is None
-        or np.isnan(agreement).any()
-        or positive.all()
-        or not positive.any()
-        or material.valuation.provenance.algorithm == "in-bag"  # these models have seen the rows
-    ):
+        scored is None or material.valuation.provenance.algorithm == "in-bag"
+    ):  # models that have seen the rows
         return {}
-    scores = np.where(positive, agreement, 1.0 - agreement)
+    positive, scores = scored
+    if positive.all() or not positive.any():
+        return {}
     decided = scores >= threshold_at_fpr(positive, scores, MAX_FPR)
     count = attribute.groups.count
     return {

@@ -23,22 +23,7 @@ from fado.exploration._material import (
 )
 from fado.tabular import MISSING, Variable
 
-__all__ = [
-    "Estimate",
-    "Z",
-    "auc",
-    "biases",
-    "count_ratio",
-    "difference",
-    "error_removed",
-    "mean",
-    "rank_correlation",
-    "share",
-    "share_gap",
-    "skill",
-    "trend_of",
-    "widest_gap",
-]
+__all__ = ["Estimate", "Z", "biases", "error_removed", "share", "share_gap", "widest_gap"]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

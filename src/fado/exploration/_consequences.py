@@ -82,7 +82,6 @@ class Consequences:
         self,
         material: Material,
         columns: Sequence[BinnedColumn],
-        *,
         retrain: int,
         estimator: Any = None,
         n_jobs: int | None = None,
@@ -98,6 +97,10 @@ class Consequences:
             str(told.get("performance", "tpr_at_fpr")),
             float(told.get("max_fpr", 0.05)),
         )
+        self._positive = np.zeros(0, dtype=bool)  # the positives among the searched rows
+        if material.is_binary:
+            code = 1 if material.positive is None else material.positive
+            self._positive = np.asarray(material.target.labels == code)[material.sample]
         self.reasons = {one.name: self._reason(one, retrain) for one in material.attributes}
         self._found: dict[str, dict[str, Any]] = {}
         measured = [one for one in material.attributes if not self.reasons[one.name]]
@@ -123,7 +126,7 @@ class Consequences:
             return f"Measuring needs a target of two classes, and {name} {what}: {COMPARE_TARGET}."
         if attribute.is_continuous:
             return f"Measuring needs groups, and {attribute.name} is a number: compare it, as in age >= 50."
-        compared, negatives = len(self._compared(attribute)), int((~self._positives()).sum())
+        compared, negatives = len(self._counted(attribute)), int((~self._positive).sum())
         if compared < 2:
             return (
                 f"Too few rows to train again on: measuring needs two groups of at least {LEAST_ROWS} rows "
@@ -138,28 +141,17 @@ class Consequences:
             )
         return ""
 
-    def _compared(self, attribute: Attribute) -> list[int]:
-        """List the groups that have enough rows, among those searched, for their rate to be measured."""
-        codes = attribute.groups.codes[self._material.sample]
-        counted = codes[self._counted(self._positives())]
-        return [own for own in attribute.groups.compared if (counted == own).sum() >= LEAST_ROWS]
-
-    def _positives(self) -> Bools:
-        material = self._material
-        positive = material.target.labels == (1 if material.positive is None else material.positive)
-        return np.asarray(positive[material.sample])
-
-    def _counted(self, positive: Bools) -> Bools:
-        """Mark the rows that the rates count."""
-        label = _COUNTED.get(self.goal[0])
-        return np.ones_like(positive) if label is None else positive == bool(label)
+    def _counted(self, attribute: Attribute) -> dict[int, Bools]:
+        """Mark the searched rows that the rate of each group counts, of which there must be enough."""
+        label, codes = _COUNTED.get(self.goal[0]), attribute.groups.codes[self._material.sample]
+        counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
+        rows = {group: counted & (codes == group) for group in attribute.groups.compared}
+        return {group: own for group, own in rows.items() if own.sum() >= LEAST_ROWS}
 
     def _measure(self, attributes: Sequence[Attribute], retrain: int) -> None:
         """Find candidates, train models without them, and compare decisions."""
-        material, problem, seed = self._material, self._material.problem, self._material.seed
-        if len(material.sample) < problem.n_rows:
-            problem = problem.take(material.rows[material.sample])
-        problem = _larger_is_positive(problem)
+        material, seed = self._material, self._material.seed
+        self._problem = problem = _larger_is_positive(material.searched)
         cells = np.zeros(problem.n_rows, dtype=np.int64)
         for one in attributes:
             cells = cells * (len(one.groups) + 1) + one.groups.codes[material.sample] + 1
@@ -169,31 +161,26 @@ class Consequences:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of small groups in a half: what is shown is measured
-                effects = self._search_effects(problem, cells, search)
-                candidates = {
-                    one.name: self._candidates(one, problem, effects, search, held) for one in attributes
-                }
+                effects = self._search_effects(cells, search)
+                candidates = {one.name: self._candidates(one, effects, search, held) for one in attributes}
         except ValueError as error:  # a ratio that is undefined on the search rows
             self.reasons |= {one.name: f"Nothing was measured: {error}" for one in attributes}
             return
         changes = self._plan(candidates, retrain // FITS_EACH - 1)
-        untouched, *decided = self._decided(problem, cells, held, list(changes.values()))
-        outcome = dict(zip(changes, decided, strict=True))
+        untouched, *decided = self._decided(cells, held, list(changes.values()))
         for one in attributes:
-            codes = one.groups.codes[material.sample][held]
-            counted = self._counted(problem.labels.is_positive[held])
-            members = [np.flatnonzero(counted & (codes == group)) for group in self._compared(one)]
-            missed = self.goal[0] == "fnr_ratio"
-            compared = GroupDecisions(problem, held, members, missed=missed, seed=seed)
-            own = {key: outcome[key] for key in changes if key[0] == one.name}
-            found = {key: compared.change(untouched, after) for key, after in own.items()}
+            members = [np.flatnonzero(own[held]) for own in self._counted(one).values()]
+            compared = GroupDecisions(problem, held, members, missed=self.goal[0] == "fnr_ratio", seed=seed)
+            own = {key: after for key, after in zip(changes, decided, strict=True) if key[0] == one.name}
             noise = compared.noise(untouched, list(own.values()))
-            for key, figures in found.items():
+            found = {}
+            for key, after in own.items():
+                figures = compared.change(untouched, after)
                 for metric, spread in noise.items():
                     figures[f"{metric}_error"] = float(np.hypot(figures[f"{metric}_error"], spread))
-                found[key] = {"rows": int(changes[key][1].sum())} | figures
+                found[key[1:]] = {"rows": int(changes[key][1].sum())} | figures
             before = compared.level(untouched)
-            self._found[one.name] = self._told(one.name, candidates[one.name], found, before["ratio"]) | {
+            self._found[one.name] = _told(candidates[one.name], found, before["ratio"]) | {
                 "effects": None if effects is None else (effects[one.name], effects["y"]),
                 "measured": {
                     "fits": FITS_EACH * (1 + len(changes)) + (1 if effects is None else 3),
@@ -207,9 +194,9 @@ class Consequences:
                 },
             }
 
-    def _search_effects(self, problem: Problem, cells: Cells, search: Rows) -> dict[str, FloatArray] | None:
+    def _search_effects(self, cells: Cells, search: Rows) -> dict[str, FloatArray] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
-        material = self._material
+        material, problem = self._material, self._problem
         scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
         if algorithm != INFLUENCE and all(scales[one.name].is_signed for one in material.attributes):
             return None
@@ -240,18 +227,13 @@ class Consequences:
         return self._estimator
 
     def _candidates(
-        self,
-        attribute: Attribute,
-        problem: Problem,
-        effects: dict[str, FloatArray] | None,
-        search: Rows,
-        held: Rows,
+        self, attribute: Attribute, effects: dict[str, FloatArray] | None, search: Rows, held: Rows
     ) -> dict[str, Any]:
         """Find slices and the most harmful rows, and order the slices by what a forecast says of them."""
         material, name = self._material, attribute.name
         if effects is None:
-            on_ratio = material.valuation[name][material.sample]
-            on_ratio = on_ratio if material.weights is None else on_ratio * material.weights[material.sample]
+            weights = 1.0 if material.weights is None else material.weights
+            on_ratio = (material.valuation[name] * weights)[material.sample]
         else:
             on_ratio = effects[name]
         cells = label_cells(material, attribute)
@@ -259,7 +241,7 @@ class Consequences:
         masks = [one.rows(self._columns) for one in slices]
         curve = [most_harmful(on_ratio, share, cells) for share in SHARES]
         parts = [own[material.sample] for own in masks] + curve
-        forecasts = self._forecast(name, problem, parts, search, held)
+        forecasts = self._forecast(name, parts, search, held)
         order = np.argsort(-forecasts[: len(slices), 0], kind="stable")[:MOST_SLICES].tolist()
         return {
             "slices": [(slices[j], masks[j]) for j in order],
@@ -267,23 +249,21 @@ class Consequences:
             "forecasts": [forecasts[j] for j in [*order, *range(len(slices), len(parts))]],
         }
 
-    def _forecast(
-        self, name: str, problem: Problem, parts: Sequence[Bools], search: Rows, held: Rows
-    ) -> FloatArray:
+    def _forecast(self, name: str, parts: Sequence[Bools], search: Rows, held: Rows) -> FloatArray:
         """Forecast what each removal changes on the search rows, for a model of the others."""
         inside = [np.flatnonzero(own[held]).astype(np.int32) for own in parts]
         there = [number for number, own in enumerate(inside) if len(own)]
         found = np.full((len(parts), 2), np.nan)
         if there:
-            fairness, performance, max_fpr = self.goal
+            metrics: dict[str, Any] = dict(
+                zip(("fairness", "performance", "max_fpr"), self.goal, strict=True)
+            )
             told = forecast_problem(
                 self._ranking(),
-                problem.take(held),
-                problem.take(search),
+                self._problem.take(held),
+                self._problem.take(search),
                 [inside[number] for number in there],
-                performance=performance,
-                fairness=fairness,
-                max_fpr=max_fpr,
+                **metrics,
                 seed=self._material.seed,
                 workers=self._workers,
             )
@@ -318,13 +298,12 @@ class Consequences:
             found |= dict([*removals[: max(1, each - len(curve))], *curve, *others][:each])
         return found
 
-    def _decided(
-        self, problem: Problem, cells: Cells, held: Rows, changes: Sequence[Change]
-    ) -> list[Decided]:
+    def _decided(self, cells: Cells, held: Rows, changes: Sequence[Change]) -> list[Decided]:
         """Train models on all rows but a fold of the validation rows: with no change, and with each."""
         from lightgbm import LGBMClassifier
 
-        seed, blocks = self._material.seed, _some_blocks(problem, held)
+        seed, problem = self._material.seed, self._problem
+        blocks = _some_blocks(problem, held)
         estimator = LGBMClassifier() if self._estimator is None else self._estimator
         folds = [
             deal_rows(cells[held], [1 / FOLDS] * FOLDS, np.random.default_rng([seed, 12, repeat]), blocks)
@@ -350,13 +329,12 @@ class Consequences:
         for number, scores in enumerate(scored):
             decisions, performance = found[number // len(places)]
             repeat, fold = places[number % len(places)]
-            own = self._decisions(problem, scores, held[fold])
-            decisions[repeat, fold], performance[repeat, fold] = own
+            decisions[repeat, fold], performance[repeat, fold] = self._decisions(scores, held[fold])
         return found
 
-    def _decisions(self, problem: Problem, scores: FloatArray, rows: Rows) -> tuple[Bools, FloatArray]:
+    def _decisions(self, scores: FloatArray, rows: Rows) -> tuple[Bools, FloatArray]:
         """Decide about a fold's rows at the budget, and give each row's part in the performance."""
-        _, performance, max_fpr = self.goal
+        (_, performance, max_fpr), problem = self.goal, self._problem
         positive = problem.labels.is_positive[rows]
         weights = None if problem.sample_weight is None else problem.sample_weight[rows]
         decided = scores >= lowest_threshold(positive, scores, max_fpr, weights)
@@ -366,47 +344,6 @@ class Consequences:
             return decided, ((scores >= 0.5) == positive).astype(np.float64)
         of_label = np.where(positive, scores, 1.0 - scores)
         return decided, np.log(np.maximum(of_label, np.finfo(np.float64).eps))
-
-    def _told(
-        self,
-        name: str,
-        own: dict[str, Any],
-        found: dict[tuple[str, str, int], dict[str, Any]],
-        now: float,
-    ) -> dict[str, Any]:
-        """Put what was measured beside each candidate; no forecast goes beyond what a ratio can do."""
-
-        def figures(action: str, number: int) -> dict[str, Any] | None:
-            told = found.get((name, action, number))
-            return (
-                None if told is None or np.isnan([told["ratio_change"], told["ratio_error"]]).any() else told
-            )
-
-        slices, curve = [], [figures("curve", j) for j in range(len(SHARES))]
-        removals = [figures("remove", j) for j in range(len(own["slices"]))]
-        trusted = _is_trusted(own["forecasts"], [*removals, *curve])
-        for number, (one, mask) in enumerate(own["slices"]):
-            on_ratio, on_performance = own["forecasts"][number]
-            is_told = trusted and np.isfinite(on_ratio)
-            slices.append(
-                {
-                    "found": one,
-                    "rows": mask,
-                    "forecast": own["forecasts"][number],
-                    "ratio_change": float(np.clip(on_ratio, -now, 1 - now)) if is_told else None,
-                    "performance_change": float(on_performance) if is_told else None,
-                    "measured": {action: figures(action, number) for action in ACTIONS},
-                }
-            )
-        slices.sort(key=lambda one: -(one["measured"]["remove"] or {"ratio_change": -np.inf})["ratio_change"])
-        return {
-            "slices": slices,
-            "curve": [
-                {"share": share, "rows": int(mask.sum()), "measured": measured}
-                for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
-            ],
-            "trusted": trusted,
-        }
 
     def _note(self, by_influence: bool) -> str:
         """Say what the figures stand on."""
@@ -421,6 +358,37 @@ class Consequences:
                 f"{type(self._estimator).__name__} takes no seed: repeats differ by their folds alone."
             )
         return " ".join(said)
+
+
+def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now: float) -> dict[str, Any]:
+    """Put what was measured beside each candidate; no forecast goes beyond what a ratio can do."""
+
+    def figures(action: str, number: int) -> dict[str, Any] | None:
+        told = found.get((action, number))
+        return None if told is None or np.isnan([told["ratio_change"], told["ratio_error"]]).any() else told
+
+    slices, curve = [], [figures("curve", j) for j in range(len(SHARES))]
+    removals = [figures("remove", j) for j in range(len(own["slices"]))]
+    trusted = _is_trusted(own["forecasts"], [*removals, *curve])
+    for number, (one, mask) in enumerate(own["slices"]):
+        on_ratio, on_performance = own["forecasts"][number]
+        is_told = trusted and np.isfinite(on_ratio)
+        slices.append(
+            {
+                "found": one,
+                "rows": mask,
+                "forecast": own["forecasts"][number],
+                "ratio_change": float(np.clip(on_ratio, -now, 1 - now)) if is_told else None,
+                "performance_change": float(on_performance) if is_told else None,
+                "measured": {action: figures(action, number) for action in ACTIONS},
+            }
+        )
+    slices.sort(key=lambda one: -(one["measured"]["remove"] or {"ratio_change": -np.inf})["ratio_change"])
+    told = [
+        {"share": share, "rows": int(mask.sum()), "measured": measured}
+        for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
+    ]
+    return {"slices": slices, "curve": told, "trusted": trusted}
 
 
 def most_harmful(effects: FloatArray, share: float, cells: Cells) -> Bools:

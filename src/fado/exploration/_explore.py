@@ -272,27 +272,17 @@ def explore(
         pool=None if pool is None else read_pool(pool, problem.table, valued=valuation is not None),
         z_exclude=z_exclude,
     )
-    return Exploration(
-        summarise(
-            material,
-            show_rows=show_rows,
-            retrain=int(retrain),
-            estimator=estimator,
-            n_jobs=n_jobs,
-            progress=progress,
-            stability=stability,
-        )
-    )
+    made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress, stability)
+    return Exploration(made)
 
 
 def summarise(
     material: Material,
-    *,
     show_rows: bool,
     retrain: int,
-    estimator: Any = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    estimator: Any,
+    n_jobs: int | None,
+    progress: bool,
     stability: Any = None,
 ) -> dict[str, Any]:
     """Summarise the material as plain data that JSON can hold.
@@ -303,13 +293,11 @@ def summarise(
     """
     finder, pool = SliceFinder(material), material.pool
     columns = [*finder.columns, binned_target(material, len(finder.columns))]
-    consequences = Consequences(
-        material, columns, retrain=retrain, estimator=estimator, n_jobs=n_jobs, progress=progress
-    )
+    consequences = Consequences(material, columns, retrain, estimator, n_jobs, progress)
 
     def attribute_part(attribute: Attribute) -> dict[str, Any]:
         groups = attribute.groups
-        effects = effects_part(material, attribute, columns, consequences, show_rows=show_rows)
+        effects = effects_part(material, attribute, columns, consequences, show_rows)
         parts = {
             "name": attribute.name,
             "kind": attribute.variable.kind,
@@ -324,7 +312,7 @@ def summarise(
             "aim": aim_part(material, attribute),
             "gives_away": finder.gives_away(attribute),
             "columns": columns_part(material, attribute, finder.columns),
-            "suspicious": suspicious_part(material, attribute, finder, show_rows=show_rows),
+            "suspicious": suspicious_part(material, attribute, finder, show_rows),
             "not_measured": consequences.reasons[attribute.name],
         } | ({} if effects is None else {"effects": effects})
         return parts | {"answers": answers(material, attribute, parts)}

@@ -184,16 +184,8 @@ def explore_files(
         seed=seed,
         sampled=None if len(sampled.places) == sampled.n_rows else sampled,
     )
-    return Exploration(
-        summarise(
-            material,
-            show_rows=show_rows,
-            retrain=int(retrain),
-            estimator=estimator,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-    )
+    made = summarise(material, show_rows, int(retrain), estimator, n_jobs, progress)
+    return Exploration(made)
 
 
 class WholeGroups(NamedTuple):

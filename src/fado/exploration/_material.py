@@ -380,6 +380,12 @@ class Material:
         return every if len(self) == self.problem.n_rows else tuple(one.take(self.rows) for one in every)
 
     @property
+    def searched(self) -> Problem:
+        """The rows that are searched, as a problem of their own."""
+        rows = self.rows[self.sample]
+        return self.problem if len(rows) == self.problem.n_rows else self.problem.take(rows)
+
+    @property
     def weights(self) -> FloatArray | None:
         """What the rows weigh in the models; None where they weigh the same."""
         weights = self.problem.sample_weight
@@ -432,6 +438,13 @@ class Material:
         """Give the agreement of models and labels; None for values that came without."""
         agreement = self.valuation.field("agreement", name)
         return None if np.isnan(agreement).all() else agreement
+
+    def scores(self) -> tuple[Bools, FloatArray] | None:
+        """Mark positives of two labels, and give their models' scores; None unless known of all rows."""
+        positive, agreement = self.is_positive, self.agreement("y")
+        if positive is None or not self.is_binary or agreement is None or np.isnan(agreement).any():
+            return None
+        return positive, np.where(positive, agreement, 1.0 - agreement)
 
     def is_unit(self, *names: str) -> bool:
         """Tell whether the values of these variables and of the target say how unsure models are."""

@@ -86,7 +86,7 @@ _COLUMNS = {
 
 
 def suspicious_part(
-    material: Material, attribute: Attribute, finder: SliceFinder, *, show_rows: bool
+    material: Material, attribute: Attribute, finder: SliceFinder, show_rows: bool
 ) -> dict[str, Any] | None:
     """Count the rows whose label the models contradict, per group and label, and name the worst.
 
@@ -247,7 +247,6 @@ def effects_part(
     attribute: Attribute,
     columns: Sequence[BinnedColumn],
     consequences: Consequences,
-    *,
     show_rows: bool,
 ) -> dict[str, Any] | None:
     """Tell what rows do to the ratio between an attribute's groups, and to the model's performance.
@@ -425,22 +424,17 @@ def metrics_of(
     >>> metrics_of(Valuation.from_values({"y": [0.1], "sex": [-0.2]}, scales=scales), "sex")
     ('FPR ratio', 'accuracy')
     """
-    on_ratio: str | None
-    on_performance: str | None
-    budget: float | None
+    on_ratio, on_performance = (_metric(valuation.scales[name]) for name in (attribute, "y"))
+    budget, is_known = _budget(valuation), valuation.scales["y"].is_signed
     if consequences is not None and not valuation.scales[attribute].is_signed:
-        on_ratio, on_performance, budget = consequences.goal
-    else:
-        on_ratio, on_performance = (_metric(valuation.scales[name]) for name in (attribute, "y"))
-        budget = _budget(valuation)
-        if not valuation.scales["y"].is_signed:
-            return _RATIOS.get(on_ratio or "", on_ratio or "ratio"), None
+        (on_ratio, on_performance, budget), is_known = consequences.goal, True
     shown = {
         None: "performance",
         "tpr_at_fpr": "TPR" if budget is None else f"TPR at {100 * budget:.3g} % FPR",
         "log_loss": "minus log-loss",
     }
-    return _RATIOS.get(on_ratio or "", on_ratio or "ratio"), shown.get(on_performance, on_performance)
+    performance = shown.get(on_performance, on_performance) if is_known else None
+    return "ratio" if on_ratio is None else _RATIOS.get(on_ratio, on_ratio), performance
 
 
 def _metric(scale: Scale) -> str | None:
@@ -461,29 +455,21 @@ def _level_now(material: Material, attribute: Attribute) -> dict[str, float] | N
 
     None where that is not known: for values of other methods, and for those that are measured on other rows.
     """
-    provenance, agreement = material.valuation.provenance, material.agreement("y")
+    provenance, scored = material.valuation.provenance, material.scores()
     fairness, budget = provenance.settings.get("fairness"), _budget(material.valuation)
-    positive, weights = material.is_positive, material.weights
-    if (
-        provenance.algorithm != INFLUENCE
-        or fairness not in RATIO_NAMES
-        or budget is None
-        or agreement is None
-        or np.isnan(agreement).any()
-        or positive is None
-        or not material.is_binary
-        or attribute.is_continuous
-    ):
+    if provenance.algorithm != INFLUENCE or fairness not in RATIO_NAMES or budget is None:
         return None
+    if scored is None or attribute.is_continuous:
+        return None
+    (positive, scores), weights = scored, material.weights
     groups = group_rows([attribute.variable])
-    scores = np.where(positive, agreement, 1.0 - agreement)
     small = small_groups(groups.sizes, MIN_GROUP_SIZE)
     measured, _ = measure(
         positive, scores, groups.codes, groups.names, max_fpr=budget, sample_weight=weights, left_out=small
     )
     performance = {
         "tpr_at_fpr": measured["tpr"],
-        "accuracy": float(np.average(agreement >= 0.5, weights=weights)),
+        "accuracy": float(np.average(material.valuation.field("agreement", "y") >= 0.5, weights=weights)),
         "log_loss": -log_loss(positive, scores, sample_weight=weights),
     }.get(str(provenance.settings.get("performance")))
     if performance is None or np.isnan([performance, measured[fairness]]).any():

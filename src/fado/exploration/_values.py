@@ -239,12 +239,31 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
 
     ``counts`` has one row per bin of the attribute's value and one column per bin of the target's.
     """
-    cuts, unit = _cuts(material, attribute), material.is_unit(attribute.name)
+    names, unit, groups = ("y", attribute.name), material.is_unit(attribute.name), attribute.groups
+    cuts, valuation, positive = _cuts(material, attribute), material.valuation, material.is_positive
+    corners = []
+    for corner, meaning, (rows,) in _corners(material, attribute, valuation):
+        n_rows = int(rows.sum())
+        known = n_rows >= FEWEST_MEMBERS
+        errors = [valuation.field("standard_error", name)[rows] for name in names]
+        corners.append(
+            {
+                "name": corner["name"],
+                "meaning": meaning,
+                **corner,
+                "rows": n_rows,
+                "share": n_rows / len(material),
+                "share_per_group": _per_row(groups, groups.count(rows), groups.sizes),
+                "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
+                "standard_error_y": known_mean(errors[0]) if known else None,
+                "standard_error_z": known_mean(errors[1]) if known else None,
+            }
+        )
     return {
-        "counts": _counts(material, attribute, material.valuation),
+        "counts": _counts(material, attribute, valuation),
         "scales": {
             key: {**material.span(name)._asdict(), "cut": cut.number}
-            for key, name, cut in zip(("v_y", "v_z"), ("y", attribute.name), cuts, strict=True)
+            for key, name, cut in zip(("v_y", "v_z"), names, cuts, strict=True)
         },
         "cuts": (
             f"The dashed lines part {'sure from unsure' if unit else 'low from high'}: "
@@ -252,32 +271,32 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
             f"v_z at {plain_number(cuts[1].number)}, {cuts[1].why}."
         ),
         "titles": ["unsure of", "unsure of"] if unit else ["worth for", "worth for"],
-        "corners": [_corner(material, attribute, cuts, *corner) for corner in _corners(unit)],
-        "groups": list(attribute.groups.names),
+        "corners": corners,
+        "groups": list(groups.names),
     }
 
 
 def pool_plane(material: Material, attribute: Attribute, pool: Valuation) -> dict[str, Any]:
     """Count the rows of a pool over the same plane, and in its corners beside the labelled rows."""
-    cuts, corners = _cuts(material, attribute), []
-    for unsure_y, unsure_z, name, _ in _corners(material.is_unit(attribute.name)):
-        n_rows = int(_members(pool, attribute, cuts, unsure_y, unsure_z).sum())
-        labelled = _members(material.valuation, attribute, cuts, unsure_y, unsure_z)
-        corners.append(
-            {
-                "name": name,
-                "unsure_of_target": unsure_y,
-                "unsure_of_attribute": unsure_z,
-                "rows": n_rows,
-                "share": n_rows / len(pool),
-                "labelled_share": float(labelled.mean()),
-            }
-        )
+    corners = [
+        corner
+        | {"rows": int(own.sum()), "share": float(own.mean()), "labelled_share": float(labelled.mean())}
+        for corner, _, (own, labelled) in _corners(material, attribute, pool, material.valuation)
+    ]
     return {"counts": _counts(material, attribute, pool), "corners": corners}
 
 
-def _corners(unit: bool) -> tuple[tuple[bool, bool, str, str], ...]:
-    return _CORNERS if unit else _OTHER_CORNERS
+def _corners(
+    material: Material, attribute: Attribute, *valuations: Valuation
+) -> Iterator[tuple[dict[str, Any], str, list[Bools]]]:
+    """Go through the corners: their names, what they mean, and which rows of each valuation lie there."""
+    cut_y, cut_z = (cut.number for cut in _cuts(material, attribute))
+    for unsure_y, unsure_z, name, meaning in _CORNERS if material.is_unit(attribute.name) else _OTHER_CORNERS:
+        rows = [
+            ((own["y"] >= cut_y) == unsure_y) & ((own[attribute.name] >= cut_z) == unsure_z)
+            for own in valuations
+        ]
+        yield {"name": name, "unsure_of_target": unsure_y, "unsure_of_attribute": unsure_z}, meaning, rows
 
 
 def _cuts(material: Material, attribute: Attribute) -> tuple[Cut, Cut]:
@@ -287,44 +306,6 @@ def _cuts(material: Material, attribute: Attribute) -> tuple[Cut, Cut]:
 def _counts(material: Material, attribute: Attribute, valuation: Valuation) -> list[list[int]]:
     across, up = (binned(valuation[name], material.span(name)) for name in ("y", attribute.name))
     return np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist()
-
-
-def _members(
-    valuation: Valuation, attribute: Attribute, cuts: tuple[Cut, Cut], unsure_y: bool, unsure_z: bool
-) -> Bools:
-    """Mark the rows of a corner."""
-    v_y, v_z = valuation["y"], valuation[attribute.name]
-    return np.asarray(((v_y >= cuts[0].number) == unsure_y) & ((v_z >= cuts[1].number) == unsure_z))
-
-
-def _corner(
-    material: Material,
-    attribute: Attribute,
-    cuts: tuple[Cut, Cut],
-    unsure_y: bool,
-    unsure_z: bool,
-    name: str,
-    meaning: str,
-) -> dict[str, Any]:
-    rows = _members(material.valuation, attribute, cuts, unsure_y, unsure_z)
-    n_rows, positive, groups = int(rows.sum()), material.is_positive, attribute.groups
-    known = n_rows >= FEWEST_MEMBERS
-    errors = [
-        known_mean(material.valuation.field("standard_error", variable)[rows]) if known else None
-        for variable in ("y", attribute.name)
-    ]
-    return {
-        "name": name,
-        "meaning": meaning,
-        "unsure_of_target": unsure_y,
-        "unsure_of_attribute": unsure_z,
-        "rows": n_rows,
-        "share": n_rows / len(material),
-        "share_per_group": _per_row(groups, groups.count(rows), groups.sizes),
-        "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
-        "standard_error_y": errors[0],
-        "standard_error_z": errors[1],
-    }
 
 
 def _per_row(groups: ShownGroups, sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> list[float | None]:
@@ -345,21 +326,24 @@ def columns_part(material: Material, attribute: Attribute, columns: Sequence[Bin
     hidden = material.excluded_columns(attribute.name)
     gains_y, gains_z = (_gains(material, name) for name in ("y", attribute.name))
     basis = "alone" if gains_y is None or gains_z is None else "gain"
-    rows: list[dict[str, Any]] = [
-        {
-            "name": column.name,
-            "is_target": False,
-            "left_out": column.name in hidden or column.number == attribute.position,
-            "alone_y": explained(column.codes, material.target),
-            "alone_z": explained(column.codes, attribute.variable),
-            "gain_y": None if gains_y is None else gains_y[column.number],
-            "gain_z": None if gains_z is None else gains_z[column.number],
+
+    def measured(name: str, codes: npt.NDArray[Any], number: int, is_target: bool) -> dict[str, Any]:
+        return {
+            "name": name,
+            "is_target": is_target,
+            "left_out": not is_target and (name in hidden or number == attribute.position),
+            "alone_y": None if is_target else explained(codes, material.target),
+            "alone_z": explained(codes, attribute.variable),
+            "gain_y": None if is_target or gains_y is None else gains_y[number],
+            "gain_z": None if gains_z is None else gains_z[number],
         }
-        for column in columns
-        if column.is_feature
-    ]
-    if material.valuation.provenance.settings.get("z_sees_target", True):
-        rows.append(_target_row(material, attribute, gains_z))
+
+    rows = [measured(one.name, one.codes, one.number, False) for one in columns if one.is_feature]
+    if material.valuation.provenance.settings.get("z_sees_target", True):  # as one of the columns
+        codes = material.target.labels
+        if material.target.kind == "continuous":
+            codes = np.searchsorted(np.quantile(codes, np.linspace(0, 1, 11)[1:-1]), codes)
+        rows.append(measured(material.target_name, codes, -1, True))
     rows.sort(key=lambda row: (row["left_out"], -row[f"{basis}_z"], -(row[f"{basis}_y"] or 0.0)))
     shown = rows[:MOST_COLUMNS]
     # those of the highest shares, each by the larger of its two, as parts of the highest
@@ -415,22 +399,6 @@ def _gains(material: Material, variable: str) -> list[float] | None:
     if told is None or list(told.columns) != material.problem.table.names or variable not in told.shares:
         return None
     return list(told.shares[variable])
-
-
-def _target_row(material: Material, attribute: Attribute, gains_z: list[float] | None) -> dict[str, Any]:
-    """Describe the target as one of the columns that the attribute's models see."""
-    codes = material.target.labels
-    if material.target.kind == "continuous":
-        codes = np.searchsorted(np.quantile(codes, np.linspace(0, 1, 11)[1:-1]), codes).astype(np.int32)
-    return {
-        "name": material.target_name,
-        "is_target": True,
-        "left_out": False,
-        "alone_y": None,
-        "alone_z": explained(codes, attribute.variable),
-        "gain_y": None,
-        "gain_z": None if gains_z is None else gains_z[-1],
-    }
 
 
 def _strongest(rows: list[dict[str, Any]], basis: str, attribute: str) -> str:
