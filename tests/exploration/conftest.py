@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 
-from fado import OutOfBagEntropy, Valuation
+from fado import OutOfBagEntropy, Valuation, explore
 
 
 def made_up_valuation(n_rows, names, seed=0, digits=2):
@@ -67,3 +67,13 @@ def planted():
     models = LGBMClassifier(n_estimators=35, learning_rate=0.25, reg_lambda=2.0, colsample_bytree=0.65)
     valuator = OutOfBagEntropy(models, n_bags=5, random_state=0).fit(X, y, sensitive_features="sex")
     return SimpleNamespace(X=X, y=y, z="sex", sex=sex, valuation=valuator.valuation_)
+
+
+@pytest.fixture(scope="session")
+def seen_small(small):
+    return explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
+
+
+@pytest.fixture(scope="session")
+def seen_planted(planted):
+    return explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)

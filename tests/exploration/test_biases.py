@@ -1,3 +1,7 @@
+"""Biases with their intervals, and what is said of something along a continuous attribute."""
+
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,6 +9,8 @@ from scipy.stats import binomtest, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from fado import Valuation, explore
+from fado.exploration import _biases
+from fado.exploration._biases import Estimate, difference, trend_of
 from fado.valuation import Provenance
 
 
@@ -13,10 +19,8 @@ def biases_of(seen):
 
 
 @pytest.fixture(scope="module")
-def found(small):
-    return biases_of(
-        explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
-    )
+def found(seen_small):
+    return biases_of(seen_small)
 
 
 def test_group_size(small, found):
@@ -199,3 +203,170 @@ def test_the_interval_of_the_widest_gap_holds_for_all_pairs(small):
     wilson = binomtest(50, 200).proportion_ci(method="wilson")
     reach = np.hypot(0.25 - wilson.low, wilson.high - 0.25) * 2.393980 / 1.959964  # three pairs, Bonferroni
     assert (bias["number"], bias["low"], bias["high"]) == pytest.approx((0, -reach, reach), abs=1e-6)
+
+
+def test_wilson_interval_of_a_share():
+    # Newcombe (1998), Statistics in Medicine 17: 81 of 263.
+    assert _biases.share(81, 263) == pytest.approx((0.3080, 0.2553, 0.3662), abs=5e-5)
+    assert _biases.share(0, 20).low == 0.0
+    assert _biases.share(20, 20).high == 1.0
+    assert all(map(math.isnan, _biases.share(0, 0)))
+
+
+def test_newcombe_interval_of_a_difference_of_shares():
+    # Newcombe (1998), method 10: 56 of 70 against 48 of 80.
+    gap = _biases.share_gap(_biases.share(56, 70), _biases.share(48, 80))
+    assert gap == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+
+
+def test_ratio_of_counts_has_a_symmetric_interval_of_logarithms():
+    ratio = _biases.count_ratio(400, 100)
+    assert ratio.number == 4
+    assert math.log(ratio.high / 4) == pytest.approx(1.96 * math.sqrt(1 / 400 + 1 / 100), rel=1e-4)
+    assert ratio.low * ratio.high == pytest.approx(16)
+
+
+def test_auc_and_its_delong_interval():
+    rng = np.random.default_rng(0)
+    positive = rng.random(200) < 0.3
+    scores = np.round(rng.normal(size=200) + positive, 1)  # with ties
+    area = _biases.auc(scores, positive)
+    wins = (scores[positive][:, None] > scores[~positive]) + 0.5 * (
+        scores[positive][:, None] == scores[~positive]
+    )
+    error = math.sqrt(
+        wins.mean(axis=1).var(ddof=1) / positive.sum() + wins.mean(axis=0).var(ddof=1) / (~positive).sum()
+    )
+    assert area.number == pytest.approx(roc_auc_score(positive, scores))
+    assert area.high - area.number == pytest.approx(1.959964 * error, rel=1e-6)
+    assert math.isnan(_biases.auc(scores[:3], np.array([True, False, False])).number)
+
+
+def test_rank_correlation_is_spearmans():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 20, 300)
+    second = first + rng.normal(scale=10, size=300)
+    found = _biases.rank_correlation(first, second)
+    assert found.number == pytest.approx(spearmanr(first, second).statistic)
+    assert found.low < found.number < found.high
+    assert math.isnan(_biases.rank_correlation(np.ones(10), second[:10]).number)
+
+
+def test_mean_difference_and_skill():
+    first, second = _biases.mean(np.array([1.0, 2.0, 3.0])), _biases.mean(np.array([0.0, 1.0]))
+    assert first.number == 2
+    assert first.high - 2 == pytest.approx(1.959964 / math.sqrt(3))
+    gap = _biases.difference(first, second)
+    assert gap.number == 1.5
+    assert gap.high - 1.5 == pytest.approx(1.959964 * math.hypot(1 / math.sqrt(3), 0.5))
+    skill = _biases.skill(np.array([1.0, 1.0, 2.0, 0.0]), np.array([2.0, 2.0, 3.0, 1.0]))
+    assert skill.number == pytest.approx(0.5)
+    # of the four differences 1 - 0.5 * 2, 1 - 0.5 * 2, 2 - 0.5 * 3, 0 - 0.5 * 1
+    assert skill.high - 0.5 == pytest.approx(1.959964 * np.std([0, 0, 0.5, -0.5], ddof=1) / 2 / 2)
+
+
+def test_skill_of_perfect_models_is_one():
+    assert _biases.skill(np.zeros(5), np.arange(1.0, 6.0)).number == 1
+
+
+N = 4000
+AGE = np.random.default_rng(0).permutation(N) / N * 60 + 20
+
+
+def prevalence_of(y, age=AGE, agreement=None):
+    n_rows = len(age)
+    parts = {"values": np.full(n_rows, 0.5), "agreement": np.full(n_rows, 0.5)}
+    parts = {part: {"y": array, "age": array} for part, array in parts.items()}
+    if agreement is not None:
+        parts["agreement"]["y"] = agreement
+    X = pd.DataFrame({"x": np.arange(n_rows)})
+    seen = explore(X, y, sensitive_features={"age": age}, valuation=Valuation(**parts), retrain=0)
+    biases = {bias["id"]: bias for bias in seen.to_dict()["attributes"][0]["biases"]}
+    return biases["prevalence"], biases["separability"]
+
+
+def drawn(rates):
+    """Labels whose rate in each quarter of age is exact."""
+    labels = np.empty(N, dtype=object)
+    for quarter, rate in enumerate(rates):
+        rows = np.argsort(AGE)[quarter * N // 4 : (quarter + 1) * N // 4]
+        chosen = np.random.default_rng(quarter).permutation(rows)[: round(rate * len(rows))]
+        labels[rows] = "no"
+        labels[chosen] = "yes"
+    return pd.Series(labels, name="claim")
+
+
+def test_a_steady_rise_and_fall_are_called_so():
+    bias, _ = prevalence_of(drawn([0.1, 0.2, 0.3, 0.4]))
+    assert bias["sentence"].startswith("The rate of “yes” rises with age: from 10 % in “age up to ")
+    assert "to 40 % in “age over " in bias["sentence"]
+    assert "turning" not in bias
+    bias, _ = prevalence_of(drawn([0.4, 0.3, 0.2, 0.1]))
+    assert bias["sentence"].startswith("The rate of “yes” falls with age: from 40 % in “age up to ")
+
+
+@pytest.mark.parametrize(
+    ("rates", "course"),
+    [
+        ([0.4, 0.1, 0.1, 0.5], "falls, then rises"),
+        ([0.1, 0.4, 0.5, 0.2], "rises, then falls"),
+        ([0.1, 0.4, 0.1, 0.5], "rises and falls"),
+    ],
+)
+def test_a_course_that_turns_is_called_what_it_is(rates, course):
+    bias, _ = prevalence_of(drawn(rates))
+    assert (
+        f"The rate of “yes” {course} along age: highest with 50 % in " in bias["sentence"] or max(rates) < 0.5
+    )
+    assert f"lowest with {100 * min(rates):.0f} % in " in bias["sentence"]
+    assert "rises with" not in bias["sentence"]
+    assert bias["measure"].startswith("rank correlation")
+    assert bias["turning"]["number"] == pytest.approx(max(rates) - min(rates))
+    assert bias["turning"]["low"] > 0
+
+
+def test_a_course_that_turns_is_seen_behind_a_clear_rank_correlation():
+    bias, _ = prevalence_of(drawn([0.2, 0.1, 0.4, 0.5]))
+    assert bias["number"] > 0.2
+    assert "falls, then rises along age" in bias["sentence"]
+
+
+def test_a_dent_that_chance_explains_is_no_turn_but_is_told():
+    bias, _ = prevalence_of(drawn([0.1, 0.2, 0.195, 0.3]))
+    assert "rises with age, though not from every quarter to the next" in bias["sentence"]
+
+
+def test_flat_is_neither():
+    bias, _ = prevalence_of(drawn([0.2, 0.2, 0.2, 0.2]))
+    assert bias["sentence"] == "The rate of “yes” does not clearly rise or fall with age."
+
+
+def test_agreement_that_turns_is_called_so():
+    turning = np.abs(AGE - 50) / 40
+    _, bias = prevalence_of(drawn([0.2, 0.2, 0.2, 0.2]), agreement=turning)
+    assert "Models' agreement on claim falls, then rises along age: highest with" in bias["sentence"]
+    assert bias["bars_are"].startswith("agreement on claim")
+    quarters = [turning[np.argsort(AGE)[q * N // 4 : (q + 1) * N // 4]].mean() for q in range(4)]
+    assert [bar["number"] for bar in bias["bars"]] == pytest.approx(quarters)
+
+
+def test_a_mean_that_turns_is_told_in_its_own_numbers():
+    bias, _ = prevalence_of(pd.Series((AGE - 50) ** 2, name="cost"))
+    assert "The mean of cost falls, then rises along age: highest with " in bias["sentence"]
+    assert "%" not in bias["sentence"]
+
+
+def test_too_few_rows_for_quarters_are_told():
+    bias, _ = prevalence_of(np.arange(30) % 2, age=np.linspace(20, 80, 30))
+    assert bias["sentence"] == "There are too few rows to follow the rate of “y = 1” along age."
+
+
+def test_chance_seldom_makes_a_turn():
+    rng = np.random.default_rng(0)
+    turns = 0
+    for _ in range(300):
+        numbers = rng.normal(0, 1, (4, 200))
+        means, spreads = numbers.mean(axis=1), numbers.std(axis=1) / np.sqrt(200)
+        quarters = [Estimate(m, m - 1.96 * s, m + 1.96 * s) for m, s in zip(means, spreads, strict=True)]
+        turns += bool(trend_of(Estimate(0.0, -0.1, 0.1), quarters, difference)[1])
+    assert turns <= 0.08 * 300

@@ -1,4 +1,7 @@
+"""The public name: what is planted is found; the page and its charts show the summary."""
+
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,13 +12,8 @@ import pytest
 from fado import OutOfBagEntropy, Valuation, explore
 
 
-@pytest.fixture(scope="module")
-def seen(planted):
-    return explore(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
-
-
-def test_the_planted_proxy_is_named_first(seen):
-    columns = seen.to_dict()["attributes"][0]["columns"]
+def test_the_planted_proxy_is_named_first(seen_planted):
+    columns = seen_planted.to_dict()["attributes"][0]["columns"]
     assert columns["columns"][0]["name"] == "club"
     assert columns["sentence"].startswith("“club” gives sex away most")
 
@@ -30,21 +28,21 @@ def test_a_slice_that_gives_its_group_away_is_named_first(planted):
 
 
 @pytest.mark.parametrize("which", ["beyond_doubt", "least_agreement"])
-def test_the_planted_flipped_slice_is_named_first(seen, which):
-    found = seen.to_dict()["attributes"][0]["suspicious"][which]
+def test_the_planted_flipped_slice_is_named_first(seen_planted, which):
+    found = seen_planted.to_dict()["attributes"][0]["suspicious"][which]
     assert found[0]["conditions"] == ["region = north", "sex = f"]
 
 
-def test_the_planted_prevalence_gap_is_sized(planted, seen):
-    bias = seen.to_dict()["attributes"][0]["biases"][1]
+def test_the_planted_prevalence_gap_is_sized(planted, seen_planted):
+    bias = seen_planted.to_dict()["attributes"][0]["biases"][1]
     rates = [planted.y[planted.sex == group].mean() for group in "mf"]
     assert bias["number"] == pytest.approx(rates[0] - rates[1])
     assert bias["low"] > 0.05
     assert "in “m” and" in bias["sentence"]
 
 
-def test_slices_are_described_over_all_rows(planted, seen):
-    one = seen.to_dict()["attributes"][0]["suspicious"]["beyond_doubt"][0]
+def test_slices_are_described_over_all_rows(planted, seen_planted):
+    one = seen_planted.to_dict()["attributes"][0]["suspicious"]["beyond_doubt"][0]
     rows = (planted.X["region"] == "north").to_numpy() & (planted.sex == "f")
     assert one["share"] == pytest.approx(rows.mean())
     assert one["mean_v_y"] == pytest.approx(planted.valuation["y"][rows].mean())
@@ -54,11 +52,11 @@ def test_slices_are_described_over_all_rows(planted, seen):
     assert one["share_per_group"] == [1.0, None]
 
 
-def test_the_summary_is_plain_data_and_a_copy(seen):
-    data = seen.to_dict()
+def test_the_summary_is_plain_data_and_a_copy(seen_planted):
+    data = seen_planted.to_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     data["attributes"].clear()
-    assert seen.to_dict()["attributes"]
+    assert seen_planted.to_dict()["attributes"]
 
 
 def test_the_same_data_in_any_library_give_the_same_page(small):
@@ -201,3 +199,99 @@ def test_weights_are_said_to_count_in_models_alone(small):
     weighted = explore(small.X, small.y, **given, sample_weight=np.arange(1, 601), retrain=0).to_dict()
     assert weighted["about"]["weights_given"]
     assert weighted["attributes"] == explore(small.X, small.y, **given, retrain=0).to_dict()["attributes"]
+
+
+@pytest.fixture(scope="module")
+def text(seen_small):
+    return seen_small.html()
+
+
+def embedded(text):
+    return re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
+
+
+def test_the_page_holds_the_summary_to_six_digits(seen_small, text):
+    summary = seen_small.to_dict()
+
+    def rounded(value):
+        if isinstance(value, dict):
+            return {key: rounded(entry) for key, entry in value.items()}
+        if isinstance(value, list):
+            return [rounded(entry) for entry in value]
+        return float(f"{value:.6g}") if isinstance(value, float) else value
+
+    assert json.loads(embedded(text)) == rounded(summary)
+
+
+def test_the_page_is_written_whole(tmp_path, seen_small):
+    seen_small.write_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == seen_small.html()
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        seen_small.write_html(tmp_path / "missing" / "page.html")
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(seen_small):
+    frame = seen_small._repr_html_()
+    assert frame.startswith('<iframe sandbox="allow-scripts" srcdoc="&lt;!doctype html&gt;')
+    assert frame.count("<") == 2
+
+
+def test_many_rows_attributes_and_groups_stay_under_three_megabytes():
+    rng = np.random.default_rng(0)
+    n_rows = 20_000
+    X = pd.DataFrame({f"column {j}": rng.integers(0, 40, n_rows) for j in range(6)})
+    z = {f"z{k}": rng.integers(0, 15, n_rows) for k in range(3)}
+    values = Valuation.from_probabilities(rng.random(n_rows), {name: rng.random(n_rows) for name in z})
+    seen = explore(
+        X, rng.integers(0, 2, n_rows), sensitive_features=z, valuation=values, max_rows=2_000, retrain=0
+    )
+    assert len(seen.html().encode()) < 3_000_000
+
+
+NAMES = [
+    "group_size", "prevalence", "separability", "base", "values", "plane", "utility", "columns", "suspicious",
+]  # fmt: skip
+
+
+def rows_of(chart):
+    (rows,) = chart.to_dict()["datasets"].values()
+    return rows
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("attribute", [None, "origin"])
+def test_every_chart_is_valid_vega_lite(seen_small, name, attribute):
+    assert "$schema" in seen_small.chart(name, attribute).to_dict()
+
+
+def test_a_chart_shows_the_summary_s_numbers(seen_small):
+    summary = seen_small.to_dict()["attributes"][0]
+    bars = rows_of(seen_small.chart("prevalence", "sex"))
+    assert [bar["number"] for bar in bars] == [bar["number"] for bar in summary["biases"][1]["bars"]]
+    chart = seen_small.chart("plane", "sex").to_dict()
+    plane, *cuts = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"])
+    assert sum(cell["rows"] for cell in plane) == 600
+    scales = summary["plane"]["scales"]
+    assert cuts == [[{"v_y": scales["v_y"]["cut"]}], [{"v_z": scales["v_z"]["cut"]}]]
+    utility = rows_of(seen_small.chart("utility", "sex", utility="cobb-douglas", alpha=0.35))
+    histogram = summary["alpha"]["utilities"]["cobb-douglas"]["settings"][7]["histogram"][0]
+    shares = [bar["share"] * summary["alpha"]["rows"][0] for bar in utility if bar["group"] == "f"]
+    assert shares == pytest.approx(histogram)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "pie"}, "`name` must be one of .*'plane'.*, got 'pie'"),
+        (
+            {"name": "plane", "attribute": "age"},
+            "`attribute` must be one of \\['sex', 'origin'\\], got 'age'",
+        ),
+        ({"name": "utility", "utility": "cubic"}, "`utility` must be one of .*, got 'cubic'"),
+        ({"name": "utility", "alpha": 0.33}, "multiple of 0.05 in \\[0, 1\\], got 0.33"),
+    ],
+)
+def test_unknown_charts_are_refused(seen_small, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        seen_small.chart(**arguments)

@@ -1,14 +1,28 @@
+"""Distributions, the plane and its cuts, columns, and the slider."""
+
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from fado import Valuation, explore
+from fado import (
+    CobbDouglasUtility,
+    DifferenceUtility,
+    LinearUtility,
+    UtilityAwarePrevalenceSampler,
+    UtilityAwareReweigher,
+    Valuation,
+    explore,
+)
+from fado.exploration._values import explained
+from fado.tabular import Variable
+from fado.valuation import Provenance
 
 
 @pytest.fixture(scope="module")
-def sex(small):
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
-    return seen.to_dict()["attributes"][0]
+def sex(seen_small):
+    return seen_small.to_dict()["attributes"][0]
 
 
 @pytest.mark.parametrize(("key", "variable"), [("v_y", "y"), ("v_z", "sex")])
@@ -64,9 +78,8 @@ def test_cells_under_ten_rows_are_left_out(small):
     assert [(c["group"], c["label"]) for c in cells] == [("f", "no"), ("m", "no"), ("m", "yes")]
 
 
-def test_whether_another_run_would_rank_rows_alike_is_estimated_per_group(small):
-    seen = explore(small.X, small.y, sensitive_features=small.z, valuation=small.valuation, retrain=0)
-    found = seen.to_dict()["stability"]
+def test_whether_another_run_would_rank_rows_alike_is_estimated_per_group(small, seen_small):
+    found = seen_small.to_dict()["stability"]
     frame = small.valuation.stability(sensitive_features=small.z)  # "origin" has a group of ten rows and more
     assert found["rows"] == frame.to_dict("records")
     least = frame.loc[frame["rank_agreement"].idxmin()]
@@ -123,3 +136,317 @@ def test_where_standard_errors_tell_nothing_the_page_says_so_and_names_no_tiny_g
         for group, rows in (("all rows", 600), ("city", 596))
     ]
     assert "hamlet" not in str(found)
+
+
+N = 1000
+
+
+def plane_of(y, z, valuation):
+    seen = explore(
+        pd.DataFrame({"x": np.arange(N)}), y, sensitive_features={"z": z}, valuation=valuation, retrain=0
+    )
+    part = seen.to_dict()["attributes"][0]
+    return part["plane"], part["values"]["lead"]
+
+
+def entropies(**values):
+    return Valuation({name: np.asarray(array, dtype=float) for name, array in values.items()})
+
+
+def unsure_share(plane, of):
+    return sum(corner["share"] for corner in plane["corners"] if corner[f"unsure_of_{of}"])
+
+
+def test_a_rare_positive_class_leaves_room_for_doubt():
+    y = np.arange(N) < 10
+    values = np.where(np.arange(N) < 300, 0.06, 0.01)  # far below 0.5, and above what the base rate halves to
+    plane, lead = plane_of(y, np.arange(N) % 2, entropies(y=values, z=np.full(N, 0.9)))
+    base = -(0.01 * np.log2(0.01) + 0.99 * np.log2(0.99))
+    assert plane["scales"]["v_y"]["cut"] == pytest.approx(base / 2)  # 0.0404
+    assert plane["scales"]["v_z"]["cut"] == pytest.approx(0.5)
+    assert unsure_share(plane, "target") == pytest.approx(0.3)
+    assert "v_y at 0.0404, half of 0.0808" in plane["cuts"]
+    assert "knowing only the classes' shares of y gives 0.0808" in lead
+
+
+def test_seven_classes_are_cut_by_their_own_shares():
+    shares = np.array([0.4, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
+    y = np.repeat(np.arange(7), (shares * N).astype(int))
+    plane, _ = plane_of(y, np.arange(N) % 2, entropies(y=np.linspace(0, 1, N), z=np.ones(N)))
+    base = -(shares * np.log2(shares)).sum() / np.log2(7)
+    assert plane["scales"]["v_y"]["cut"] == pytest.approx(base / 2)
+    assert unsure_share(plane, "target") == pytest.approx(1 - base / 2, abs=1e-3)
+
+
+@pytest.mark.parametrize(("error", "sure"), [(1.0, 0.0), (0.75, 0.25), (0.0, 1.0)])
+def test_as_many_rows_of_a_number_are_sure_as_models_remove_of_its_error(error, sure):
+    wealth = np.linspace(-1, 1, N)
+    errors = error * np.abs(wealth - wealth.mean())
+    values = {"y": np.full(N, 0.5), "z": np.linspace(0, 1, N)}
+    valuation = Valuation(
+        values,
+        agreement={"y": np.full(N, 0.5), "z": 1 - errors / 2},
+        provenance=Provenance(largest_error={"z": 2.0}),
+    )
+    plane, lead = plane_of(np.arange(N) % 2, wealth, valuation)
+    assert unsure_share(plane, "attribute") == pytest.approx(1 - sure, abs=2 / N)
+    assert f"so that {100 * sure:.3g} % of the rows count as sure" in plane["cuts"]
+    assert "knowing only the mean of z gives 1" in lead
+
+
+def test_a_number_without_agreement_is_cut_at_its_median():
+    values = np.r_[0.0, np.full(N - 1, 0.9)] + np.arange(N) / 1e5
+    plane, _ = plane_of(np.arange(N) % 2, np.linspace(0, 1, N), entropies(y=np.ones(N), z=values))
+    assert plane["scales"]["v_z"]["cut"] == pytest.approx(np.median(values))
+    assert "the median, since z is a number" in plane["cuts"]
+
+
+def test_effects_are_cut_at_zero():
+    effects = np.random.default_rng(0).normal(0.1, 1, N)
+    valuation = Valuation.from_values({"y": effects, "z": effects})
+    plane, _ = plane_of(np.arange(N) < 10, np.arange(N) % 2, valuation)
+    assert plane["scales"]["v_y"]["cut"] == plane["scales"]["v_z"]["cut"] == 0
+    assert unsure_share(plane, "target") == pytest.approx((effects >= 0).mean())
+    assert "low from high" in plane["cuts"]
+
+
+def columns_of(seen, attribute=0):
+    return seen.to_dict()["attributes"][attribute]["columns"]
+
+
+def test_gains_are_those_of_the_models_that_made_the_values(planted, seen_planted):
+    part = columns_of(seen_planted)
+    told = planted.valuation.metadata["split_gains"]
+    assert part["basis"] == "gains"
+    rows = {row["name"]: row for row in part["columns"]}
+    for position, name in enumerate(planted.X.columns):
+        assert rows[name]["gain_y"] == told["shares"]["y"][position]
+        assert rows[name]["gain_z"] == told["shares"]["sex"][position]
+    assert rows["y"]["is_target"]
+    assert rows["y"]["gain_z"] == told["shares"]["sex"][-1]
+    order = [row["gain_z"] for row in part["columns"]]
+    assert order == sorted(order, reverse=True)
+
+
+def test_values_without_gains_are_explained_column_by_column(seen_small):
+    part = columns_of(seen_small)
+    assert part["basis"] == "alone"
+    assert {row["name"] for row in part["columns"]} == {"age", "job", "kids", "loan"}
+    assert all(row["gain_z"] is None for row in part["columns"])
+
+
+def test_gains_of_other_columns_are_not_used(planted):
+    fewer = planted.X.drop(columns="noise")
+    part = columns_of(
+        explore(fewer, planted.y, sensitive_features=planted.z, valuation=planted.valuation, retrain=0)
+    )
+    assert part["basis"] == "alone"
+    assert part["columns"][0]["name"] == "club"
+
+
+def test_a_column_kept_from_the_models_comes_last_and_is_marked(small):
+    frame = small.X.assign(sex=small.z["sex"])
+    part = columns_of(explore(frame, small.y, sensitive_features="sex", valuation=small.valuation, retrain=0))
+    assert part["columns"][-1]["name"] == "sex"
+    assert part["columns"][-1]["left_out"]
+    assert part["columns"][-1]["alone_z"] == pytest.approx(1)
+
+
+def test_explained_variance_of_classes_and_numbers():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 500)
+    numbers = codes * 1.0 + rng.normal(size=500)
+    within = sum(((numbers[codes == c] - numbers[codes == c].mean()) ** 2).sum() for c in range(3))
+    total = ((numbers - numbers.mean()) ** 2).sum()
+    expected = 1 - within / total * 499 / 497
+    assert explained(codes, Variable("v", "continuous", numbers)) == pytest.approx(expected)
+    labels = (numbers > 1).astype(np.int32)
+    shares = np.array([labels[codes == c].mean() for c in range(3)])[codes]
+    left = (shares * (1 - shares)).mean() / (labels.mean() * (1 - labels.mean()))
+    expected = 1 - left * 499 / 497
+    assert explained(codes, Variable("v", "classes", labels, (0, 1))) == pytest.approx(expected)
+
+
+def test_a_matrix_without_columns_is_explored_without_them(small):
+    from scipy.sparse import csr_matrix
+
+    X = csr_matrix(small.X[["age", "kids"]].to_numpy(dtype=float))
+    values = Valuation.from_probabilities(np.linspace(0, 1, 600), {"sex": np.linspace(1, 0, 600)})
+    part = columns_of(
+        explore(X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=values, retrain=0)
+    )
+    assert [row["name"] for row in part["columns"]] == ["loan"]
+
+
+def test_of_many_columns_those_that_matter_most_are_drawn(made_up):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 125)), columns=[f"c{j}" for j in range(125)])
+    z, y = np.where(X["c99"] > 0, "f", "m"), X["c7"] > 0
+    part = columns_of(explore(X, y, sensitive_features={"z": z}, valuation=made_up(300, ["z"]), retrain=0))
+    assert len(part["columns"]) == 126  # and the target
+    assert len(part["drawn"]) == 20
+    assert part["drawn"] == sorted(part["drawn"])
+    assert part["columns"][0]["name"] == "c99"
+    drawn = [part["columns"][place] for place in part["drawn"]]
+    assert {"c99", "c7"} <= {column["name"] for column in drawn}
+    most = {key: max(column[key] or 0.0 for column in part["columns"]) for key in ("alone_z", "alone_y")}
+    parts = [max((one[key] or 0.0) / most[key] for key in most) for one in part["columns"]]
+    others = [own for place, own in enumerate(parts) if place not in part["drawn"]]
+    assert min(parts[place] for place in part["drawn"]) >= max(others)
+
+
+KINDS = {"linear": LinearUtility, "difference": DifferenceUtility, "cobb-douglas": CobbDouglasUtility}
+STEPS = [0, 3, 10, 17, 20]
+
+
+@pytest.fixture(scope="module")
+def summary(seen_small):
+    return seen_small.to_dict()
+
+
+def scene(small, summary, which):
+    """Give the part of the summary, its protected attributes, and the group of every row."""
+    if which == "together":
+        groups = "sex = " + small.z["sex"] + ", origin = " + small.z["origin"]
+        return summary["together"], small.z, groups.to_numpy()
+    part = next(one for one in summary["attributes"] if one["name"] == which)["alpha"]
+    return part, {which: small.z[which]}, small.z[which].to_numpy()
+
+
+@pytest.mark.parametrize("which", ["sex", "origin", "together"])
+@pytest.mark.parametrize("utility", KINDS)
+@pytest.mark.parametrize("step", STEPS)
+def test_every_setting_equals_the_library(small, summary, which, utility, step):
+    part, protected, groups = scene(small, summary, which)
+    alpha = step / 20
+    betas = {name: (1 - alpha) / len(protected) for name in protected}
+    kind = KINDS[utility](alpha=alpha, betas=betas)
+    utilities = kind(small.valuation)
+    found = part["utilities"][utility]["settings"][step]
+    assert part["alphas"][step] == alpha
+    low = part["utilities"][utility]["low"]
+    edges = np.linspace(low, 1, 21) - 1e-9
+    edges[[0, -1]] = -1.1, 1.1
+
+    sampler = UtilityAwarePrevalenceSampler(kind, random_state=0)
+    with warnings.catch_warnings():  # some combinations have no positives
+        warnings.simplefilter("ignore")
+        sampler.fit(small.X, small.y, sensitive_features=protected, valuation=small.valuation)
+    dropped = ~np.isin(np.arange(600), sampler.sample_indices_)
+    weights = (
+        UtilityAwareReweigher(kind)
+        .fit(small.X, small.y, sensitive_features=protected, valuation=small.valuation)
+        .sample_weight_
+    )
+    positive = (small.y == "yes").to_numpy()
+    v_z = np.mean([small.valuation[name] for name in protected], axis=0)
+    for i, group in enumerate(part["groups"]):
+        rows = groups == group
+        if group.startswith("("):
+            rows = ~np.isin(groups, part["groups"])
+        assert part["rows"][i] == rows.sum()
+        assert found["histogram"][i] == np.histogram(utilities[rows], edges)[0].tolist()
+        gone = rows & dropped
+        assert part["sampling"]["dropped"][i] == gone.sum()
+        assert part["sampling"]["kept"][i] == (rows & ~dropped).sum()
+        assert found["weights"]["share_per_group"][i] == pytest.approx(weights[rows].sum() / weights.sum())
+        assert found["dropped"]["histogram"][i] == np.histogram(utilities[gone], edges)[0].tolist()
+        if i == part["small"]:  # counted, and not compared
+            compared = (found["mean"], found["weights"]["outcome_per_group"], part["outcome_before"])
+            rates = (part["sampling"]["rate_before"], part["sampling"]["rate_after"])
+            assert all(numbers[i] is None for numbers in (*compared, *rates))
+            continue
+        assert found["mean"][i] == pytest.approx(utilities[rows].mean())
+        assert part["sampling"]["rate_before"][i] == pytest.approx(positive[rows].mean())
+        assert part["sampling"]["rate_after"][i] == pytest.approx(positive[rows & ~dropped].mean())
+        if gone.any():
+            assert found["dropped"]["mean_v_y"][i] == pytest.approx(small.valuation["y"][gone].mean())
+            assert found["dropped"]["mean_v_z"][i] == pytest.approx(v_z[gone].mean())
+        else:
+            assert found["dropped"]["mean_v_y"][i] is None
+        assert found["weights"]["outcome_per_group"][i] == pytest.approx(
+            np.average(positive[rows], weights=weights[rows])
+        )
+    assert found["weights"]["effective_rows"] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert found["weights"]["largest"] == pytest.approx(weights.max())
+
+
+def test_one_attribute_has_no_together(small):
+    seen = explore(
+        small.X, small.y, sensitive_features={"sex": small.z["sex"]}, valuation=small.valuation, retrain=0
+    )
+    assert seen.to_dict()["together"] is None
+
+
+def test_slices_are_ranked_by_what_the_utility_says(planted, seen_planted):
+    part = seen_planted.to_dict()["attributes"][0]["alpha"]
+    frame = planted.X
+    for utility, kind in KINDS.items():
+        for step in (0, 10, 20):
+            utilities = kind(alpha=step / 20)(planted.valuation)
+            ranked = part["utilities"][utility]["settings"][step]["slices"]
+            assert ranked["highest"]
+            assert ranked["lowest"]
+            for key in ("highest", "lowest"):
+                means = [mean for _, mean in ranked[key]]
+                assert means == sorted(means, reverse=key == "highest")
+                for number, mean in ranked[key]:
+                    rows = rows_where(frame, part["slices"][number]["conditions"])
+                    assert part["slices"][number]["rows"] == rows.sum()
+                    assert mean == pytest.approx(utilities[rows].mean())
+
+
+def test_dropped_slices_say_which_share_of_the_droppable_rows_goes(planted, seen_planted):
+    part = seen_planted.to_dict()["attributes"][0]["alpha"]
+    sampler = UtilityAwarePrevalenceSampler(LinearUtility(0.5), random_state=0)
+    sampler.fit(planted.X, planted.y, sensitive_features=planted.z, valuation=planted.valuation)
+    dropped = ~np.isin(np.arange(len(planted.y)), sampler.sample_indices_)
+    losing = np.isin(planted.sex, np.unique(planted.sex[dropped]))
+    droppable = losing & ~planted.y
+    ranked = part["utilities"]["linear"]["settings"][10]["slices"]["dropped"]
+    assert ranked
+    for number, share in ranked:
+        rows = rows_where(planted.X, part["slices"][number]["conditions"])
+        assert share == pytest.approx(dropped[rows & droppable].mean())
+
+
+def rows_where(frame, conditions):
+    rows = np.ones(len(frame), dtype=bool)
+    for condition in conditions:
+        for symbol, compare in ((" ≤ ", np.less_equal), (" > ", np.greater), (" = ", np.equal)):
+            if symbol in condition:
+                column, value = condition.split(symbol)
+                there = frame[column].to_numpy()
+                if there.dtype.kind == "f":  # a cut is shown with six digits
+                    value = there[np.argmin(np.abs(there - float(value)))]
+                rows &= compare(there, value)
+                break
+    return rows
+
+
+def test_without_a_positive_label_there_is_no_sampling(small):
+    y = small.X["kids"].map({0: "none", 1: "some", 2: "some", 3: "many"})
+    part = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0).to_dict()
+    assert part["attributes"][0]["alpha"]["sampling"] is None
+    assert part["attributes"][0]["alpha"]["outcome_before"] is None
+    named = explore(
+        small.X, y, sensitive_features=small.z, valuation=small.valuation, pos_label="many", retrain=0
+    )
+    rates = (y == "many").groupby(small.z["sex"]).mean()
+    sampling = named.to_dict()["attributes"][0]["alpha"]["sampling"]
+    assert sampling["rate_before"] == pytest.approx([rates["f"], rates["m"]])
+
+
+def test_a_continuous_target_has_weighted_means(small):
+    y = small.X["age"] * 1.5
+    part = explore(small.X, y, sensitive_features=small.z, valuation=small.valuation, retrain=0).to_dict()
+    alpha = part["attributes"][0]["alpha"]
+    assert alpha["sampling"] is None
+    weights = (
+        UtilityAwareReweigher(LinearUtility(alpha=0.5, betas={"sex": 0.5}))
+        .fit(small.X, y, sensitive_features=small.z, valuation=small.valuation)
+        .sample_weight_
+    )
+    women = (small.z["sex"] == "f").to_numpy()
+    found = alpha["utilities"]["linear"]["settings"][10]["weights"]["outcome_per_group"][0]
+    assert found == pytest.approx(np.average(y[women], weights=weights[women]))

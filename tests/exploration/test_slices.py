@@ -1,3 +1,5 @@
+"""Slices that stand out, beyond chance."""
+
 import numpy as np
 import pandas as pd
 import pytest
