@@ -47,6 +47,7 @@ FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
 Cells = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
 Change = tuple[str, Bools]  # "none", "remove", "halve" or "relabel", and the rows
 Decided = tuple[FloatArray, FloatArray]  # decisions and performance, of shape (repeats, validation rows)
 
@@ -87,7 +88,7 @@ class Consequences:
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> None:
-        self._material, self._columns = material, columns
+        self.material, self.columns = material, columns
         self._estimator, self._workers, self._progress = estimator, n_workers(n_jobs), progress
         provenance = material.valuation.provenance
         told = provenance.settings if provenance.algorithm == INFLUENCE else {}
@@ -118,10 +119,10 @@ class Consequences:
 
     def _reason(self, attribute: Attribute, retrain: int) -> str:
         """Say why nothing can be measured; empty if it can."""
-        target, name = self._material.target, self._material.target_name
+        target, name = self.material.target, self.material.target_name
         if not retrain:
             return "Nothing was measured, as no model was to be trained again (`retrain=0`)."
-        if not self._material.is_binary:
+        if not self.material.is_binary:
             what = "is continuous" if target.kind != "classes" else f"has {len(target.classes)} classes"
             return f"Measuring needs a target of two classes, and {name} {what}: {COMPARE_TARGET}."
         if attribute.is_continuous:
@@ -143,14 +144,14 @@ class Consequences:
 
     def _counted(self, attribute: Attribute) -> dict[int, Bools]:
         """Mark the searched rows that the rate of each group counts, of which there must be enough."""
-        label, codes = _COUNTED.get(self.goal[0]), attribute.groups.codes[self._material.sample]
+        label, codes = _COUNTED.get(self.goal[0]), attribute.groups.codes[self.material.sample]
         counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
         rows = {group: counted & (codes == group) for group in attribute.groups.compared}
         return {group: own for group, own in rows.items() if own.sum() >= LEAST_ROWS}
 
     def _measure(self, attributes: Sequence[Attribute], retrain: int) -> None:
         """Find candidates, train models without them, and compare decisions."""
-        material, seed = self._material, self._material.seed
+        material, seed = self.material, self.material.seed
         self._problem = problem = _larger_is_positive(material.searched)
         cells = np.zeros(problem.n_rows, dtype=np.int64)
         for one in attributes:
@@ -196,7 +197,7 @@ class Consequences:
 
     def _search_effects(self, cells: Cells, search: Rows) -> dict[str, FloatArray] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
-        material, problem = self._material, self._problem
+        material, problem = self.material, self._problem
         scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
         if algorithm != INFLUENCE and all(scales[one.name].is_signed for one in material.attributes):
             return None
@@ -221,7 +222,7 @@ class Consequences:
     def _ranking(self) -> Any:
         """Give the model whose leaves rank rows: the estimator, or LightGBM's own settings for any other."""
         try:
-            readable_estimator(self._estimator, self._material.problem.table)
+            readable_estimator(self._estimator, self.material.problem.table)
         except (TypeError, ValueError):
             return None
         return self._estimator
@@ -230,15 +231,15 @@ class Consequences:
         self, attribute: Attribute, effects: dict[str, FloatArray] | None, search: Rows, held: Rows
     ) -> dict[str, Any]:
         """Find slices and the most harmful rows, and order the slices by what a forecast says of them."""
-        material, name = self._material, attribute.name
+        material, name = self.material, attribute.name
         if effects is None:
             weights = 1.0 if material.weights is None else material.weights
             on_ratio = (material.valuation[name] * weights)[material.sample]
         else:
             on_ratio = effects[name]
         cells = label_cells(material, attribute)
-        slices = find_slices(material, self._columns, -on_ratio, CANDIDATES, cells)
-        masks = [one.rows(self._columns) for one in slices]
+        slices = find_slices(material, self.columns, -on_ratio, CANDIDATES, cells)
+        masks = [one.rows(self.columns) for one in slices]
         curve = [most_harmful(on_ratio, share, cells) for share in SHARES]
         parts = [own[material.sample] for own in masks] + curve
         forecasts = self._forecast(name, parts, search, held)
@@ -264,7 +265,7 @@ class Consequences:
                 self._problem.take(search),
                 [inside[number] for number in there],
                 **metrics,
-                seed=self._material.seed,
+                seed=self.material.seed,
                 workers=self._workers,
             )
             for place, column in enumerate((name, "y")):
@@ -278,10 +279,10 @@ class Consequences:
 
         Every attribute has its share: removals of slices, then the curve, then what else can be done.
         """
-        sample, agreement = self._material.sample, self._material.agreement("y")
+        sample, agreement = self.material.sample, self.material.agreement("y")
         each = max(1, n_changes // len(candidates))
         weighed = self._estimator is None or has_fit_parameter(self._estimator, "sample_weight")
-        wrong = None if agreement is None else contradicted_rows(self._material, agreement)[sample]
+        wrong = None if agreement is None else contradicted_rows(self.material, agreement)[sample]
         found: dict[tuple[str, str, int], Change] = {}
         for name, own in candidates.items():
             masks = [mask[sample] for _, mask in own["slices"]]
@@ -302,7 +303,7 @@ class Consequences:
         """Train models on all rows but a fold of the validation rows: with no change, and with each."""
         from lightgbm import LGBMClassifier
 
-        seed, problem = self._material.seed, self._problem
+        seed, problem = self.material.seed, self._problem
         blocks = _some_blocks(problem, held)
         estimator = LGBMClassifier() if self._estimator is None else self._estimator
         folds = [
@@ -434,13 +435,7 @@ class GroupDecisions:
     """Decisions about the validation rows that the rates of one attribute's groups count, compared."""
 
     def __init__(
-        self,
-        problem: Problem,
-        held: Rows,
-        members: Sequence[npt.NDArray[np.intp]],
-        *,
-        missed: bool,
-        seed: int,
+        self, problem: Problem, held: Rows, members: Sequence[Places], *, missed: bool, seed: int
     ) -> None:
         self._weights = np.ones(len(held)) if problem.sample_weight is None else problem.sample_weight[held]
         self._blocks = _some_blocks(problem, held)
@@ -509,7 +504,7 @@ class GroupDecisions:
         off = (numbers[rows] - self._mean(numbers)) * weights / weights.sum()
         return float(np.sqrt((self._summed(off[np.newaxis], rows) ** 2).sum()))
 
-    def _summed(self, off: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def _summed(self, off: FloatArray, rows: Places) -> FloatArray:
         """Add up what rows of one block do together, as they were drawn together."""
         if self._blocks is None:
             return off

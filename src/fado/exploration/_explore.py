@@ -297,7 +297,7 @@ def summarise(
 
     def attribute_part(attribute: Attribute) -> dict[str, Any]:
         groups = attribute.groups
-        effects = effects_part(material, attribute, columns, consequences, show_rows)
+        effects = effects_part(consequences, attribute, show_rows)
         parts = {
             "name": attribute.name,
             "kind": attribute.variable.kind,
@@ -308,11 +308,11 @@ def summarise(
             "biases": biases(material, attribute),
             "values": distributions(material, attribute),
             "plane": plane(material, attribute),
-            "alpha": alpha_part(material, finder, [attribute.name], attribute.fine, groups),
+            "alpha": alpha_part(finder, [attribute.name], attribute.fine, groups),
             "aim": aim_part(material, attribute),
             "gives_away": finder.gives_away(attribute),
             "columns": columns_part(material, attribute, finder.columns),
-            "suspicious": suspicious_part(material, attribute, finder, show_rows),
+            "suspicious": suspicious_part(finder, attribute, show_rows),
             "not_measured": consequences.reasons[attribute.name],
         } | ({} if effects is None else {"effects": effects})
         return parts | {"answers": answers(material, attribute, parts)}
@@ -343,7 +343,7 @@ def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
     fine = group_rows([one.variable for one in material.attributes], quarters=True)
     shown = show_groups(fine.codes, fine.titles, material.min_group_size)
     return {
-        **alpha_part(material, finder, [one.name for one in material.attributes], fine, shown),
+        **alpha_part(finder, [one.name for one in material.attributes], fine, shown),
         "listed": listed_groups(shown),
         "left_out": tell_left_out(shown, quoted, material.min_group_size),
     }

@@ -61,16 +61,6 @@ class Pool:
 
     def cut_to_valued(self, labelled: Valuation, names: Sequence[str]) -> Pool:
         """Keep the rows that have a value of all variables, which must say the same as the labelled rows'."""
-        values = self._checked_values(labelled, names)
-        rows = np.flatnonzero(~np.isnan([values[name] for name in names]).any(axis=0))
-        if not len(rows):
-            raise ValueError("The valuation of `pool` holds no value for any row: value the rows first.")
-        if len(rows) == self.n_rows:
-            return self
-        columns = tuple(column.take(rows) for column in self.columns)
-        return replace(self, columns=columns, valuation=values.take(rows))
-
-    def _checked_values(self, labelled: Valuation, names: Sequence[str]) -> Valuation:
         values = self.valuation
         if len(values) != self.n_rows:
             raise ValueError(
@@ -95,7 +85,13 @@ class Pool:
                     f"The values for {name!r} are of other classes in `pool` ({list_names(mine)}) than in "
                     f"the labelled rows ({list_names(others)}): value both by one valuator."
                 )
-        return values
+        rows = np.flatnonzero(~np.isnan([values[name] for name in names]).any(axis=0))
+        if not len(rows):
+            raise ValueError("The valuation of `pool` holds no value for any row: value the rows first.")
+        if len(rows) == self.n_rows:
+            return self
+        columns = tuple(column.take(rows) for column in self.columns)
+        return replace(self, columns=columns, valuation=values.take(rows))
 
 
 def _classes(valuation: Valuation, name: str) -> list[str]:

@@ -85,9 +85,7 @@ _COLUMNS = {
 }
 
 
-def suspicious_part(
-    material: Material, attribute: Attribute, finder: SliceFinder, show_rows: bool
-) -> dict[str, Any] | None:
+def suspicious_part(finder: SliceFinder, attribute: Attribute, show_rows: bool) -> dict[str, Any] | None:
     """Count the rows whose label the models contradict, per group and label, and name the worst.
 
     A label is contradicted where models give it at most 10 %, and at most half of its share among all rows:
@@ -95,7 +93,8 @@ def suspicious_part(
     number is contradicted where the error is beyond Tukey's far fence. None for values that came without the
     models' agreement with the labels.
     """
-    agreement, groups = material.agreement("y"), attribute.groups
+    material, groups = finder.material, attribute.groups
+    agreement = material.agreement("y")
     if agreement is None:
         return None
     limits, contradicted = _limits(material, agreement), contradicted_rows(material, agreement)
@@ -242,20 +241,14 @@ def _contradictions(
     )
 
 
-def effects_part(
-    material: Material,
-    attribute: Attribute,
-    columns: Sequence[BinnedColumn],
-    consequences: Consequences,
-    show_rows: bool,
-) -> dict[str, Any] | None:
+def effects_part(consequences: Consequences, attribute: Attribute, show_rows: bool) -> dict[str, Any] | None:
     """Tell what rows do to the ratio between an attribute's groups, and to the model's performance.
 
     ``now`` is where the metrics stand, ``cells`` and ``rows`` hold effects, ``slices`` and ``curve`` what
     changing rows did, as ``measured`` on the validation rows; ``reason`` says why nothing was. None where
     values are no effects and nothing was measured.
     """
-    found = consequences.of(attribute)
+    material, found = consequences.material, consequences.of(attribute)
     by_values = material.valuation.scales[attribute.name].is_signed
     if not by_values and not found:
         return None
@@ -282,7 +275,7 @@ def effects_part(
             times * on_ratio,
             None if on_performance is None else times * on_performance,
         ),
-        "slices": _slices(material, attribute, columns, on_ratio, found),
+        "slices": _slices(consequences, attribute, on_ratio),
         "curve": found.get("curve", []),
         "rows": [
             _entry(material, row, _effects(on_ratio[row], on_performance, row), show_rows)
@@ -324,15 +317,10 @@ def cell_effects(
     ]
 
 
-def _slices(
-    material: Material,
-    attribute: Attribute,
-    columns: Sequence[BinnedColumn],
-    on_ratio: FloatArray,
-    found: dict[str, Any],
-) -> list[dict[str, Any]]:
+def _slices(consequences: Consequences, attribute: Attribute, on_ratio: FloatArray) -> list[dict[str, Any]]:
     """List the slices with what changing them did; without figures, the largest sum first, if nothing was."""
-    slices = found.get("slices")
+    material, columns = consequences.material, consequences.columns
+    slices = consequences.of(attribute).get("slices")
     if slices is None:
         nothing = {"ratio_change": None, "performance_change": None, "measured": dict.fromkeys(ACTIONS)}
         gains, cells = -on_ratio[material.sample], label_cells(material, attribute)

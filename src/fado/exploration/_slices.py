@@ -44,6 +44,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
+Drop = Callable[[FloatArray], Bools] | None  # marks the rows that would be dropped under some utilities
 Key = tuple[int, ...]  # positions among the conditions that are searched
 
 MOST_LEVELS = 30
@@ -382,7 +383,7 @@ class SliceFinder(SliceSearch):
     """Find slices of one material, and describe them over all its rows."""
 
     def __init__(self, material: Material) -> None:
-        self._material = material
+        self.material = material
         super().__init__(binned_columns(material), material.sample)
 
     def gives_away(self, attribute: Attribute) -> list[dict[str, Any]]:
@@ -391,17 +392,17 @@ class SliceFinder(SliceSearch):
         Only columns that the attribute's models saw can say why; and only values that say how unsure models
         are, not effects.
         """
-        valuation, name = self._material.valuation, attribute.name
+        valuation, name = self.material.valuation, attribute.name
         if valuation.scales[name].is_signed:
             return []
-        hidden = {name, *self._material.excluded_columns(name)}
+        hidden = {name, *self.material.excluded_columns(name)}
         without = [one.number for one in self.columns if not one.is_feature or one.name in hidden]
         found = self.find(valuation[name], highest=False, without=without)
         return [self.described(one, [name], attribute.groups) | {"p_value": one.p_value} for one in found]
 
     def described(self, found: Slice, names: Sequence[str], groups: ShownGroups) -> dict[str, Any]:
         """Describe a slice over all rows; what too few rows, or no compared group, say is None."""
-        rows, valuation, outcome = found.rows(self.columns), self._material.valuation, self._material.outcome
+        rows, valuation, outcome = found.rows(self.columns), self.material.valuation, self.material.outcome
         n_rows, counts = int(rows.sum()), groups.count(rows)
         told = np.isin(np.arange(len(groups)), groups.compared) & (counts >= FEWEST_MEMBERS)
 
@@ -412,7 +413,7 @@ class SliceFinder(SliceSearch):
         return {
             "conditions": found.texts,
             "rows": n_rows,
-            "share": n_rows / len(self._material),
+            "share": n_rows / len(self.material),
             "mean_v_y": float(valuation["y"][rows].mean()),
             "mean_v_z": float(np.mean([valuation[name][rows].mean() for name in names])),
             "outcome": None if outcome is None else float(outcome[rows].mean()),
@@ -433,36 +434,20 @@ def usable_utilities(valuation: Valuation, names: Sequence[str]) -> dict[str, ty
 class SlicePool:
     """Slices that are high, low or dropped under some utility, found once, to be ranked under any.
 
-    Parameters
-    ----------
-    material : Material
-        The rows.
-    finder : SliceFinder
-        Of the same rows.
-    names : sequence of str
-        The protected attributes that utilities weigh.
-    drop : callable or None
-        Marks the rows that would be dropped under some utilities, if that is defined.
-    droppable : ndarray of bool or None
-        The rows that may be.
+    Utilities weigh the protected attributes that are named. Only droppable rows may be dropped, if any.
     """
 
     def __init__(
-        self,
-        material: Material,
-        finder: SliceFinder,
-        names: Sequence[str],
-        drop: Callable[[FloatArray], Bools] | None,
-        droppable: Bools | None,
+        self, finder: SliceFinder, names: Sequence[str], drop: Drop, droppable: Bools | None
     ) -> None:
         self._finder, self._names, self._droppable = finder, names, droppable
         found: dict[tuple[Condition, ...], Slice] = {}
-        for one in self._searched(material.valuation, drop):
+        for one in self._searched(finder.material.valuation, drop):
             found.setdefault(one.conditions, one)
         self._slices = list(found.values())
         rows = [np.flatnonzero(one.rows(finder.columns)) for one in self._slices]
         ends, where = np.cumsum([0, *map(len, rows)]), np.concatenate([np.empty(0, dtype=np.intp), *rows])
-        shape = len(rows), len(material)
+        shape = len(rows), len(finder.material)
         self._members = scipy.sparse.csr_array((np.ones(len(where)), where, ends), shape=shape)
         self._rows = np.asarray(self._members.sum(axis=1)).ravel()
         both = (self._members @ self._members.T).toarray()

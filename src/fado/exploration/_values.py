@@ -412,17 +412,18 @@ def _strongest(rows: list[dict[str, Any]], basis: str, attribute: str) -> str:
 
 
 def alpha_part(
-    material: Material, finder: SliceFinder, names: Sequence[str], fine: Groups, groups: ShownGroups
+    finder: SliceFinder, names: Sequence[str], fine: Groups, groups: ShownGroups
 ) -> dict[str, Any]:
     """Give for every utility and alpha what the utility, the sampler and the reweigher would do.
 
     The sampler matches the positive rates of all the groups in `fine`; `groups` are those that are shown.
     """
-    drop, sampling = None, _sampling(material, fine)
+    material, drop = finder.material, None
+    sampling = _sampling(material, fine)
     if sampling is not None:
         shuffled = check_random_state(material.seed).permutation(len(material))
         drop = partial(sampling.dropped, shuffled=shuffled)
-    pool = SlicePool(material, finder, names, drop, None if sampling is None else sampling.droppable)
+    pool = SlicePool(finder, names, drop, None if sampling is None else sampling.droppable)
     valuation, outcome, sizes = material.valuation, material.outcome, groups.sizes
     v_z = np.mean([valuation[name] for name in names], axis=0)
 
