@@ -296,11 +296,7 @@ def _decisions(attribute: Attribute, rates: Mapping[str, list[Estimate]]) -> lis
         widest = widest_gap(estimates, attribute.groups.compared, share_gap)
         gap = f"gap {_with_interval(widest.gap._asdict(), 'percent')}"
         if widest.is_clear:
-            high, low = (
-                f"{percent(estimates[group].number)} in {attribute.spoken[group]}"
-                for group in (widest.high, widest.low)
-            )
-            said.append(f"the {name} is {high} and {low}, {gap}")
+            said.append(f"the {name} is {widest.told(estimates, attribute.spoken, percent)}, {gap}")
         elif widest.known:
             said.append(f"no clear difference in the {name} was found between groups, {gap}")
     return [f"Where these models decide {_AT}: {'; '.join(said)}."] if said else []

@@ -175,6 +175,11 @@ class WidestGap(NamedTuple):
         """Whether it may be said which of the two is higher."""
         return self.known and not self.gap.holds(0.0)
 
+    def told(self, estimates: Sequence[Estimate], names: Sequence[str], write: Callable[[float], str]) -> str:
+        """Write the highest and the lowest, with the names of their groups."""
+        ends = (f"{write(estimates[group].number)} in {names[group]}" for group in (self.high, self.low))
+        return " and ".join(ends)
+
 
 def widest_gap(estimates: Sequence[Estimate], compared: Sequence[int], gap: Gap, among: int = 1) -> WidestGap:
     """Find the widest of so many groups' gaps; its interval holds for all pairs at once.
@@ -303,11 +308,7 @@ def _prevalence(material: Material, attribute: Attribute) -> dict[str, Any]:
     else:
         sentence = _too_few(attribute) if not gaping.known else _no_difference(what)
         if gaping.is_clear:
-            high, low = (
-                f"{write(estimates[group].number)} in {attribute.spoken[group]}"
-                for group in (gaping.high, gaping.low)
-            )
-            sentence = f"The {what} is {high} and {low}."
+            sentence = f"The {what} is {gaping.told(estimates, attribute.spoken, write)}."
             if not is_number and material.positive is None:
                 sentence += f" Of the {len(found)} labels it differs most."
         sized = _bias("prevalence", f"gap in the {what}", form, gaping.gap, sentence)

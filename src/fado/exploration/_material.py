@@ -173,6 +173,13 @@ class ShownGroups:
         sums = np.bincount(self.codes[there], amounts[there], minlength=len(self))
         return np.asarray(sums, dtype=np.float64)
 
+    def per_row(self, sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> list[float | None]:
+        """Divide each group's sum by its count; None for small groups, and where the count is 0."""
+        return [
+            float(total / count) if count > 0 and group != self.small else None
+            for group, (total, count) in enumerate(zip(sums, counts, strict=True))
+        ]
+
     def members(self, group: int) -> Bools:
         """Mark the rows of one group."""
         return self.codes == group

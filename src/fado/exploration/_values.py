@@ -253,7 +253,7 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
                 **corner,
                 "rows": n_rows,
                 "share": n_rows / len(material),
-                "share_per_group": _per_row(groups, groups.count(rows), groups.sizes),
+                "share_per_group": groups.per_row(groups.count(rows), groups.sizes),
                 "positive_rate": float(positive[rows].mean()) if known and positive is not None else None,
                 "standard_error_y": known_mean(errors[0]) if known else None,
                 "standard_error_z": known_mean(errors[1]) if known else None,
@@ -306,14 +306,6 @@ def _cuts(material: Material, attribute: Attribute) -> tuple[Cut, Cut]:
 def _counts(material: Material, attribute: Attribute, valuation: Valuation) -> list[list[int]]:
     across, up = (binned(valuation[name], material.span(name)) for name in ("y", attribute.name))
     return np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist()
-
-
-def _per_row(groups: ShownGroups, sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> list[float | None]:
-    """Divide each group's sum by its count; None for small groups, and where the count is 0."""
-    return [
-        float(total / count) if count > 0 and group != groups.small else None
-        for group, (total, count) in enumerate(zip(sums, counts, strict=True))
-    ]
 
 
 def columns_part(material: Material, attribute: Attribute, columns: Sequence[BinnedColumn]) -> dict[str, Any]:
@@ -428,7 +420,7 @@ def alpha_part(
     v_z = np.mean([valuation[name] for name in names], axis=0)
 
     def outcomes(weights: FloatArray | float, counts: npt.NDArray[Any]) -> list[float | None] | None:
-        return None if outcome is None else _per_row(groups, groups.total(outcome * weights), counts)
+        return None if outcome is None else groups.per_row(groups.total(outcome * weights), counts)
 
     def setting(utilities: FloatArray, span: Span) -> dict[str, Any]:
         """Give what the page shows for one utility at one alpha."""
@@ -440,12 +432,12 @@ def alpha_part(
             counts = groups.count(dropped)
             gone = {
                 "histogram": _histograms(groups, bins, dropped),
-                "mean_v_y": _per_row(groups, groups.total(valuation["y"] * dropped), counts),
-                "mean_v_z": _per_row(groups, groups.total(v_z * dropped), counts),
+                "mean_v_y": groups.per_row(groups.total(valuation["y"] * dropped), counts),
+                "mean_v_z": groups.per_row(groups.total(v_z * dropped), counts),
             }
         return {
             "histogram": _histograms(groups, bins, np.ones(len(bins), dtype=bool)),
-            "mean": _per_row(groups, groups.total(utilities), sizes),
+            "mean": groups.per_row(groups.total(utilities), sizes),
             "dropped": gone,
             "weights": {
                 "effective_rows": effective,
@@ -464,8 +456,8 @@ def alpha_part(
             "target_rate": sampling.target_rate,
             "dropped": lost.tolist(),
             "kept": (sizes - lost).tolist(),
-            "rate_before": _per_row(groups, positives, sizes),
-            "rate_after": _per_row(groups, positives, sizes - lost),
+            "rate_before": groups.per_row(positives, sizes),
+            "rate_after": groups.per_row(positives, sizes - lost),
         }
     shown = {}
     for name, kind in usable_utilities(valuation, names).items():
