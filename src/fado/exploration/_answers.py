@@ -11,7 +11,7 @@ import numpy as np
 from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
-from fado.exploration._material import Attribute, Material, percent, plain_number, quoted
+from fado.exploration._material import Material, Protected, percent, plain_number, quoted
 from fado.metrics import Budget, threshold_at_fpr
 from fado.tabular import group_rows
 
@@ -39,7 +39,7 @@ _SURE = f"{100 * CONFIDENCE:g} %"
 _POINT = ["tpr", "tpr_low", "tpr_high", "ratio", "low", "tpr_change", "tpr_change_error"]
 
 
-def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
+def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
     """Give what each level of each ratio costs; None where there are no probabilities to tell it from.
 
     Per entry of ``ratios`` there are the ``points``, the untouched one first, which of them answers and which
@@ -110,7 +110,7 @@ def aim_part(material: Material, attribute: Attribute) -> dict[str, Any] | None:
     }
 
 
-def _has_probabilities(material: Material, attribute: Attribute) -> bool:
+def _has_probabilities(material: Material, attribute: Protected) -> bool:
     """Tell whether there are two labels, and probabilities of both and of the attribute's groups."""
     probabilities = material.valuation.probabilities
     if (
@@ -203,7 +203,7 @@ def _down(number: float) -> str:
     return f"{np.floor(1000 * number + 1e-9) / 1000:.3f}"
 
 
-def _note(material: Material, attribute: Attribute, n_rows: int, out_of_bag: bool) -> str:
+def _note(material: Material, attribute: Protected, n_rows: int, out_of_bag: bool) -> str:
     """Say what the curve was measured on, and where an aimed model may differ."""
     drawn = "" if n_rows == len(material) else f"{n_rows:,} "
     rows = (
@@ -230,7 +230,7 @@ def _note(material: Material, attribute: Attribute, n_rows: int, out_of_bag: boo
     return " ".join(said)
 
 
-def answers(material: Material, attribute: Attribute, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def answers(material: Material, attribute: Protected, parts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Answer in sentences what a reader asks first, from what else the page has of the attribute.
 
     Each answer has ``id``, ``title``, ``sentence``, and ``command``, what to type next (None for most).
@@ -271,7 +271,7 @@ def _with_interval(estimate: Mapping[str, Any], form: str) -> str:
     return f"{told}{' points' if form == 'percent' else ''} (95 % interval {low} to {high})"
 
 
-def _decision_rates(material: Material, attribute: Attribute) -> dict[str, list[Estimate]]:
+def _decision_rates(material: Material, attribute: Protected) -> dict[str, list[Estimate]]:
     """Estimate each group's false- and true-positive rate where scores decide; empty if there are none."""
     scored = material.scores()
     if (
@@ -289,7 +289,7 @@ def _decision_rates(material: Material, attribute: Attribute) -> dict[str, list[
     }
 
 
-def _decisions(attribute: Attribute, rates: Mapping[str, list[Estimate]]) -> list[str]:
+def _decisions(attribute: Protected, rates: Mapping[str, list[Estimate]]) -> list[str]:
     """Say how far groups differ in the rates of the models' decisions."""
     said = []
     for name, estimates in rates.items():
@@ -303,7 +303,7 @@ def _decisions(attribute: Attribute, rates: Mapping[str, list[Estimate]]) -> lis
 
 
 def _giveaway(
-    attribute: Attribute, excluded: set[str], base: Mapping[str, Any], columns: Mapping[str, Any]
+    attribute: Protected, excluded: set[str], base: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> str:
     """Say which columns give the group away, and how well models tell it."""
     said = []
@@ -378,7 +378,7 @@ def _moved(metric: str, change: float, error: float | None) -> str:
 
 def _next(
     material: Material,
-    attribute: Attribute,
+    attribute: Protected,
     aim: Mapping[str, Any] | None,
     rates: Mapping[str, list[Estimate]],
 ) -> tuple[str, str | None]:
@@ -417,7 +417,7 @@ def _next(
     return said, _python_call(material, attribute)
 
 
-def _python_call(material: Material, attribute: Attribute) -> str:
+def _python_call(material: Material, attribute: Protected) -> str:
     """Write the call that aims, with the names that `explore` has for what was handed over."""
     groups = "z" if len(material.attributes) == 1 else f"z[{attribute.name!r}]"
     if attribute.position is not None:

@@ -14,8 +14,8 @@ from scipy.stats import rankdata
 
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Attribute,
     Material,
+    Protected,
     ShownGroups,
     percent,
     plain_number,
@@ -236,7 +236,7 @@ def _steps(quarters: Sequence[Estimate]) -> list[int]:
     return [int(np.sign(after.number - before.number)) for before, after in pairwise(quarters)]
 
 
-def biases(material: Material, attribute: Attribute) -> list[dict[str, Any]]:
+def biases(material: Material, attribute: Protected) -> list[dict[str, Any]]:
     """Size the four biases of one protected attribute.
 
     Each is a dict with ``id``, ``name``, ``measure``, ``format``, ``number``, ``low`` and ``high`` (None if
@@ -262,7 +262,7 @@ def error_removed(material: Material, variable: Variable) -> Estimate | None:
     return skill(errors, np.abs(variable.labels[known] - variable.labels[known].mean()))
 
 
-def _group_size(material: Material, attribute: Attribute) -> dict[str, Any]:
+def _group_size(material: Material, attribute: Protected) -> dict[str, Any]:
     groups, names = attribute.groups, attribute.spoken
     if attribute.is_continuous:
         groups = _stretches(attribute)
@@ -285,7 +285,7 @@ def _group_size(material: Material, attribute: Attribute) -> dict[str, Any]:
     return sized | _pictured(groups, shares, "share of rows", "percent")
 
 
-def _stretches(attribute: Attribute) -> ShownGroups:
+def _stretches(attribute: Protected) -> ShownGroups:
     """Cut a continuous attribute's range, without its outermost 2 % on either side, into four equal parts."""
     numbers = attribute.variable.labels
     low, high = np.nanquantile(numbers, [0.02, 0.98])
@@ -295,7 +295,7 @@ def _stretches(attribute: Attribute) -> ShownGroups:
     return ShownGroups(codes, tuple(f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges)))
 
 
-def _prevalence(material: Material, attribute: Attribute) -> dict[str, Any]:
+def _prevalence(material: Material, attribute: Protected) -> dict[str, Any]:
     groups, found = attribute.groups, _outcomes(material, attribute.groups)
     is_number = material.target.kind == "continuous"
     gap, write, form = (difference, plain_number, "number") if is_number else (share_gap, percent, "percent")
@@ -343,7 +343,7 @@ def _outcomes(material: Material, groups: ShownGroups) -> list[tuple[str, npt.ND
     return found
 
 
-def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
+def _separability(material: Material, attribute: Protected) -> dict[str, Any]:
     target, groups, agreement = material.target_name, attribute.groups, material.agreement("y")
     if agreement is None:
         return _bias("separability", "", "number", None, NO_AGREEMENT) | _pictured()
@@ -373,7 +373,7 @@ def _separability(material: Material, attribute: Attribute) -> dict[str, Any]:
     return _bias("separability", f"gap in the {what}", "number", widest.gap, sentence) | bars
 
 
-def _base_bias(material: Material, attribute: Attribute) -> dict[str, Any]:
+def _base_bias(material: Material, attribute: Protected) -> dict[str, Any]:
     z, groups, agreement = attribute.variable, attribute.groups, material.agreement(attribute.name)
     removed = error_removed(material, z) if attribute.is_continuous else None
     if agreement is None or (attribute.is_continuous and removed is None):
@@ -430,7 +430,7 @@ def _how_well(area: float) -> str:
     return "very well"
 
 
-def _too_few(attribute: Attribute) -> str:
+def _too_few(attribute: Protected) -> str:
     return ONE_GROUP if attribute.groups.compared else NO_GROUP
 
 
@@ -438,14 +438,14 @@ def _no_difference(what: str) -> str:
     return f"No clear difference in the {what} was found between groups: the interval of the gap holds 0."
 
 
-def _quarters(attribute: Attribute) -> list[int]:
+def _quarters(attribute: Protected) -> list[int]:
     """List the groups that are stretches of a continuous attribute, in their order."""
     groups = attribute.groups
     return [group for group in groups.compared if groups.names[group] != MISSING]
 
 
 def _along(
-    attribute: Attribute,
+    attribute: Protected,
     which: str,
     what: str,
     rows: npt.NDArray[Any],

@@ -26,7 +26,7 @@ from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
-from fado.exploration._material import Attribute, Material
+from fado.exploration._material import Material, Protected
 from fado.exploration._rows import (
     ACTIONS,
     INFLUENCE,
@@ -108,7 +108,7 @@ class Consequences:
         if measured:
             self._measure(measured, retrain)
 
-    def of(self, attribute: Attribute) -> dict[str, Any]:
+    def of(self, attribute: Protected) -> dict[str, Any]:
         """Give what was found for an attribute; empty where nothing was measured.
 
         ``effects`` are those of the searched rows on ratio and performance, by influence, or None where the
@@ -117,7 +117,7 @@ class Consequences:
         """
         return self._found.get(attribute.name, {})
 
-    def _reason(self, attribute: Attribute, retrain: int) -> str:
+    def _reason(self, attribute: Protected, retrain: int) -> str:
         """Say why nothing can be measured; empty if it can."""
         target, name = self.material.target, self.material.target_name
         if not retrain:
@@ -142,14 +142,14 @@ class Consequences:
             )
         return ""
 
-    def _counted(self, attribute: Attribute) -> dict[int, Bools]:
+    def _counted(self, attribute: Protected) -> dict[int, Bools]:
         """Mark the searched rows that the rate of each group counts, of which there must be enough."""
         label, codes = _COUNTED.get(self.goal[0]), attribute.groups.codes[self.material.sample]
         counted = np.isin(self._positive, [False, True] if label is None else [bool(label)])
         rows = {group: counted & (codes == group) for group in attribute.groups.compared}
         return {group: own for group, own in rows.items() if own.sum() >= LEAST_ROWS}
 
-    def _measure(self, attributes: Sequence[Attribute], retrain: int) -> None:
+    def _measure(self, attributes: Sequence[Protected], retrain: int) -> None:
         """Find candidates, train models without them, and compare decisions."""
         material, seed = self.material, self.material.seed
         self._problem = problem = _larger_is_positive(material.searched)
@@ -228,7 +228,7 @@ class Consequences:
         return self._estimator
 
     def _candidates(
-        self, attribute: Attribute, effects: dict[str, FloatArray] | None, search: Rows, held: Rows
+        self, attribute: Protected, effects: dict[str, FloatArray] | None, search: Rows, held: Rows
     ) -> dict[str, Any]:
         """Find slices and the most harmful rows, and order the slices by what a forecast says of them."""
         material, name = self.material, attribute.name

@@ -15,8 +15,8 @@ from fado.exploration._answers import aim_part, answers
 from fado.exploration._biases import biases
 from fado.exploration._consequences import Consequences, check_retraining
 from fado.exploration._material import (
-    Attribute,
     Material,
+    Protected,
     listed_groups,
     quoted,
     read_material,
@@ -295,7 +295,7 @@ def summarise(
     columns = [*finder.columns, binned_target(material, len(finder.columns))]
     consequences = Consequences(material, columns, retrain, estimator, n_jobs, progress)
 
-    def attribute_part(attribute: Attribute) -> dict[str, Any]:
+    def attribute_part(attribute: Protected) -> dict[str, Any]:
         groups = attribute.groups
         effects = effects_part(consequences, attribute, show_rows)
         parts = {

@@ -26,13 +26,13 @@ from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
 if TYPE_CHECKING:
     from fado.exploration._files import Sampled, WholeGroups
-    from fado.exploration._pool import Pool
+    from fado.exploration._pool import Unlabelled
 
 __all__ = [
     "FEWEST_MEMBERS",
-    "Attribute",
     "ListedGroup",
     "Material",
+    "Protected",
     "ShownGroups",
     "Span",
     "cells_of",
@@ -292,7 +292,7 @@ def cells_of(groups: ShownGroups, labels: ShownGroups) -> Iterator[tuple[str, st
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Protected:
     """One protected attribute: its variable, the groups it makes, and those of them that are shown."""
 
     variable: Variable
@@ -343,7 +343,7 @@ class Material:
         The target of the explored rows.
     positive : int or None
         The code of the positive label; None where there is none.
-    attributes : tuple of Attribute
+    attributes : tuple of Protected
         The protected attributes.
     valuation : Valuation
         The values.
@@ -357,7 +357,7 @@ class Material:
         From how many rows on groups are compared in any case.
     seed : int
         Of the sample and of the shuffle by which ties in utility fall.
-    pool : Pool or None
+    pool : Unlabelled or None
         Rows without labels, to be shown beside these.
     sampled : Sampled or None
         The larger table that these rows were drawn from.
@@ -367,14 +367,14 @@ class Material:
     target_name: str
     target: Variable
     positive: int | None
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[Protected, ...]
     valuation: Valuation
     rows: npt.NDArray[np.intp]
     sample: npt.NDArray[np.intp]
     max_rows: int
     min_group_size: int
     seed: int
-    pool: Pool | None
+    pool: Unlabelled | None
     sampled: Sampled | None
 
     def __len__(self) -> int:
@@ -498,7 +498,7 @@ def read_material(
     max_rows: int,
     min_group_size: int,
     seed: int,
-    pool: Pool | None = None,
+    pool: Unlabelled | None = None,
     sampled: Sampled | None = None,
     z_exclude: Any = None,
 ) -> Material:
@@ -566,12 +566,12 @@ def check_variables(given: str, valuation: Valuation, names: Iterable[str], aske
 
 def _attributes(
     problem: Problem, rows: npt.NDArray[np.intp], min_group_size: int, sampled: Sampled | None
-) -> Iterator[Attribute]:
+) -> Iterator[Protected]:
     for variable, position in zip(problem.protected, problem.positions, strict=True):
         cut = variable.take(rows)
         fine = _readable(group_rows([cut], quarters=True), cut)
         shown = show_groups(fine.codes, fine.titles, min_group_size)
-        yield Attribute(cut, fine, shown, position, None if sampled is None else sampled.groups_of(cut))
+        yield Protected(cut, fine, shown, position, None if sampled is None else sampled.groups_of(cut))
 
 
 def _readable(groups: Groups, variable: Variable) -> Groups:

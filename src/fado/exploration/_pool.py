@@ -28,8 +28,8 @@ from fado._messages import list_names
 from fado.engine import Schema
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Attribute,
     Material,
+    Protected,
     known_mean,
     percent,
     quoted,
@@ -42,7 +42,7 @@ from fado.tabular import Column, Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = ["Pool", "pool_part", "read_pool", "shift_of", "shifts_part"]
+__all__ = ["Unlabelled", "pool_part", "read_pool", "shift_of", "shifts_part"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -51,7 +51,7 @@ MOST_COLUMNS = 60
 
 
 @dataclass(frozen=True)
-class Pool:
+class Unlabelled:
     """Rows without labels: the table that was passed, and its columns that the labelled rows have too."""
 
     source: Any
@@ -59,7 +59,7 @@ class Pool:
     n_rows: int  # of the table, with a value or without
     valuation: Any  # a Valuation; None as long as the rows are not valued
 
-    def cut_to_valued(self, labelled: Valuation, names: Sequence[str]) -> Pool:
+    def cut_to_valued(self, labelled: Valuation, names: Sequence[str]) -> Unlabelled:
         """Keep the rows that have a value of all variables, which must say the same as the labelled rows'."""
         values = self.valuation
         if len(values) != self.n_rows:
@@ -100,7 +100,7 @@ def _classes(valuation: Valuation, name: str) -> list[str]:
     return [] if note is None else [str(label) for label in note.classes or ()]
 
 
-def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Pool:
+def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Unlabelled:
     """Read a table, or a table and the values of its rows, which must come if those of labelled rows did.
 
     Examples
@@ -135,7 +135,7 @@ def read_pool(pool: Any, labelled: Table, *, valued: bool) -> Pool:
         raise kind(f"`pool`: {error}") from None
     if not table.n_rows:
         raise ValueError("`pool` has no rows: pass some, or leave it out.")
-    return Pool(source, columns, table.n_rows, valuation)
+    return Unlabelled(source, columns, table.n_rows, valuation)
 
 
 def _columns(table: Table, schema: Schema, *, sparse: bool) -> Iterator[Column]:
@@ -147,7 +147,7 @@ def _columns(table: Table, schema: Schema, *, sparse: bool) -> Iterator[Column]:
         yield column if own.levels is None or column.levels is None else own
 
 
-def pool_part(material: Material, pool: Pool) -> dict[str, Any]:
+def pool_part(material: Material, pool: Unlabelled) -> dict[str, Any]:
     """Show a pool beside the labelled rows: its columns' shifts, and per attribute its values and slices."""
     sample = sample_rows(len(pool.valuation), material.max_rows, material.seed)
     search = SliceSearch(binned_features(pool.columns, sample), sample)
@@ -180,7 +180,7 @@ def _caution(pool: Valuation, target: str) -> str | None:
 
 
 def _attribute(
-    material: Material, attribute: Attribute, pool: Valuation, search: SliceSearch
+    material: Material, attribute: Protected, pool: Valuation, search: SliceSearch
 ) -> dict[str, Any]:
     plane = pool_plane(material, attribute, pool)
     corner = plane["corners"][0]

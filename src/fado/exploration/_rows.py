@@ -15,8 +15,8 @@ from fado._messages import list_names
 from fado.exploration._biases import Estimate, share, share_gap, widest_gap
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Attribute,
     Material,
+    Protected,
     ShownGroups,
     cells_of,
     percent,
@@ -85,7 +85,7 @@ _COLUMNS = {
 }
 
 
-def suspicious_part(finder: SliceFinder, attribute: Attribute, show_rows: bool) -> dict[str, Any] | None:
+def suspicious_part(finder: SliceFinder, attribute: Protected, show_rows: bool) -> dict[str, Any] | None:
     """Count the rows whose label the models contradict, per group and label, and name the worst.
 
     A label is contradicted where models give it at most 10 %, and at most half of its share among all rows:
@@ -222,7 +222,7 @@ def _entry(material: Material, row: np.intp, told: dict[str, Any], show_rows: bo
 
 
 def _contradictions(
-    material: Material, attribute: Attribute, per_group: list[dict[str, Any]], n_contradicted: int
+    material: Material, attribute: Protected, per_group: list[dict[str, Any]], n_contradicted: int
 ) -> str:
     what = "numbers" if material.target.kind == "continuous" else "labels"
     verb = "confidently contradict" if material.is_binary else "contradict"
@@ -241,7 +241,7 @@ def _contradictions(
     )
 
 
-def effects_part(consequences: Consequences, attribute: Attribute, show_rows: bool) -> dict[str, Any] | None:
+def effects_part(consequences: Consequences, attribute: Protected, show_rows: bool) -> dict[str, Any] | None:
     """Tell what rows do to the ratio between an attribute's groups, and to the model's performance.
 
     ``now`` is where the metrics stand, ``cells`` and ``rows`` hold effects, ``slices`` and ``curve`` what
@@ -317,7 +317,7 @@ def cell_effects(
     ]
 
 
-def _slices(consequences: Consequences, attribute: Attribute, on_ratio: FloatArray) -> list[dict[str, Any]]:
+def _slices(consequences: Consequences, attribute: Protected, on_ratio: FloatArray) -> list[dict[str, Any]]:
     """List the slices with what changing them did; without figures, the largest sum first, if nothing was."""
     material, columns = consequences.material, consequences.columns
     slices = consequences.of(attribute).get("slices")
@@ -438,7 +438,7 @@ def _budget(valuation: Valuation) -> float | None:
     return float(budget)
 
 
-def _level_now(material: Material, attribute: Attribute) -> dict[str, float] | None:
+def _level_now(material: Material, attribute: Protected) -> dict[str, float] | None:
     """Give ratio and performance of the models that made the values, on rows they had not seen.
 
     None where that is not known: for values of other methods, and for those that are measured on other rows.
@@ -475,7 +475,7 @@ def find_slices(
     return search.find(most, always, lambda rows: keeps_cells(rows, cells))
 
 
-def label_cells(material: Material, attribute: Attribute) -> Cells:
+def label_cells(material: Material, attribute: Protected) -> Cells:
     """Give each searched row's combination of compared group and label; -1 for all other rows."""
     codes, labels = (own.codes[material.sample] for own in (attribute.groups, material.labels))
     known = np.isin(codes, attribute.groups.compared) & (labels >= 0)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.special import comb, ndtr
 
-from fado.exploration._material import FEWEST_MEMBERS, Attribute, Material, ShownGroups, written
+from fado.exploration._material import FEWEST_MEMBERS, Material, Protected, ShownGroups, written
 from fado.tabular import MISSING, Column, Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
@@ -386,7 +386,7 @@ class SliceFinder(SliceSearch):
         self.material = material
         super().__init__(binned_columns(material), material.sample)
 
-    def gives_away(self, attribute: Attribute) -> list[dict[str, Any]]:
+    def gives_away(self, attribute: Protected) -> list[dict[str, Any]]:
         """Describe the slices whose rows give their group away: models are surest of it.
 
         Only columns that the attribute's models saw can say why; and only values that say how unsure models

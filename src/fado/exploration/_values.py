@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from fado.exploration._biases import error_removed
 from fado.exploration._material import (
     FEWEST_MEMBERS,
-    Attribute,
     Material,
+    Protected,
     ShownGroups,
     Span,
     cells_of,
@@ -140,7 +140,7 @@ def shares_entropy(labels: npt.NDArray[np.integer], n_classes: int) -> float:
     return float(-(shares * np.log2(shares)).sum() / np.log2(n_classes)) if n_classes > 1 else 0.0
 
 
-def distributions(material: Material, attribute: Attribute) -> dict[str, Any]:
+def distributions(material: Material, attribute: Protected) -> dict[str, Any]:
     """Describe the values of the target and of one attribute, per group and label."""
     named = {"v_y": ("y", material.target_name), "v_z": (attribute.name, attribute.name)}
     groups = attribute.groups
@@ -169,7 +169,7 @@ def _scale(material: Material, symbol: str, variable: str, name: str) -> dict[st
     }
 
 
-def _lead(material: Material, attribute: Attribute) -> str:
+def _lead(material: Material, attribute: Protected) -> str:
     """Say in a few sentences what the values of the target and of an attribute tell."""
     if not material.is_unit(attribute.name):
         first, second = (material.valuation.scales[name].meaning for name in ("y", attribute.name))
@@ -234,7 +234,7 @@ def stability_part(material: Material, frame: Any) -> dict[str, Any]:
     return {"sentence": sentence, **told}
 
 
-def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
+def plane(material: Material, attribute: Protected) -> dict[str, Any]:
     """Count rows over the plane of the target's and an attribute's values, and in its four corners.
 
     ``counts`` has one row per bin of the attribute's value and one column per bin of the target's.
@@ -276,7 +276,7 @@ def plane(material: Material, attribute: Attribute) -> dict[str, Any]:
     }
 
 
-def pool_plane(material: Material, attribute: Attribute, pool: Valuation) -> dict[str, Any]:
+def pool_plane(material: Material, attribute: Protected, pool: Valuation) -> dict[str, Any]:
     """Count the rows of a pool over the same plane, and in its corners beside the labelled rows."""
     corners = [
         corner
@@ -287,7 +287,7 @@ def pool_plane(material: Material, attribute: Attribute, pool: Valuation) -> dic
 
 
 def _corners(
-    material: Material, attribute: Attribute, *valuations: Valuation
+    material: Material, attribute: Protected, *valuations: Valuation
 ) -> Iterator[tuple[dict[str, Any], str, list[Bools]]]:
     """Go through the corners: their names, what they mean, and which rows of each valuation lie there."""
     cut_y, cut_z = (cut.number for cut in _cuts(material, attribute))
@@ -299,16 +299,16 @@ def _corners(
         yield {"name": name, "unsure_of_target": unsure_y, "unsure_of_attribute": unsure_z}, meaning, rows
 
 
-def _cuts(material: Material, attribute: Attribute) -> tuple[Cut, Cut]:
+def _cuts(material: Material, attribute: Protected) -> tuple[Cut, Cut]:
     return cut_of(material, material.target), cut_of(material, attribute.variable)
 
 
-def _counts(material: Material, attribute: Attribute, valuation: Valuation) -> list[list[int]]:
+def _counts(material: Material, attribute: Protected, valuation: Valuation) -> list[list[int]]:
     across, up = (binned(valuation[name], material.span(name)) for name in ("y", attribute.name))
     return np.bincount(up * BINS + across, minlength=BINS * BINS).reshape(BINS, BINS).tolist()
 
 
-def columns_part(material: Material, attribute: Attribute, columns: Sequence[BinnedColumn]) -> dict[str, Any]:
+def columns_part(material: Material, attribute: Protected, columns: Sequence[BinnedColumn]) -> dict[str, Any]:
     """Measure every feature, and the target, by what it says of the attribute and of the target.
 
     ``basis`` is "gains", shares of the split gain of the models that made the values, or "alone", the
