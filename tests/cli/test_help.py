@@ -46,7 +46,7 @@ def test_every_command_and_option_has_help(command):
 def test_the_program_has_the_commands_of_the_design():
     assert {" ".join(path) for path, _ in PROGRAM} == {
         "", "value", "sample", "reweigh", "query", "generate", "explore", "aim", "demo", "frontier",
-        "predict", "experiment", "experiment init", "experiment run", "experiment status",
+        "predict", "audit", "experiment", "experiment init", "experiment run", "experiment status",
         "experiment report",
     }  # fmt: skip
 

@@ -243,7 +243,7 @@ def test_what_is_written_can_be_read(tmp_path):
         (
             ["no", "yes", "later", "no"],
             {},
-            r"two values, got 3 \('later', 'no', 'yes'\): pass 0",
+            "of two values, 0 and 1 or labels, got 'later', 'no', 'yes': pass 0 and 1",
         ),
         ([0, 1, 0, 1], {"threshold": 0.5}, "are for scores, and these are decisions: leave them out"),
         ([0.1, 0.2, np.nan, 0.4], {}, "`scores` must be finite, got nan in row 2"),

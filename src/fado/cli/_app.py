@@ -40,6 +40,7 @@ COMMANDS = (
     "aim",
     "frontier",
     "predict",
+    "audit",
     "demo",
 )
 BAD_INPUT = 2

@@ -56,6 +56,7 @@ __all__ = [
     "read_inputs",
     "rows_of",
     "save_values",
+    "take_budget",
     "take_inputs",
     "target_of",
     "utility_of",
@@ -260,10 +261,6 @@ def read_aimed(
     validation: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
     test_fraction: float | None = None,
-    max_fpr: float | None = None,
-    max_selection_rate: float | None = None,
-    top_k: int | None = None,
-    threshold: float | None = None,
     **named: Any,
 ) -> tuple[dict[str, float], Budget, dict[str, Inputs]]:
     """Read what `fado aim` and `fado frontier` share: lines of ratios, the budget, and parts of the rows."""
@@ -277,13 +274,7 @@ def read_aimed(
         lines = lines_of(", ".join(ratio or ["fpr_ratio"]), line)
     except (TypeError, ValueError) as error:
         raise ValueError(str(error).replace("`ratio", "`--ratio")) from None
-    limits = {
-        "--max-fpr": ("fpr", max_fpr),
-        "--max-selection-rate": ("selection_rate", max_selection_rate),
-        "--top-k": ("top_k", top_k),
-        "--threshold": ("threshold", threshold),
-    }
-    budget = _read_budget({option: own for option, own in limits.items() if own[1] is not None})
+    budget = take_budget(named) or Budget.read(None)
     for option, given in (("--validation", validation), ("--test", test)):
         if given and split is None:
             raise ValueError(f"`{option}` names values of a column: name the column by `--split`.")
@@ -296,20 +287,27 @@ def read_aimed(
     return lines, budget, _split(inputs, split, {"validation": validation, "test": test})
 
 
-def _read_budget(given: dict[str, Any]) -> Budget:
-    """Read what decides; at most one of four."""
+def take_budget(named: dict[str, Any]) -> Budget | None:
+    """Take the budget from the options that may set it, at most one of four; None if none does."""
+    kinds = {
+        "max_fpr": "fpr",
+        "max_selection_rate": "selection_rate",
+        "top_k": "top_k",
+        "threshold": "threshold",
+    }
+    given = {option: limit for option in kinds if (limit := named.pop(option, None)) is not None}
     if len(given) > 1:
         raise ValueError(
             "`--max-fpr`, `--max-selection-rate`, `--top-k` and `--threshold` all say what decides: give one."
         )
-    if not given:
-        return Budget.read(None)
-    ((option, (kind, limit)),) = given.items()
-    try:
-        return Budget.read((kind, limit))
-    except ValueError as error:
-        told = str(error).replace(f"The limit of a budget of kind {kind!r}", f"`{option}`")
-        raise ValueError(told) from None
+    for option, limit in given.items():
+        try:
+            return Budget.read((kinds[option], limit))
+        except ValueError as error:
+            subject = f"The limit of a budget of kind {kinds[option]!r}"
+            told = str(error).replace(subject, f"`--{option.replace('_', '-')}`")
+            raise ValueError(told) from None
+    return None
 
 
 def _split(inputs: Inputs, split: str | None, named: dict[str, Any]) -> dict[str, Inputs]:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "audit"]
 
-Integers = NDArray[np.int64]
-
 RATES = ("selection_rate", "tpr", "fpr", "fnr", "precision")
 UNKNOWN = "(unknown)"
 MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables
@@ -208,6 +206,8 @@ def audit(
     """
     import pandas as pd
 
+    from fado.tabular import weights_of
+
     check_between("confidence", confidence)
     check_count("min_group_size", min_group_size, 0, 10**12)
     if least_share is not None and not (isinstance(least_share, int | float) and 0 <= least_share < 1):
@@ -216,7 +216,7 @@ def audit(
         y_true, scores_or_decisions, max_fpr, threshold, budget, pos_label, sample_weight
     )
     variables = _attributes(sensitive_features, len(selected))
-    weights = _weights(sample_weight, len(selected))
+    weights = weights_of(sample_weight, len(selected))
     rows = _Rows(positive, selected, scores, weights, 1 - confidence)
     parts = [_Part(rows, own, min_group_size, least_share) for own in _combinations(variables)]
     frame = pd.concat([part.groups() for part in parts], ignore_index=True)
@@ -255,7 +255,7 @@ def _decide(
     sample_weight: Any,
 ) -> tuple[Bools | None, Bools, Floats | None, dict[str, Any]]:
     """Give who is positive, who is selected, the scores if there are any, and how decisions were made."""
-    from fado.tabular import one_column
+    from fado.tabular import one_column, weights_of
 
     target = None if y_true is None else encode_target(y_true, pos_label)
     column = one_column(given, "scores_or_decisions")
@@ -267,12 +267,7 @@ def _decide(
     are_decisions = all(value in (0, 1) for value in found) or all(value in labels for value in found)
     if not are_decisions and column.levels is not None:
         shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
-        fix = (
-            "pass 0 and 1"
-            if target is None
-            else f"pass 0 and 1, or the labels {labels[0]!r} and {labels[1]!r}"
-        )
-        raise ValueError(f"Decisions must have two values, got {len(found)} ({shown}): {fix}.")
+        raise ValueError(f"Decisions must be of two values, 0 and 1 or labels, got {shown}: pass 0 and 1.")
     if are_decisions:
         if threshold is not None or budget is not None:
             raise ValueError(
@@ -299,7 +294,7 @@ def _decide(
         )
     positive = np.zeros(n_rows, dtype=np.bool_) if target is None else target.positive
     at = (
-        limit.threshold(positive, scores, _weights(sample_weight, n_rows))
+        limit.threshold(positive, scores, weights_of(sample_weight, n_rows))
         if threshold is None
         else float(threshold)
     )
@@ -309,12 +304,6 @@ def _decide(
         "threshold_from": "given" if threshold is not None else f"{limit.kind} {limit.limit:g}",
     }
     return None if target is None else target.positive, scores >= at, scores, about
-
-
-def _weights(sample_weight: Any, n_rows: int) -> Floats64 | None:
-    from fado.tabular import weights_of
-
-    return weights_of(sample_weight, n_rows)
 
 
 def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
@@ -428,7 +417,7 @@ class _Part:
         n_unknown = int((~self._known).sum())
         count = len(self._names) + bool(n_unknown)
 
-        def counted(mask: Bools) -> Integers:
+        def counted(mask: Bools) -> NDArray[np.int64]:
             return np.bincount(self._codes[mask], minlength=len(self._names) + 1)[:count]
 
         positive = self._rows.positive
@@ -448,8 +437,7 @@ class _Part:
         ):
             columns[name] = np.append(numbers, np.nan)[:count]
         columns["compared"] = np.append(self._compared, False)[:count]
-        unknown = "the group is unknown"
-        columns["reason"] = [*self._reasons, unknown][:count]
+        columns["reason"] = [*self._reasons, "the group is unknown"][:count]
         return pd.DataFrame(columns)
 
     def _impact(self) -> tuple[Floats64, Floats64, Floats64]:
@@ -550,7 +538,7 @@ class _Part:
         import pandas as pd
 
         scores, positive = self._rows.scores, self._rows.positive
-        assert scores is not None and positive is not None  # noqa: S101, PT018 - for the type checker
+        assert scores is not None and positive is not None  # noqa: S101, PT018 - typing
         edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BINS + 1)[1:-1], method="inverted_cdf"))
         bins = np.searchsorted(edges, scores, side="left")
         told = []

@@ -1,0 +1,100 @@
+"""`fado audit`: decisions of any model by group, from a table of predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fado.cli._options import MIN_GROUP_SIZE, command
+
+__all__ = ["audit"]
+
+_WRITERS = {".html": "write_html", ".csv": "write_csv", ".json": "write_json"}
+_RATES = ("selection_rate", "tpr", "fpr", "precision", "impact_ratio")
+
+
+@command("protected", "group_names", "weight", "max_fpr", "max_selection_rate", "top_k", "threshold")
+def audit(
+    predictions: Path,
+    *,
+    out: list[Path],
+    label: str | None = None,
+    score: str | None = None,
+    decision: str | None = None,
+    positive: str | None = None,
+    least_share: float | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    confidence: float = 0.95,
+    **named: Any,
+) -> None:
+    """Audit decisions by group, from a table of predictions: no model is needed.
+
+    Parameters
+    ----------
+    predictions : PREDICTIONS
+        The table of predictions: a .csv or .parquet file with one row per decision.
+    out : FILE
+        The file to write: a page (.html), the groups (.csv) or everything (.json). May be repeated.
+    label : COL|"COL>=9"
+        The column of true labels, or the comparison that makes them. Without it, selection rates alone are
+        audited.
+    score : COL
+        The column of scores in [0, 1], which a budget or `--threshold` turns into decisions.
+    decision : COL|"COL == yes"
+        Instead of `--score`: the column of decisions, or the comparison that makes them.
+    positive : LABEL
+        The positive label of `--label`; the larger of two if not given.
+    least_share : S
+        Groups of a smaller share of the rows are not compared, whatever their number of rows. New York's
+        Local Law 144 allows 0.02.
+    confidence : C
+        The confidence level of all intervals.
+    """
+    from fado import metrics
+    from fado.cli._inputs import read_group_names, take_budget
+    from fado.cli._outputs import check_output, print_table
+    from fado.tabular import Expression, column_from, label_named, read_attributes, read_table
+
+    if (score is None) is (decision is None):
+        raise ValueError("Name the column of scores by `--score`, or that of decisions by `--decision`.")
+    if positive is not None and label is None:
+        raise ValueError("`--positive` names a label of `--label`: give both.")
+    for path in out:
+        check_output(path, [predictions], tuple(_WRITERS))
+    budget = take_budget(named)
+    table = read_table(predictions)
+    there = table.column_names
+    outcome = "--score" if decision is None else "--decision"
+    asked = {outcome: decision or score, "--label": label, "--weight": named["weight"]}
+    read = {name: Expression.of(there, text, name) for name, text in asked.items() if text is not None}
+    names = read_group_names(named["group_names"], named["protected"])
+    attributes = read_attributes(there, named["protected"], read[outcome], names)
+    columns = {name: own.read(table, named=False) for name, own in read.items()}
+    pos_label = None
+    if positive is not None:
+        column = column_from("label", columns["--label"])
+        pos_label = label_named(tuple(map(column.label_of, column.encode()[1])), positive, "--positive")
+    report = metrics.audit(
+        columns.get("--label"),
+        columns[outcome],
+        sensitive_features={own.name: own.groups(table) for own in attributes},
+        budget=budget,
+        pos_label=pos_label,
+        sample_weight=columns.get("--weight"),
+        min_group_size=min_group_size,
+        least_share=least_share,
+        confidence=confidence,
+    )
+    shown = [rate for rate in _RATES if report.frame[rate].notna().any()]
+    header = ["attribute", "group", "rows", *(rate.replace("_", "\n") for rate in shown), "compared"]
+    rows = report.frame[["attribute", "group", "rows", *shown, "compared"]].to_numpy().tolist()
+    print_table(f"{report.about['rows']:,} rows, {report.about['selected']:,} selected", header, rows)
+    for line in report.ratios.itertuples():
+        if line.reason == "":
+            print(
+                f"{line.attribute}: {line.ratio} {line.value:.3f} ({line.low:.3f} to {line.high:.3f}, "
+                f"{100 * confidence:g} %), {line.lowest} over {line.highest}"
+            )
+    for path in out:
+        getattr(report, _WRITERS[path.suffix.lower()])(path)
+        print(f"Audit written to {path}")
