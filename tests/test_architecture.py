@@ -80,6 +80,15 @@ def test_imports_go_with_the_data_and_by_public_names(path):
         assert not private, f"{name_of(path)} imports the private {name}"
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_parts_of_a_package_import_each_other_by_public_names(path):
+    inside = path.relative_to(ROOT).parts[:-1]
+    for name in imported(path):
+        parts = name.split(".")[1:]
+        if len(parts) > 2 and parts[:1] == list(inside[:1]) and (ROOT / parts[0] / parts[1]).is_dir():
+            assert parts[1] in inside, f"{name_of(path)} imports the private {name}"
+
+
 def test_helpers_for_all_import_no_package():
     helpers = [path for path in ROOT.glob("_*.py") if path.name != "__init__.py"]
     for path in helpers:

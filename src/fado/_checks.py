@@ -13,6 +13,7 @@ __all__ = [
     "check_instance",
     "check_probabilities",
     "check_share",
+    "seed_from",
 ]
 
 MOST_ROWS = 10**9  # more than any count of rows that is meant
@@ -97,3 +98,24 @@ def check_probabilities(name: str, estimator: Any) -> None:
             f"`{name}` must give probabilities, and {type(estimator).__name__} has no `predict_proba`: use "
             "another classifier, or wrap it in `sklearn.calibration.CalibratedClassifierCV`."
         )
+
+
+def seed_from(random_state: Any) -> int:
+    """Turn a `random_state` into one whole number that can be stored; a generator draws it."""
+    import numpy as np
+
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"`random_state` must not be negative, got {random_state}.")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    from sklearn.utils import check_random_state
+
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"`random_state` must be a whole number, a numpy generator or None, got {random_state!r}."
+        ) from None
+    return int(generator.randint(2**31 - 1))

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count
+from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count, seed_from
 from fado._compat import get_tags
 from fado._messages import warn_user
-from fado.aim._facts import Yardstick, tell_facts, with_test_rows
 from fado.aim._learning import (
     Learner,
     check_both_labels,
@@ -30,7 +29,7 @@ from fado.aim._learning import (
     two_classes,
 )
 from fado.aim._lines import Lines, chance_of_showing, curve_frame, log_factors_frame
-from fado.aim._scores import Aim, default_student
+from fado.aim._scores import Aim, Yardstick, default_student, tell_facts, with_test_rows
 from fado.aim._weights import search_weights
 from fado.engine import default_estimators
 from fado.execution import n_workers
@@ -46,7 +45,6 @@ from fado.tabular import (
     read_problem,
     warn_of_missing,
 )
-from fado.valuation import seed_from
 
 if TYPE_CHECKING:
     import pandas as pd

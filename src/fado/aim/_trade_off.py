@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import seed_from
 from fado.aim._curve import Curve, Knowledge, Point, Rows, decision_scores
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
 from fado.aim._lines import Lines, curve_frame
@@ -20,7 +21,7 @@ from fado.tabular import (
     group_rows,
     read_problem,
 )
-from fado.valuation import Valuation, seed_from
+from fado.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -92,7 +92,7 @@ class DaskExecutor:
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result | LostTask[Task], None, None]:
         """Give the results in the order of the tasks."""
-        with _Run(self._client, function, tasks, shared) as run:
+        with _ClusterRun(self._client, function, tasks, shared) as run:
             run.submit()
             while run.pending:
                 result = run.collect(next(iter(run.pending)))
@@ -103,7 +103,7 @@ class DaskExecutor:
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[list[Result | LostTask[Task]], None, None]:
         """Give the results as they come."""
-        with _Run(self._client, function, tasks, shared) as run:
+        with _ClusterRun(self._client, function, tasks, shared) as run:
             arriving: Any = distributed.as_completed(run.submit())  # type: ignore[no-untyped-call]
             for batch in arriving.batches():
                 results = [run.collect(future.key) for future in batch]
@@ -111,7 +111,7 @@ class DaskExecutor:
                 yield results
 
 
-class _Run(Generic[Task, Result]):
+class _ClusterRun(Generic[Task, Result]):
     """One function for many tasks, from the first delivery until the workers have forgotten it."""
 
     def __init__(

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fado._checks import seed_from
 from fado.engine import LightGBMEngine, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.generation._making import draw_donors, draw_parents, row_keys
 from fado.generation._sampler import Cells
 from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
-from fado.valuation import read_validation, seed_from
+from fado.valuation import read_validation
 
 __all__ = ["as_positions", "checking_estimator", "generation_report", "nearest_distances", "train_and_score"]
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Column", "column_from", "is_text"]
+__all__ = ["Column", "column_from", "is_frame", "is_text"]
 
 
 @dataclass(frozen=True)
@@ -273,4 +273,17 @@ def _levelled(name: str, data: pa.ChunkedArray) -> Column:
         labels = tuple(map(_as_written, categories.take(declared).to_pylist()))
     return Column(
         name, pa.chunked_array([codes]), tuple(levels.to_pylist()), labels, tuple(declared.to_pylist())
+    )
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether this is a table with named columns: pandas, polars or pyarrow."""
+    import narwhals as nw
+
+    known = nw.dependencies
+    return (
+        isinstance(X, pa.Table | nw.DataFrame | nw.LazyFrame)
+        or known.is_pandas_dataframe(X)
+        or known.is_polars_dataframe(X)
+        or known.is_polars_lazyframe(X)
     )

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._messages import closest_names, warn_user
-from fado.tabular._column import Column, column_from
-from fado.tabular._table import Table, is_frame
+from fado.tabular._column import Column, column_from, is_frame
+from fado.tabular._table import Table
 from fado.tabular._variables import (
     TARGET,
     Groups,

@@ -21,13 +21,12 @@ import pandas as pd
 import pyarrow as pa
 
 from fado._messages import closest_names
-from fado.tabular._column import Column, column_from
+from fado.tabular._column import Column, column_from, is_frame
 
 __all__ = [
     "Table",
     "as_names",
     "columns_named",
-    "is_frame",
     "is_pattern",
     "is_sparse",
     "named_index",
@@ -175,19 +174,6 @@ class Table:
         if self.source is None:
             return pd.DataFrame({column.name: column.to_pandas() for column in self.columns})
         return self.source.to_pandas()
-
-
-def is_frame(X: Any) -> bool:
-    """Tell whether this is a table with named columns: pandas, polars or pyarrow."""
-    import narwhals as nw
-
-    known = nw.dependencies
-    return (
-        isinstance(X, pa.Table | nw.DataFrame | nw.LazyFrame)
-        or known.is_pandas_dataframe(X)
-        or known.is_polars_dataframe(X)
-        or known.is_polars_lazyframe(X)
-    )
 
 
 def _collected(frame: Any) -> Any:

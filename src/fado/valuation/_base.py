@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from fado._checks import seed_from
 from fado._messages import list_names, warn_user
 from fado._registry import ClassRegistry
 from fado._version import library_versions
@@ -27,7 +28,6 @@ __all__ = [
     "provenance_of",
     "read_validation",
     "register_valuator",
-    "seed_from",
     "target_pattern",
     "texts_of",
     "valuator_class",
@@ -188,37 +188,6 @@ def provenance_of(
         versions=library_versions(),
         names_given=problem.names_given,
     )
-
-
-def seed_from(random_state: Any) -> int:
-    """Turn a `random_state` into one whole number that can be stored.
-
-    Parameters
-    ----------
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        A whole number is given back as it is. From a generator one number is drawn; None draws it from
-        numpy's global generator.
-
-    Raises
-    ------
-    ValueError
-        If it is a negative number, or none of these.
-    """
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"`random_state` must not be negative, got {random_state}.")
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    from sklearn.utils import check_random_state
-
-    try:
-        generator = check_random_state(random_state)
-    except ValueError:
-        raise ValueError(
-            f"`random_state` must be a whole number, a numpy generator or None, got {random_state!r}."
-        ) from None
-    return int(generator.randint(2**31 - 1))
 
 
 def read_validation(validation: Any) -> Problem:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fado._checks import check_classifier, check_count
+from fado._checks import check_classifier, check_count, seed_from
 from fado._messages import warn_user
 from fado._progress import tracked
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem, read_rows
-from fado.valuation._base import read_validation, seed_from
+from fado.valuation._base import read_validation
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import (
     ValidationRows,

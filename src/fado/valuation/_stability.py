@@ -49,10 +49,7 @@ from fado.valuation._base import (
 from fado.valuation._provenance import Scale
 from fado.valuation._result import Valuation, rounded
 from fado.valuation._retraining import agreement
-from fado.valuation.entropy import EntropyValuator
-from fado.valuation.entropy._exclusions import variables_to_learn
-from fado.valuation.entropy._models import NEW_ROWS
-from fado.valuation.entropy._out_of_bag import OutOfBagEntropy
+from fado.valuation.entropy import NEW_ROWS, EntropyValuator, OutOfBagEntropy, variables_to_learn
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from weakref import finalize
 
 import numpy as np
 
-from fado._checks import check_count, check_share
+from fado._checks import check_count, check_share, seed_from
 from fado.aim import check_line, lines_of, read_rows_apart
 from fado.experiment._data import data_from
 from fado.experiment._results import Results
@@ -29,7 +29,6 @@ from fado.experiment.frontier._proposer import (
 )
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
-from fado.valuation import seed_from
 
 __all__ = ["find_frontier"]
 

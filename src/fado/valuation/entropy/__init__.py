@@ -1,6 +1,7 @@
 """Values by entropy: how unsure trained models are of the target and of protected attributes."""
 
 from fado.valuation.entropy._exclusions import variables_to_learn
+from fado.valuation.entropy._fits import Bag
 from fado.valuation.entropy._models import (
     NEW_ROWS,
     ValuationModels,
@@ -14,6 +15,7 @@ from fado.valuation.entropy._out_of_bag import EntropyValuator, InBagEntropy, Ou
 
 __all__ = [
     "NEW_ROWS",
+    "Bag",
     "EntropyValuator",
     "InBagEntropy",
     "OutOfBagEntropy",

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-from fado._checks import check_instance
+from fado._checks import check_instance, seed_from
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
 from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
-from fado.valuation._base import read_validation, seed_from, target_pattern
+from fado.valuation._base import read_validation, target_pattern
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import read_parts
 from fado.valuation._validation_rows import (
@@ -31,8 +31,7 @@ from fado.valuation._validation_rows import (
     measure_validation_rows,
     read_validation_rows,
 )
-from fado.valuation.entropy import read_labels
-from fado.valuation.entropy._models import NEW_ROWS, table_of
+from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,

@@ -43,8 +43,7 @@ from fado.tabular import (
 )
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
 from fado.valuation._saved import METADATA_KEY, About
-from fado.valuation.entropy import OutOfBagEntropy, label_codes, variables_to_learn
-from fado.valuation.entropy._fits import Bag
+from fado.valuation.entropy import Bag, OutOfBagEntropy, label_codes, variables_to_learn
 from fado.valuation.large._plan import (
     LEARNT,
     MODELS,

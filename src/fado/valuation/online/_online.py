@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fado._checks import MOST_ROWS, check_count, check_share
+from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado.tabular import TARGET, Column, Problem, Table, join_problems, protected_columns, read_problem
-from fado.valuation._base import make_valuator, seed_from
+from fado.valuation._base import make_valuator
 from fado.valuation._result import Valuation
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels
 from fado.valuation.online._state import (
