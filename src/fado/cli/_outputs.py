@@ -67,14 +67,16 @@ _BOUND = "\N{NO-BREAK SPACE}"
 UNBROKEN = 10_000  # a table that goes to no terminal is as wide as its longest name
 
 
-def check_output(path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS) -> None:
+def check_output(
+    path: Path, inputs: Sequence[Path], endings: Sequence[str] = ENDINGS, option: str = "--out"
+) -> None:
     """Refuse, before any work is done, an output that cannot be written or would replace an input."""
     if path.suffix.lower() not in endings:
-        raise ValueError(f"`--out` must end in {' or '.join(endings)}, got {str(path)!r}.")
+        raise ValueError(f"`{option}` must end in {' or '.join(endings)}, got {str(path)!r}.")
     check_writable(path.parent)
     check_replaceable(path)
     if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
-        raise ValueError(f"`--out` is {str(path)!r}, which is read as well: name another file.")
+        raise ValueError(f"`{option}` is {str(path)!r}, which is read as well: name another file.")
 
 
 def check_writable(folder: Path) -> None:

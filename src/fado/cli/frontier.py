@@ -22,6 +22,7 @@ def frontier(
     test_fraction: float | None = None,
     min_group_size: int = MIN_GROUP_SIZE,
     store: Path | None = None,
+    dossier: Path | None = None,
     seed: int = 0,
     jobs: int | None = None,
     dask: str | None = None,
@@ -39,14 +40,19 @@ def frontier(
         The share of the rows that is kept apart as test rows.
     store : DIR
         Keep the search in this directory; run again to resume it.
+    dossier : FILE
+        Also write a dossier of alternatives: the best untouched model beside models of nearly equal
+        performance, and what was searched (.html or .json).
     """
     from fado.cli._inputs import read_aimed, rows_of, target_of
-    from fado.cli._outputs import check_apart, print_seen_sources, verdict_text
+    from fado.cli._outputs import check_apart, check_output, print_seen_sources, verdict_text
     from fado.experiment import find_frontier
     from fado.models import LANDSCAPE, write_model
 
     if store is not None:
         check_apart(out, store, "`--store`")
+    if dossier is not None:
+        check_output(dossier, [data], (".html", ".json"), "--dossier")
     lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
     train = parts["train"]
     with nullcontext() if store is None else stopping(store):
@@ -75,9 +81,13 @@ def frontier(
             "no model tells rows apart."
         )
     write_model(model, out, landscape=found.report)
+    if dossier is not None:
+        found.dossier(dossier)
     print(found)
     print(verdict_text(model.facts_), end="")
     print_seen_sources(train)
     print(f"The model and its card (card.md, card.html): {out}")
     print(f"The landscape, to choose from: {out / LANDSCAPE}")
+    if dossier is not None:
+        print(f"The dossier of alternatives: {dossier}")
     print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")

@@ -15,7 +15,7 @@ from fado.experiment._results import Results
 from fado.experiment._trial import UNTOUCHED
 from fado.interventions import BaseScoreIntervention, intervention_named
 
-__all__ = ["Choice", "choose_row", "tell_lines", "untouched_row"]
+__all__ = ["Choice", "choose_row", "handed_over", "tell_lines", "untouched_row"]
 
 FloatArray = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
@@ -124,6 +124,14 @@ def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
     plain = (results.frame["intervention"] == UNTOUCHED.intervention).to_numpy()
     rows = np.flatnonzero(plain & _whole(results) & ~np.isnan(rates))
     return int(rows[np.argmax(rates[rows])]) if len(rows) else None
+
+
+def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+    """Give what `_points` gives, NaN for rows of which no model could be handed over."""
+    rates, shares = _points(results, lines)
+    out = ~_whole(results)
+    rates[out] = shares[out] = np.nan
+    return rates, shares
 
 
 def _points(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fado.aim import lines_of
 from fado.experiment._data import Data
+from fado.experiment._dossier import dossier_content, write_dossier
 from fado.experiment._results import Results
 from fado.experiment._store import Store
 from fado.experiment.config import Given
@@ -161,6 +162,43 @@ class Frontier:
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write charts and tables of all models to one HTML page; see `Results.report`."""
         self.results.report(path)
+
+    def dossier(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        in_use: Any = None,
+        less: Sequence[float] = (0.0, 0.005, 0.01, 0.02),
+    ) -> dict[str, Any]:
+        """Set the model in use beside alternatives of nearly equal performance, and say what was searched.
+
+        Alternatives are selected on validation rows: for each allowed loss of true-positive rate, the model
+        of the highest ratios. All models decide at the threshold of their validation rows, and are measured
+        on validation and test rows. The dossier describes a search; whether that is enough is for others to
+        say.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The page to write (``.html``), or the same as data (``.json``).
+        in_use : classifier, optional
+            The model in use: fitted, with `predict_proba`, on the same columns. At its own ``threshold_``, if
+            it has one, else at the one that keeps the budget on validation rows. None takes the best
+            untouched model of the search.
+        less : sequence of float, default=(0.0, 0.005, 0.01, 0.02)
+            By how much an alternative's true-positive rate may be lower.
+
+        Returns
+        -------
+        dict
+            What the page shows.
+        """
+        content = dossier_content(
+            self.results, self._data, self.lines, fits=self._fits, in_use=in_use, less=less
+        )
+        if path is not None:
+            write_dossier(content, path)
+        return content
 
     def to_mlflow(self, experiment_name: str = "fado", tracking_uri: str | None = None) -> pd.Series[str]:
         """Log every fit as an MLflow run; see `Results.to_mlflow`."""

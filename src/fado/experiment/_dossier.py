@@ -1,0 +1,281 @@
+"""A dossier of alternatives: the model in use beside models of nearly equal performance."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fado._storage import replacing
+from fado.experiment._data import Data
+from fado.experiment._results import Results
+from fado.experiment.frontier._choosing import handed_over, tell_lines, untouched_row
+from fado.metrics import audit
+from fado.reporting import render_page
+
+__all__ = ["dossier_content", "write_dossier"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_RATES = ("selection_rate", "tpr", "fpr")
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A model in the dossier: what it is, and its decisions on each part at one threshold."""
+
+    title: str
+    about: dict[str, Any]
+    threshold: float
+    decisions: dict[str, npt.NDArray[np.bool_]]
+
+
+def dossier_content(
+    results: Results,
+    data: Data,
+    lines: Mapping[str, float],
+    *,
+    fits: int,
+    in_use: Any,
+    less: Sequence[float],
+    confidence: float = 0.95,
+) -> dict[str, Any]:
+    """Give the model in use, alternatives, what was searched and what more could gain, as plain data."""
+    part = results.chosen_on
+    rates, shares = handed_over(results, lines)
+    used = _in_use(results, data, lines, in_use, part)
+    base = _rate(used, data, part)
+    models, seen = [used], set()
+    for allowed in less:
+        near = np.flatnonzero(rates >= base - allowed - 1e-12)
+        if not len(near):
+            continue
+        row = int(near[np.lexsort([-rates[near], -shares[near]])[0]])
+        if row not in seen:
+            seen.add(row)
+            title = (
+                "at least the same true-positive rate"
+                if allowed == 0
+                else f"up to {100 * allowed:g} points less"
+            )
+            models.append(_of_row(results, row, f"Alternative: {title}", part))
+    parts = [name for name in ("validation", "test") if len(data.parts[name])]
+    return {
+        "asked": tell_lines(lines),
+        "lines": dict(lines),
+        "budget": str(results.config.evaluation.budget),
+        "confidence": confidence,
+        "chosen_on": part,
+        "parts": {name: len(data.parts[name]) for name in ("train", *parts)},
+        "target": data.positive_label,
+        "models": [_told(model, used, data, parts, lines, confidence) for model in models],
+        "points": _points(rates, shares, lines),
+        "searched": _searched(results, fits, rates),
+        "further": _further(results, rates, shares, base, less),
+    }
+
+
+def write_dossier(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a dossier as a page or as JSON, by the ending of the path."""
+    ending = Path(path).suffix.lower()
+    if ending not in (".html", ".json"):
+        raise ValueError(f"A dossier is written to a file that ends in .html or .json, got {str(path)!r}.")
+    if ending == ".html":
+        scripts = ["numbers.js", "svg.js", "dossier.js"]
+        text = render_page("dossier", title="Dossier of alternatives", scripts=scripts, data=content)
+    else:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    with replacing(path, "The dossier") as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: Any, part: str) -> _Model:
+    """Read the model in use; without one, the best untouched model of the search."""
+    if in_use is None:
+        row = untouched_row(results, lines)
+        if row is None:
+            raise ValueError(
+                "The search has no untouched model to compare with: pass the model in use by `in_use`."
+            )
+        return _of_row(results, row, "In use: the best untouched model of this search", part)
+    scores = {
+        name: _scores_of(in_use, data, name) for name in ("validation", "test") if len(data.parts[name])
+    }
+    own = data.part(part)
+    threshold = getattr(in_use, "threshold_", None)
+    if threshold is None:
+        threshold = results.config.evaluation.budget.threshold(own.positive, scores[part], own.weights)
+    decisions = {name: found >= threshold for name, found in scores.items()}
+    return _Model(f"In use: {type(in_use).__name__}", {}, float(threshold), decisions)
+
+
+def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
+    """Score the rows of a part by a model that was handed over, refusing one that lacks its columns."""
+    import pyarrow as pa
+
+    table = data.part(part).table
+    frame = pa.table({str(column.name): column.data for column in table.columns}).to_pandas()
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = getattr(model, "feature_name_", list(frame.columns))
+    lacking = [str(name) for name in names if str(name) not in frame.columns]
+    if lacking:
+        raise ValueError(
+            f"`in_use` needs the column {lacking[0]!r}, which the search does not have: pass a model of the "
+            "same columns."
+        )
+    if not hasattr(model, "predict_proba"):
+        raise TypeError(f"`in_use` must be a fitted classifier that gives probabilities, got {model!r}.")
+    classes = list(getattr(model, "classes_", data.labels))
+    if data.labels[1] not in classes:
+        raise ValueError(f"`in_use` tells {classes}, and the target's positive label is {data.labels[1]!r}.")
+    try:
+        scores = model.predict_proba(frame[list(map(str, names))])[:, classes.index(data.labels[1])]
+    except Exception as error:
+        raise ValueError(
+            f"`in_use` cannot score the rows of the search ({type(error).__name__}: {error}): pass a model "
+            "that takes them as the search did."
+        ) from error
+    return np.asarray(scores, dtype=np.float64)
+
+
+def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
+    """Give a model of the search, decided at the threshold of the rows that models are chosen on."""
+    frame = results.frame
+    threshold = float(frame[f"{part}_threshold"].iloc[row])
+    parts = ["validation", "test"] if part == "validation" else ["test"]
+    decisions = {name: results.scores(row, name) >= threshold for name in parts}
+    columns = list(frame.columns)
+    settings = frame.iloc[row][columns[: columns.index("training_rows")]].dropna()
+    about = {
+        str(name): value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+    }
+    return _Model(title, about, threshold, decisions)
+
+
+def _rate(model: _Model, data: Data, part: str) -> float:
+    own = data.part(part)
+    weights = None if own.weights is None else own.weights[own.positive]
+    return float(np.average(model.decisions[part][own.positive], weights=weights))
+
+
+def _told(
+    model: _Model,
+    used: _Model,
+    data: Data,
+    parts: Sequence[str],
+    lines: Mapping[str, float],
+    confidence: float,
+) -> dict[str, Any]:
+    """Tell of a model on every part: rates and ratios with intervals, and its cost beside that in use."""
+    told: dict[str, Any] = {
+        "title": model.title,
+        "about": model.about,
+        "threshold": model.threshold,
+        "parts": {},
+    }
+    for part in parts:
+        own = data.part(part)
+        report = audit(
+            own.positive,
+            model.decisions[part].astype(int),
+            sensitive_features={"group": own.groups.by_row},
+            sample_weight=own.weights,
+            min_group_size=data.min_group_size,
+            confidence=confidence,
+        ).to_dict()
+        weights = np.ones(len(own.positive)) if own.weights is None else own.weights
+        change = (model.decisions[part].astype(float) - used.decisions[part])[own.positive]
+        mean = float(np.average(change, weights=weights[own.positive]))
+        squares = weights[own.positive] ** 2 @ (change - mean) ** 2
+        told["parts"][part] = {
+            "groups": [
+                {name: line[name] for name in ("group", "rows", "positives", "compared", "reason")}
+                | {rate: [line[f"{rate}{end}"] for end in ("", "_low", "_high")] for rate in _RATES}
+                for line in report["groups"]
+            ],
+            "ratios": {
+                line["ratio"]: [line["value"], line["low"], line["high"]]
+                for line in report["ratios"]
+                if line["ratio"] in lines
+            },
+            "tpr": _rate(model, data, part),
+            "tpr_change": mean,
+            "tpr_change_error": float(np.sqrt(squares) / weights[own.positive].sum()),
+            "fpr": float(np.average(model.decisions[part][~own.positive], weights=weights[~own.positive])),
+        }
+    return told
+
+
+def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -> list[list[float]]:
+    """Give the true-positive rate of every model that could be handed over, and its ratio."""
+    line = next(iter(lines.values())) if len(lines) == 1 else 1.0
+    known = np.isfinite(rates) & np.isfinite(shares)
+    return [
+        [float(rate), float(share * line)] for rate, share in zip(rates[known], shares[known], strict=True)
+    ]
+
+
+def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
+    """Say what was tried, and how much."""
+    frame = results.frame
+    columns = list(frame.columns)
+    ranges = {}
+    for name in columns[columns.index("model") + 1 : columns.index("training_rows")]:
+        values = frame[name].dropna()
+        if len(values) and values.nunique() > 1:
+            ranges[name] = [_plain(values.min()), _plain(values.max())]
+    return {
+        "fits": fits,
+        "models": int(frame["model"].nunique()),
+        "points": int(np.isfinite(rates).sum()),
+        "interventions": sorted(map(str, frame["intervention"].unique())),
+        "ranges": ranges,
+        "seed": results.config.seed,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _further(
+    results: Results, rates: FloatArray, shares: FloatArray, base: float, less: Sequence[float]
+) -> dict[str, Any] | None:
+    """Bound what as many models again could gain in ratio, within the largest loss that is allowed."""
+    near = np.isfinite(shares) & (rates >= base - max(less) - 1e-12)
+    models = results.frame["model"].to_numpy()
+    best = [float(shares[near & (models == model)].max()) for model in np.unique(models[near])]
+    if len(best) < 4:
+        return None
+    gained, at_most = expected_gain(best)
+    return {"models": len(best), "gained": gained, "at_most": at_most, "within": max(less)}
+
+
+def expected_gain(found: Sequence[float]) -> tuple[float, float]:
+    """Say what the second half of some random draws gained, and what as many again gain at most, expected.
+
+    The expected highest of n draws is concave in n. Over all halves it is known, and so is what the other
+    half added; as many draws again are more than that half, by the ratio of their numbers.
+
+    Examples
+    --------
+    The highest of two of four numbers is 2, 3 or 4 with chances of 1, 2 and 3 in 6, so 20 / 6 on average.
+
+    >>> gained, at_most = expected_gain([3.0, 1.0, 4.0, 2.0])
+    >>> round(gained, 3), round(at_most, 3)
+    (0.667, 1.333)
+    """
+    ordered, count = np.sort(found), len(found)
+    half = count // 2
+    chances = np.array([comb(place, half - 1) / comb(count, half) for place in range(count)])
+    gained = float(ordered[-1] - chances @ ordered)
+    return gained, gained * count / (count - half)

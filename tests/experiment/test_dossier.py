@@ -1,0 +1,100 @@
+"""The dossier of alternatives: the model in use beside what a search found."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fado import find_frontier
+from fado.datasets import make_account_fraud
+from fado.metrics import evaluate
+
+FRAME = make_account_fraud(4000, "II", random_state=3)
+FRAUD = FRAME.pop("fraud_bool")
+AGE = (FRAME.pop("customer_age") >= 50).map({True: "<b>50 or older", False: "under 50"}).rename("age")
+X = FRAME.select_dtypes("number").drop(columns="month")
+
+
+@pytest.fixture(scope="module")
+def frontier():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return find_frontier(X, FRAUD, sensitive_features=AGE, max_fits=8, max_fpr=0.2, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
+def content(frontier):
+    return frontier.dossier()
+
+
+def test_the_best_untouched_model_is_the_one_in_use(frontier, content):
+    frame = frontier.frame
+    whole = frame[(frame["intervention"] == "none") & (frame["cost"] == 1)]
+    used = content["models"][0]
+    assert used["parts"]["validation"]["tpr"] == pytest.approx(whole["validation_tpr"].max())
+    assert used["parts"]["validation"]["tpr_change"] == 0
+    best = whole.loc[whole["validation_tpr"].idxmax()]
+    found = used["parts"]["validation"]["ratios"]["fpr_ratio"][0]
+    assert found == pytest.approx(best["validation_fpr_ratio"])
+    assert used["about"]["n_estimators"] == best["n_estimators"]
+
+
+def test_alternatives_keep_to_the_loss_that_is_allowed_and_raise_the_ratio(frontier, content):
+    used, *others = content["models"]
+    base = used["parts"]["validation"]["tpr"]
+    assert others
+    for model in others:
+        own = model["parts"]["validation"]
+        assert own["tpr"] >= base - 0.02 - 1e-9
+        assert own["tpr_change"] == pytest.approx(own["tpr"] - base)
+        assert own["ratios"]["fpr_ratio"][0] >= used["parts"]["validation"]["ratios"]["fpr_ratio"][0]
+        near = frontier.frame[frontier.frame["validation_tpr"] >= base - 0.02]
+        assert own["ratios"]["fpr_ratio"][0] <= near["validation_fpr_ratio"].max() + 1e-12
+
+
+def test_test_rows_are_decided_at_the_threshold_of_validation_rows(frontier, content):
+    model = content["models"][1]
+    row = frontier.frame.index[np.isclose(frontier.frame["validation_threshold"], model["threshold"])][0]
+    scores, part = frontier.results.scores(row, "test"), frontier._data.part("test")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = evaluate(
+            part.positive, scores, sensitive_features=part.groups.by_row, threshold=model["threshold"]
+        )
+    told = model["parts"]["test"]
+    assert (told["tpr"], told["fpr"]) == pytest.approx((found["tpr"], found["fpr"]))
+    assert told["ratios"]["fpr_ratio"][0] == pytest.approx(found["fpr_ratio"])
+    assert [line["rows"] for line in told["groups"]] == part.groups.sizes.tolist()
+
+
+def test_a_model_in_use_may_be_handed_over(frontier):
+    model = LogisticRegression(max_iter=50).fit(X.fillna(0)[["income", "credit_risk_score"]], FRAUD)
+    used = frontier.dossier(in_use=model)["models"][0]
+    part = frontier._data.part("validation")
+    rows = frontier._data.parts["validation"]
+    scores = model.predict_proba(X.fillna(0)[["income", "credit_risk_score"]].iloc[rows])[:, 1]
+    selected = scores >= used["threshold"]
+    assert used["parts"]["validation"]["tpr"] == pytest.approx(selected[part.positive].mean())
+    assert used["parts"]["validation"]["fpr"] <= 0.2
+
+
+def test_a_model_in_use_that_cannot_be_compared(frontier):
+    other = LogisticRegression().fit(X.fillna(0)[["income"]].rename(columns={"income": "salary"}), FRAUD)
+    with pytest.raises(ValueError, match="needs the column 'salary', which the search does not have"):
+        frontier.dossier(in_use=other)
+    other = LogisticRegression().fit(X.fillna(0)[["income"]], FRAUD.map({0: "no", 1: "yes"}))
+    with pytest.raises(ValueError, match="and the target's positive label is 1"):
+        frontier.dossier(in_use=other)
+
+
+def test_what_is_written(frontier, content, tmp_path):
+    frontier.dossier(tmp_path / "d.html")
+    frontier.dossier(tmp_path / "d.json")
+    page = (tmp_path / "d.html").read_text(encoding="utf-8")
+    assert "<b>50" not in page
+    told = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
+    assert told["searched"] == json.loads(json.dumps(content["searched"]))
+    with pytest.raises(ValueError, match=r"ends in .html or .json, got"):
+        frontier.dossier(tmp_path / "d.txt")
