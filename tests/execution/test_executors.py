@@ -134,14 +134,15 @@ def test_threads_take_tasks_only_as_results_are_asked_for():
 
 def fail_at_three(task, shared, stop):
     if task == 3:
-        raise LookupError("task 3 failed")
+        raise shared("task 3 failed")
     return task
 
 
 @both
-def test_errors_are_raised_as_they_are(executor, order):
-    with pytest.raises(LookupError, match="task 3 failed"):
-        list(run(executor, order, fail_at_three, range(10)))
+@pytest.mark.parametrize("kind", [LookupError, ConnectionError])
+def test_errors_are_raised_as_they_are(executor, order, kind):
+    with pytest.raises(kind, match="task 3 failed"):
+        list(run(executor, order, fail_at_three, range(10), kind))
 
 
 def leave_a_note(task, shared, stop):

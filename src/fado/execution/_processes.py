@@ -218,32 +218,40 @@ class ProcessExecutor:
     def _hear(self, worker: _Worker, found: dict[int, Any], again: deque[_Job]) -> None:
         """Take in what a worker has said."""
         is_alive = worker.is_alive()
-        try:
-            while worker.job is not None and worker.pipe.poll():
-                word, content = _unpack(worker.pipe.recv_bytes())
-                worker.age = 0.0
-                if word == "ready":
-                    self._stillborn = 0
-                    self._began = self._began or time.monotonic()
-                    worker.is_ready = True
-                elif word == "phase":
-                    worker.phase = content
-                elif word == "warning" and content not in self._shown:
-                    self._shown.add(content)
-                    category, text = content
-                    warn_user(text, category)
-                elif word == "unsent":
-                    raise NotSentError(content)
-                elif word == "error":
-                    error, trace = content
-                    raise error from _WorkerError(trace)
-                elif word == "done":
-                    found[worker.job.number] = content
-                    worker.job = None
-        except (EOFError, ConnectionError):
-            is_alive = False
+        while worker.job is not None:
+            try:
+                if not worker.pipe.poll():
+                    break
+                packed = worker.pipe.recv_bytes()
+            except (EOFError, OSError):
+                is_alive = False
+                break
+            word, content = _unpack(packed)
+            if word == "ready":
+                self._stillborn = 0
+                self._began = self._began or time.monotonic()
+                worker.is_ready = True
+            elif word == "done":
+                found[worker.job.number] = content
+                worker.job = None
+            elif word == "unsent":
+                raise NotSentError(content)
+            elif word == "error":
+                error, trace = content
+                raise error from _WorkerError(trace)
+            elif word == "warning":
+                self._warn(*content)
+                continue  # which tells nothing of how far it is
+            elif word == "phase":
+                worker.phase = content
+            worker.age = 0.0
         if worker.job is not None and not is_alive:
             self._lose(worker, found, again)
+
+    def _warn(self, category: type[Warning], text: str) -> None:
+        if (category, text) not in self._shown:
+            self._shown.add((category, text))
+            warn_user(text, category)
 
     def _lose(
         self, worker: _Worker, found: dict[int, Any], again: deque[_Job], *, hung: bool = False
