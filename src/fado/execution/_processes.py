@@ -35,7 +35,7 @@ __all__ = ["NotSentError", "ProcessExecutor", "tell"]
 
 TRIES = 3  # of a task whose workers die
 _MOST_STILLBORN = 5  # workers in a row that die before they are ready
-_SOON = 1.0  # seconds of work after which a second worker, and all others, are worth their start
+_SOON = 1.0  # seconds of work after which all workers are worth their start
 _LOOK = 0.2  # seconds between two looks at the clock
 _LONGEST_STEP = 1.0  # of time: a machine that slept makes nothing late
 _LEAST_GRACE = 5.0  # seconds beyond the deadline; a fit that looks at the clock itself ends before
@@ -94,8 +94,9 @@ class ProcessExecutor:
 
     Processes stay until the end of its ``with`` block; closing a run early ends those that work. Tasks are
     taken in the caller's thread. A task whose worker dies is tried again, alone, as it may have lacked
-    memory; after the third time its result is a `LostTask`. Warnings are given here, each once. The first
-    worker is alone for its first second of work: a few small tasks are done sooner than others could start.
+    memory; after the third time its result is a `LostTask`. Warnings are given here, each once. A second
+    worker starts when the first is ready, all others after a second of work: a few small tasks are done
+    sooner than more could start.
 
     Parameters
     ----------
@@ -212,8 +213,10 @@ class ProcessExecutor:
     def _may_start(self) -> bool:
         """Tell whether another worker would be worth its start."""
         self._there = [worker for worker in self._there if worker.job is not None or worker.is_alive()]
-        working = self._began is not None and time.monotonic() - self._began > _SOON
-        return len(self._there) < (self.workers if working else 1)
+        most = 1
+        if self._began is not None:
+            most = self.workers if time.monotonic() - self._began > _SOON else min(2, self.workers)
+        return len(self._there) < most
 
     def _hear(self, worker: _Worker, found: dict[int, Any], again: deque[_Job]) -> None:
         """Take in what a worker has said."""
