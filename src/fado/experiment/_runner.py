@@ -104,7 +104,7 @@ def run_experiment(
         with Store.writing(store, _about(config, data, given)) as kept:
             if retry_failed:
                 kept.forget_failed()
-            run = partial(_Run, config, data, kept, workers, progress, given)
+            run = partial(_OpenRun, config, data, kept, workers, progress, given)
             if opened is not None:
                 from fado.execution import DaskExecutor  # Dask is an extra
 
@@ -193,7 +193,7 @@ def _filter_warnings(filters: list[Any]) -> None:
     here[:] = filters
 
 
-class _Run:
+class _OpenRun:
     """One run on an open store."""
 
     def __init__(
