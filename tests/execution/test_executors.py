@@ -134,14 +134,15 @@ def test_threads_take_tasks_only_as_results_are_asked_for():
 
 def fail_at_three(task, shared, stop):
     if task == 3:
-        raise LookupError("task 3 failed")
+        raise shared("task 3 failed")
     return task
 
 
 @both
-def test_errors_are_raised_as_they_are(executor, order):
-    with pytest.raises(LookupError, match="task 3 failed"):
-        list(run(executor, order, fail_at_three, range(10)))
+@pytest.mark.parametrize("kind", [LookupError, ConnectionError])
+def test_errors_are_raised_as_they_are(executor, order, kind):
+    with pytest.raises(kind, match="task 3 failed"):
+        list(run(executor, order, fail_at_three, range(10), kind))
 
 
 def leave_a_note(task, shared, stop):
@@ -282,7 +283,7 @@ def test_a_task_that_only_had_bad_luck_is_done(tmp_path):
 
 def hang(task, shared, stop):
     if task == "moves":
-        end = time.monotonic() + 2
+        end = time.monotonic() + 4
         while time.monotonic() < end:
             time.sleep(0.01)
     elif task == "is timed":
@@ -294,13 +295,16 @@ def hang(task, shared, stop):
     return task
 
 
-@pytest.mark.parametrize("task", ["sleeps", "holds the lock", "is timed"])
-def test_what_hangs_is_ended_and_what_moves_is_not(monkeypatch, task):
-    monkeypatch.setattr("fado.execution._processes._LEAST_GRACE", 1.3)
-    with ProcessExecutor(2, deadline=0.1) as executor:
-        first, lost, last = executor.run(hang, ["moves", task, None])
+def test_what_hangs_is_ended_and_what_moves_is_not(monkeypatch):
+    monkeypatch.setattr("fado.execution._processes._LEAST_GRACE", 3.0)
+    with ProcessExecutor(4, deadline=0.1) as executor:
+        first, *lost, last = executor.run(hang, ["moves", "sleeps", "holds the lock", "is timed", None])
     assert (first, last) == ("moves", None)
-    assert (lost.task, lost.late, lost.deaths) == (task, True, 1)
+    assert [(own.task, own.late, own.phase, own.deaths) for own in lost] == [
+        ("sleeps", True, "", 1),
+        ("holds the lock", True, "", 1),
+        ("is timed", True, "timed", 1),
+    ]
 
 
 def test_a_machine_that_slept_makes_nothing_late(monkeypatch):
@@ -314,7 +318,7 @@ def test_a_machine_that_slept_makes_nothing_late(monkeypatch):
 
 def test_workers_that_never_start_end_in_a_sentence():
     with (
-        ProcessExecutor(2, setup=partial(os._exit, 3)) as executor,
+        ProcessExecutor(2, setup=[partial(os._exit, 3)]) as executor,
         pytest.raises(RuntimeError, match=r"^A worker process left with code 3 5 times in a row before it"),
     ):
         list(executor.run(nap, range(3)))
@@ -344,7 +348,7 @@ def warn(task, shared, stop):
 
 
 def test_warnings_are_given_once_with_the_line_of_the_caller():
-    setup = partial(warnings.simplefilter, "always")
+    setup = [partial(warnings.simplefilter, "always")]
     with ProcessExecutor(2, setup=setup) as executor, pytest.warns(UserWarning, match="odd") as given:
         list(executor.run(warn, range(6)))
     assert sorted(str(one.message) for one in given) == ["odd 0", "odd 1"]

@@ -146,9 +146,11 @@ def test_values_that_hang_are_set_aside_and_what_needs_none_goes_on(odd, tmp_pat
     }  # fmt: skip
 
 
-def test_an_isolated_run_gives_the_same_frame(undisturbed, table, tmp_path):
+def test_an_isolated_run_gives_the_same_frame(undisturbed, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("fado.experiment._runner._LARGE", 0)  # tables stand in files that workers see
     results = Experiment(table).run(tmp_path / "s", n_jobs=2, isolated=True)
     pd.testing.assert_frame_equal(results.frame, undisturbed[1].frame, check_exact=True)
+    assert not (tmp_path / "s" / "shelf").exists()
     again = Experiment(table).run(undisturbed[0] / "store", n_jobs=1, isolated=True)
     pd.testing.assert_frame_equal(again.frame, undisturbed[1].frame, check_exact=True)
 

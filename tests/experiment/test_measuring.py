@@ -9,7 +9,7 @@ import pytest
 
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench, Measuring
-from fado.experiment._data import Comparison, few_rows, read_data
+from fado.experiment._data import ComparedGroups, few_rows, read_data
 from fado.experiment._trial import Trial
 from fado.experiment.config import EvaluationConfig
 from fado.metrics import evaluate
@@ -67,7 +67,7 @@ def test_a_group_is_compared_if_no_part_has_few_rows_of_it():
 
 def measuring_of(codes, attributes, positive, *, left_out=None, bootstrap=0):
     comparisons = [
-        Comparison(
+        ComparedGroups(
             name,
             Groups(own, names := tuple(f"{name}={code}" for code in range(own.max() + 1)), names),
             np.zeros(own.max() + 1, dtype=bool) if left_out is None else left_out,

@@ -172,9 +172,10 @@ def test_another_process_learns_all_of_an_entry(registries):
     before = intervention_entries()
     assert before[-1].needs_group
     assert not any(entry.needs_group for entry in before[:5])
-    restore = session()
+    steps = session()
     registries()
-    restore()
+    for step in steps:
+        step()
     assert intervention_entries()[-1].name == "by group"
     assert intervention_entries()[-1].needs_group
     sys.modules["fado.interventions._registry"]._ENTRIES.pop("by_group")

@@ -12,7 +12,7 @@ from fado.execution._executors import (
     on_cluster,
     opened_client,
 )
-from fado.execution._processes import NotSentError, ProcessExecutor, can_start_processes, pack, tell, unpack
+from fado.execution._processes import NotSentError, ProcessExecutor, tell
 
 if TYPE_CHECKING:
     from fado.execution._dask import DaskExecutor
@@ -25,14 +25,11 @@ __all__ = [
     "NotSentError",
     "ProcessExecutor",
     "ThreadExecutor",
-    "can_start_processes",
     "cluster_executor",
     "n_workers",
     "on_cluster",
     "opened_client",
-    "pack",
     "tell",
-    "unpack",
 ]
 
 

@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -31,11 +31,11 @@ from fado._messages import warn_user
 from fado._progress import progress_stream
 from fado.execution._executors import Function, LostTask, Result, Task
 
-__all__ = ["NotSentError", "ProcessExecutor", "can_start_processes", "pack", "tell", "unpack"]
+__all__ = ["NotSentError", "ProcessExecutor", "tell"]
 
 TRIES = 3  # of a task whose workers die
 _MOST_STILLBORN = 5  # workers in a row that die before they are ready
-_SOON = 1.0  # seconds of work after which a second worker, and all others, are worth their start
+_SOON = 1.0  # seconds of work after which all workers are worth their start
 _LOOK = 0.2  # seconds between two looks at the clock
 _LONGEST_STEP = 1.0  # of time: a machine that slept makes nothing late
 _LEAST_GRACE = 5.0  # seconds beyond the deadline; a fit that looks at the clock itself ends before
@@ -64,12 +64,7 @@ class _WorkerError(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-def can_start_processes() -> bool:
-    """Tell whether this system lets a process be handed a pipe."""
-    return os.name == "posix" and bool(sys.executable)
-
-
-def pack(content: Any) -> bytes:
+def _pack(content: Any) -> bytes:
     """Pickle something for another process of ours; classes that no module holds are taken along whole."""
     from joblib import wrap_non_picklable_objects
 
@@ -79,8 +74,8 @@ def pack(content: Any) -> bytes:
         raise NotSentError(f"{type(error).__name__}: {error}") from error
 
 
-def unpack(packed: bytes) -> Any:
-    """Give what `pack` was given: what comes over a pipe between two processes of ours, never from a file."""
+def _unpack(packed: bytes) -> Any:
+    """Give what was packed: what comes over a pipe between two processes of ours, never from a file."""
     (content,) = pickle.loads(packed)  # noqa: S301
     return content
 
@@ -99,15 +94,17 @@ class ProcessExecutor:
 
     Processes stay until the end of its ``with`` block; closing a run early ends those that work. Tasks are
     taken in the caller's thread. A task whose worker dies is tried again, alone, as it may have lacked
-    memory; after the third time its result is a `LostTask`. Warnings are given here, each once. The first
-    worker is alone for its first second of work: a few small tasks are done sooner than others could start.
+    memory; after the third time its result is a `LostTask`. Warnings are given here, each once. A second
+    worker starts when the first is ready, all others after a second of work: a few small tasks are done
+    sooner than more could start.
 
     Parameters
     ----------
     workers : int
         The most processes at a time.
-    setup : callable, optional
-        Called without arguments in every worker before anything else is sent there.
+    setup : sequence of callable
+        Called without arguments in every worker, each sent when those before it are done, and all before
+        anything else.
     deadline : float, optional
         Seconds that a timed phase of a task may take (see `tell`), and that one call of compiled code may
         take elsewhere; beyond it, by a grace, the worker is ended and the result is a `LostTask`.
@@ -120,16 +117,21 @@ class ProcessExecutor:
     """
 
     def __init__(
-        self, workers: int, *, setup: Callable[[], None] | None = None, deadline: float | None = None
+        self, workers: int, *, setup: Sequence[Callable[[], Any]] = (), deadline: float | None = None
     ) -> None:
         self.workers = workers
-        self._setup = pack(setup)
+        self._setup = _pack([_pack(step) for step in setup])
         self._limit = None if deadline is None else deadline + max(_LEAST_GRACE, deadline / 2)
         self._there: list[_Worker] = []
-        self._shared: tuple[Any, bytes] = (None, pack(None))
+        self._shared: tuple[Any, bytes] = (None, _pack(None))
         self._began: float | None = None
         self._stillborn = 0
         self._shown: set[tuple[type[Warning], str]] = set()
+
+    @staticmethod
+    def is_supported() -> bool:
+        """Tell whether this system lets a process be handed a pipe."""
+        return os.name == "posix" and bool(sys.executable)
 
     def __enter__(self) -> Self:
         return self
@@ -165,7 +167,7 @@ class ProcessExecutor:
     ) -> Generator[dict[int, Result | LostTask[Task]], None, None]:
         """Give the results by the numbers of their tasks."""
         if shared is not self._shared[0]:
-            self._shared = shared, pack(shared)
+            self._shared = shared, _pack(shared)
         remaining, again = (_Job(*numbered) for numbered in enumerate(tasks)), deque[_Job]()
         looked = time.monotonic()
         try:
@@ -179,7 +181,7 @@ class ProcessExecutor:
                 step, looked = min(now - looked, _LONGEST_STEP), now
                 found: dict[int, Any] = {}
                 for worker in busy:
-                    worker.age += step
+                    worker.age += step if worker.is_ready else 0.0
                     if worker.pipe in ready or not worker.is_alive():
                         self._hear(worker, found, again)
                     elif self._limit is not None and worker.age > self._limit:
@@ -211,38 +213,48 @@ class ProcessExecutor:
     def _may_start(self) -> bool:
         """Tell whether another worker would be worth its start."""
         self._there = [worker for worker in self._there if worker.job is not None or worker.is_alive()]
-        working = self._began is not None and time.monotonic() - self._began > _SOON
-        return len(self._there) < (self.workers if working else 1)
+        most = 1
+        if self._began is not None:
+            most = self.workers if time.monotonic() - self._began > _SOON else min(2, self.workers)
+        return len(self._there) < most
 
     def _hear(self, worker: _Worker, found: dict[int, Any], again: deque[_Job]) -> None:
         """Take in what a worker has said."""
         is_alive = worker.is_alive()
-        try:
-            while worker.job is not None and worker.pipe.poll():
-                word, content = unpack(worker.pipe.recv_bytes())
-                worker.age = 0.0
-                if word == "ready":
-                    self._stillborn = 0
-                    self._began = self._began or time.monotonic()
-                    worker.is_ready = True
-                elif word == "phase":
-                    worker.phase = content
-                elif word == "warning" and content not in self._shown:
-                    self._shown.add(content)
-                    category, text = content
-                    warn_user(text, category)
-                elif word == "unsent":
-                    raise NotSentError(content)
-                elif word == "error":
-                    error, trace = content
-                    raise error from _WorkerError(trace)
-                elif word == "done":
-                    found[worker.job.number] = content
-                    worker.job = None
-        except (EOFError, ConnectionError):
-            is_alive = False
+        while worker.job is not None:
+            try:
+                if not worker.pipe.poll():
+                    break
+                packed = worker.pipe.recv_bytes()
+            except (EOFError, OSError):
+                is_alive = False
+                break
+            word, content = _unpack(packed)
+            if word == "ready":
+                self._stillborn = 0
+                self._began = self._began or time.monotonic()
+                worker.is_ready = True
+            elif word == "done":
+                found[worker.job.number] = content
+                worker.job = None
+            elif word == "unsent":
+                raise NotSentError(content)
+            elif word == "error":
+                error, trace = content
+                raise error from _WorkerError(trace)
+            elif word == "warning":
+                self._warn(*content)
+                continue  # which tells nothing of how far it is
+            elif word == "phase":
+                worker.phase = content
+            worker.age = 0.0
         if worker.job is not None and not is_alive:
             self._lose(worker, found, again)
+
+    def _warn(self, category: type[Warning], text: str) -> None:
+        if (category, text) not in self._shown:
+            self._shown.add((category, text))
+            warn_user(text, category)
 
     def _lose(
         self, worker: _Worker, found: dict[int, Any], again: deque[_Job], *, hung: bool = False
@@ -252,7 +264,7 @@ class ProcessExecutor:
         self._there.remove(worker)
         if job is None:
             return
-        if not worker.is_ready and not hung:
+        if not worker.is_ready:
             self._stillborn += 1
             if self._stillborn >= _MOST_STILLBORN:
                 raise RuntimeError(
@@ -307,7 +319,7 @@ class _Worker:
 
     def give(self, job: _Job, function: Any, shared: tuple[Any, bytes]) -> None:
         """Send a task, after what it shares with others if that is not there yet."""
-        packed = pack((function, job.task))
+        packed = _pack((function, job.task))
         self.job, self.phase, self.age = job, "", 0.0
         if self._shared is not shared[0]:
             self._shared = shared[0]
@@ -362,7 +374,7 @@ class _Voice:
         self.timed = False
 
     def __call__(self, word: str, content: Any = None) -> None:
-        packed = pack((word, content))
+        packed = _pack((word, content))
         with self._lock, suppress(OSError):  # without a parent this process ends anyway
             self._pipe.send_bytes(packed)
 
@@ -395,9 +407,9 @@ def work(descriptor: int, watched: bool) -> None:
     while True:
         word, packed = messages.get()
         try:
-            content = unpack(packed)
-            if word == "setup" and content is not None:
-                content()  # what follows may need its classes
+            content = _unpack(packed)
+            for step in content if word == "setup" else ():
+                _unpack(step)()  # what follows may need its classes
         except Exception as error:
             say("unsent", f"{type(error).__name__}: {error}")
             continue
@@ -417,7 +429,7 @@ def _do(function: Any, task: Any, shared: Any, say: _Voice) -> None:
         say("done", function(task, shared, threading.Event()))
     except BaseException as error:
         try:
-            unpack(pack(error))
+            _unpack(_pack(error))
         except Exception:
             error = RuntimeError(f"{type(error).__name__}: {error}")
         say("error", (error, traceback.format_exc()))

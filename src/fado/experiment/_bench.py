@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
-from fado.experiment._data import Comparison, Data
+from fado.experiment._data import ComparedGroups, Data
 from fado.experiment._known import KnownParts
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
 from fado.experiment.config import (
@@ -97,7 +97,7 @@ class Measuring:
         The positives among the rows of the validation part, then of the test part.
     weights : ndarray or None
         What these rows count.
-    comparisons : sequence of Comparison
+    comparisons : sequence of ComparedGroups
         Of these rows: one of crossed attributes, or one per attribute.
     n_validation : int
         How many of the rows are of the validation part.
@@ -113,7 +113,7 @@ class Measuring:
 
     positive: Bools
     weights: Floats | None
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[ComparedGroups]
     n_validation: int
     settings: EvaluationConfig
     seed: int

@@ -36,7 +36,7 @@ from fado.tabular import (
     warn_of_missing,
 )
 
-__all__ = ["Comparison", "Data", "DataPart", "data_from", "few_rows", "read_data", "split_at_random"]
+__all__ = ["ComparedGroups", "Data", "DataPart", "data_from", "few_rows", "read_data", "split_at_random"]
 
 MOST_GROUPS = 50
 PARTS = ("train", "validation", "test")
@@ -47,7 +47,7 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedGroups:
     """Groups between which ratios are taken.
 
     Parameters
@@ -64,7 +64,7 @@ class Comparison:
     groups: Groups
     left_out: Bools
 
-    def take(self, rows: Rows) -> Comparison:
+    def take(self, rows: Rows) -> ComparedGroups:
         """Give the groups of some rows."""
         return replace(self, groups=replace(self.groups, codes=self.groups.codes[rows]))
 
@@ -98,7 +98,7 @@ class Data:
         The columns that models of protected attributes must not see.
     groups : Groups
         Each row's group, the combination of its protected attributes: that which interventions see.
-    comparisons : tuple of Comparison
+    comparisons : tuple of ComparedGroups
         The groups that ratios compare: these, or those of each attribute.
     parts : dict of str to ndarray
         The positions of the rows of each part, ascending; an empty part has none.
@@ -112,7 +112,7 @@ class Data:
     sources: dict[str, tuple[str, ...]]
     excluded: tuple[str, ...]
     groups: Groups
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparedGroups, ...]
     parts: dict[str, Rows]
     min_group_size: int
 
@@ -347,7 +347,7 @@ def _groups(protected: Sequence[Variable]) -> Groups:
 
 def _comparisons(
     protected: Sequence[Variable], groups: Groups, parts: dict[str, Rows], config: Config
-) -> tuple[Comparison, ...]:
+) -> tuple[ComparedGroups, ...]:
     """Give the groups that ratios compare, and say which are left out."""
     least = config.data.min_group_size
     evaluated = {part: parts[part] for part in ("validation", "test") if len(parts[part])}
@@ -357,7 +357,7 @@ def _comparisons(
     found = []
     for attribute, own in divisions.items():
         left_out = few_rows([_count_rows(own, rows) for rows in evaluated.values()], least)
-        found.append(Comparison(attribute, own, left_out))
+        found.append(ComparedGroups(attribute, own, left_out))
         compared = len(own) - int(left_out.sum())
         if compared > MOST_GROUPS:
             raise ValueError(

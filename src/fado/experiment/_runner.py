@@ -25,12 +25,9 @@ from fado.execution import (
     NotSentError,
     ProcessExecutor,
     ThreadExecutor,
-    can_start_processes,
     n_workers,
     on_cluster,
     opened_client,
-    pack,
-    unpack,
 )
 from fado.experiment._bench import OUT_OF_MEMORY, Bench, run_trials
 from fado.experiment._data import Data, read_data
@@ -107,13 +104,13 @@ def run_experiment(
         with Store.writing(store, _about(config, data, given)) as kept:
             if retry_failed:
                 kept.forget_failed()
-            run = partial(_Run, config, data, kept, workers, progress, given)
+            run = partial(_OpenRun, config, data, kept, workers, progress, given)
             if opened is not None:
                 from fado.execution import DaskExecutor  # Dask is an extra
 
                 run(DaskExecutor(opened), opened).finish(proposer)
                 return
-            if isolated and can_start_processes():
+            if isolated and ProcessExecutor.is_supported():
                 try:
                     with ProcessExecutor(
                         workers, setup=session(), deadline=config.models.deadline
@@ -157,47 +154,46 @@ def _check_compared(config: Config, data: Data) -> None:
         )
 
 
-def session() -> Callable[[], None]:
-    """Give a function that sets up in another process what users have set up in this one.
+def session() -> list[Callable[[], Any]]:
+    """Give what sets up in another process what users have set up in this one, to be called one by one.
 
     Classes of modules are named, and imported there; those of ``__main__`` or of a function are sent whole.
-    Each is packed by itself: they are registered one after the other, in the order of a frame's rows.
+    They are registered in the order of a frame's rows.
     """
-    registered: list[tuple[Callable[[], Any], Any]] = [
-        (
-            partial(
-                register_intervention,
-                own.name,
-                key=own.key,
-                settings=own.settings,
-                fixed=own.fixed,
-                by_default=own.by_default,
-                shape=own.shape,
-                colour=own.colour,
-                needs_group=own.needs_group,
-            ),
+    steps: list[Callable[[], Any]] = [
+        partial(
+            _register,
             own.kind,
+            register_intervention,
+            own.name,
+            key=own.key,
+            settings=own.settings,
+            fixed=own.fixed,
+            by_default=own.by_default,
+            shape=own.shape,
+            colour=own.colour,
+            needs_group=own.needs_group,
         )
         for own in intervention_entries()
     ]
-    registered += [(partial(register_utility, name), utility_class(name)) for name in utility_names()]
-    registered += [(partial(register_valuator, name), valuator_class(name)) for name in valuator_names()]
+    steps += [partial(_register, utility_class(own), register_utility, own) for own in utility_names()]
+    steps += [partial(_register, valuator_class(own), register_valuator, own) for own in valuator_names()]
     metrics = metric_functions(metric_names())
-    registered += [(partial(register_metric, name), own) for name, own in metrics.items()]
-    return partial(_restore, list(map(pack, registered)), list(warnings.filters))
+    steps += [partial(_register, own, register_metric, name) for name, own in metrics.items()]
+    return [*steps, partial(_filter_warnings, list(warnings.filters))]
 
 
-def _restore(registered: Sequence[bytes], filters: list[Any]) -> None:
-    """Register everything, and show the same warnings."""
-    for packed in registered:
-        register, own = unpack(packed)
-        register()(own)
+def _register(what: Any, register: Callable[..., Any], *names: str, **settings: Any) -> None:
+    register(*names, **settings)(what)
+
+
+def _filter_warnings(filters: list[Any]) -> None:
     warnings.resetwarnings()
     here: Any = warnings.filters
     here[:] = filters
 
 
-class _Run:
+class _OpenRun:
     """One run on an open store."""
 
     def __init__(
