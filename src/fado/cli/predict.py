@@ -60,12 +60,11 @@ def predict(
     """
     import pyarrow as pa
 
-    from fado.cli._inputs import read_inputs
+    from fado.cli._inputs import given_options, read_inputs
     from fado.cli._outputs import (
         check_apart,
         check_output,
         check_writable,
-        given_options,
         print_table,
         write_table,
     )

@@ -204,8 +204,8 @@ def _notes(found: Sequence[dict[str, Any]], *, told_of: bool) -> list[str]:
     if drifted:
         named = list_names([f"{own['column']!r} ({own['stability_index']:.2f})" for own in drifted], 10)
         notes.append(
-            f"Drifted from the training rows, by a population stability index above {DRIFT_LIMIT:g} and beyond "
-            f"chance: {len(drifted)} of {len(found)} columns, {named}."
+            f"Drifted from the training rows, by a population stability index above {DRIFT_LIMIT:g} and "
+            f"beyond chance: {len(drifted)} of {len(found)} columns, {named}."
         )
     unseen = [
         f"{own['column']!r} in {own['unseen']:,} rows ({', '.join(map(repr, own['unseen_levels']))})"
