@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMPARE_TARGET", "closest_names", "list_names", "warn_user"]
+__all__ = ["COMPARE_TARGET", "closest_names", "list_names", "warn_user", "warning_once"]
 
 # what to do about a target that is not of two classes; the command line says it in its own way
 COMPARE_TARGET = "compare it first, for example `y == label` or `y > threshold`"
@@ -24,6 +26,19 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def warning_once(said: set[str]) -> Iterator[None]:
+    """Pass on what a block warns of when it is done, without what was said before in other numbers."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for own in caught:
+        text = re.sub(r"\d[\d.,]*", "0", str(own.message))
+        if text not in said:
+            said.add(text)
+            warnings.warn_explicit(own.message, own.category, own.filename, own.lineno)
 
 
 def list_names(names: Sequence[Any], most: int = _NAMED_AT_MOST) -> str:

@@ -1,5 +1,6 @@
 """`fado predict`, as a user runs it."""
 
+import json
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.models.made import LATE, SEX, N, X, chosen, fitted
 from typer.testing import CliRunner
 
 from fado.cli._app import build_app
+from fado.models import check_trend
 
 MODEL = chosen()
 AGE = np.random.default_rng(1).integers(18, 80, N)
@@ -62,7 +64,7 @@ def test_with_labels_and_groups_the_line_is_checked(files, protected, groups):
     check = MODEL.check(X, FRAME["late"], pd.Series(groups, name=protected))
     done = predict(files, "--target", "late", "--protected", protected)
     assert done.exit_code == 0, done.output
-    assert check.sentence in done.stdout
+    assert check.sentence.partition(" For ")[0] in done.stdout  # then the groups, by what they compare
     shown = re.search(r"fpr_ratio\s+(\S+)\s+(\S+)\s+(\S+)", done.stdout).groups()
     for text, end in zip(shown, ("", "_low", "_high"), strict=True):
         number = check.metrics[f"fpr_ratio{end}"]
@@ -72,12 +74,65 @@ def test_with_labels_and_groups_the_line_is_checked(files, protected, groups):
     assert ("drawn between the groups of 'sex'" in done.stdout) is (protected != "sex")
 
 
-def test_a_line_that_is_not_held_is_no_error(files):
-    chosen(at_least=0.99, ratio="selection_rate_ratio").save(files / "strict")
-    done = predict(files, "--target", "late", "--protected", "sex", model="strict")
-    assert done.exit_code == 0
-    assert "The line is not held: selection_rate_ratio 0." in done.stdout
-    assert (files / "scores.parquet").exists()
+CHECKED = ["--target", "late", "--protected", "sex"]
+
+
+@pytest.mark.parametrize(
+    ("protected", "line", "held", "below", "unsure", "both"),
+    [("flag", 0.8, False, 1, 0, 1), ("sex", 0.8, None, 0, 3, 3), ("sex", 0.5, True, 0, 0, 0)],
+    ids=["missed", "unsure", "held"],
+)
+def test_exit_codes_are_those_that_were_asked_for(files, protected, line, held, below, unsure, both):
+    model = chosen(at_least=line, ratio="selection_rate_ratio")
+    model.save(files / "other")
+    assert model.check(X, FRAME["late"], FRAME[protected]).held is held
+    for more, code in (
+        ([], 0),
+        (["--fail-if-below"], below),
+        (["--fail-if-unsure"], unsure),
+        (["--fail-if-below", "--fail-if-unsure"], both),
+    ):
+        done = predict(files, "--target", "late", "--protected", protected, *more, model="other")
+        assert done.exit_code == code, done.output
+        assert (files / "scores.parquet").exists()
+        (files / "scores.parquet").unlink()
+
+
+def test_the_check_is_written_as_plain_data(files):
+    done = predict(files, *CHECKED, "--json", files / "check.json", "--date", "2026-05-31")
+    assert done.exit_code == 0, done.output
+    told = json.loads((files / "check.json").read_text(encoding="utf-8"))
+    assert told == MODEL.check(X, FRAME["late"], SEX, date="2026-05-31").to_plain()
+    assert f"The check of 2026-05-31 written to {files / 'check.json'}" in done.stdout
+    assert "At this threshold, with 95 % intervals" in done.stdout
+
+
+def test_checks_of_several_days_become_a_trend(files):
+    for day in ("2026-04-30", "2026-05-01", "2026-05-01"):
+        done = predict(files, *CHECKED, "--history", files / "checks", "--date", day)
+        assert done.exit_code == 0, done.output
+    assert f"see {files / 'checks' / 'trend.html'}" in done.stdout
+    assert check_trend(files / "checks")["checks"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--json", "c.json"], "`--json` needs a check: give `--target` and `--protected` too."),
+        (["--fail-if-below", "--date", "2026-05-31"], "`--date`, `--fail-if-below` needs a check"),
+        ([*CHECKED, "--json", "c.txt"], "`--json` must end in .json, got 'c.txt'."),
+        ([*CHECKED, "--json", "none/c.json"], "The directory 'none' does not exist"),
+        ([*CHECKED, "--history", "none/checks"], "The directory 'none' does not exist"),
+        ([*CHECKED, "--history", "data.parquet"], "`--history` 'data.parquet' is a file"),
+        ([*CHECKED, "--history", "model"], "'model' is in the directory of the model: name another place."),
+        ([*CHECKED, "--date", "May"], "`--date` must be a day such as '2026-05-31', got 'May'."),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_kept_is_said_in_a_sentence(files, monkeypatch, more, told):
+    monkeypatch.chdir(files)
+    assert told in refusal(predict(files, *more))
+    assert not (files / "scores.parquet").exists()
 
 
 def test_labels_that_are_written_otherwise_are_told_by_the_positive_one(files):

@@ -69,3 +69,26 @@ def chosen(model=None, *, classes=("no", "yes"), weights=True, **changes):
         facts=facts_of(**changes),
         sample_weight=np.linspace(0.5, 1.5, N) if weights else None,
     )
+
+
+class Stub:
+    """Scores that a test writes down: those of the first column."""
+
+    kind = "stub"
+    schema = None
+    n_classes = 2
+    sees_target = False
+
+    def score(self, table, target=None):
+        return table.column(0).numbers()
+
+
+def stub(threshold=0.5, classes=(0, 1), **changes):
+    return ChosenModel(Stub(), classes=classes, threshold=threshold, metrics={}, facts=facts_of(**changes))
+
+
+# Two groups of 200 negatives each; 20 of "a" and `other` of "b" score above the threshold.
+def rows_with(other, n=200):
+    scores = np.r_[np.arange(n) < 20, np.arange(n) < other, np.arange(2 * n) % 4 > 0].astype(float)
+    groups = np.r_[np.repeat(["a", "b"], n), np.tile(["a", "b"], n)]
+    return scores[:, None], np.repeat([0, 1], [2 * n, 2 * n]), groups

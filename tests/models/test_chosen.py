@@ -11,30 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import check_is_fitted
-from tests.models.made import LATE, SEX, N, X, chosen, facts_of, fitted
+from tests.models.made import LATE, SEX, N, X, chosen, fitted, stub
 
 from fado.engine import detach
-from fado.metrics import Budget, evaluate
-from fado.models import ChosenModel
 
 MODEL = chosen()
 LABELS = np.where(LATE, "yes", "no")
-
-
-class Stub:
-    """Scores that a test writes down: those of the first column."""
-
-    kind = "stub"
-    schema = None
-    n_classes = 2
-    sees_target = False
-
-    def score(self, table, target=None):
-        return table.column(0).numbers()
-
-
-def stub(threshold=0.5, classes=(0, 1), **changes):
-    return ChosenModel(Stub(), classes=classes, threshold=threshold, metrics={}, facts=facts_of(**changes))
 
 
 def test_scores_probabilities_and_decisions_agree():
@@ -134,13 +116,6 @@ def test_an_array_that_lost_the_names_of_its_columns_is_read_in_order_with_a_war
         model.predict(numbers.to_numpy()[:, :1])
 
 
-def test_check_and_predict_decide_alike():
-    decided = MODEL.predict(X) == "yes"
-    metrics = MODEL.check(X, LABELS, SEX).metrics
-    assert metrics["tpr"] == decided[LATE].mean()
-    assert metrics["fpr"] == decided[~LATE].mean()
-
-
 def test_a_model_of_an_array_has_no_names():
     model, _ = fitted(X[["debts"]].fillna(0).to_numpy(), LogisticRegression())
     with_array = chosen(model)
@@ -162,127 +137,6 @@ def test_what_cannot_be_decided_is_refused_in_a_sentence():
         stub(classes=("a", None))
     with pytest.raises(ValueError, match="`threshold` must be a number"):
         stub(threshold=np.nan)
-
-
-# Two groups of 200 negatives each; 20 of "a" and `other` of "b" score above the threshold.
-def rows_with(other, n=200):
-    scores = np.r_[np.arange(n) < 20, np.arange(n) < other, np.arange(2 * n) % 4 > 0].astype(float)
-    groups = np.r_[np.repeat(["a", "b"], n), np.tile(["a", "b"], n)]
-    return scores[:, None], np.repeat([0, 1], [2 * n, 2 * n]), groups
-
-
-@pytest.mark.parametrize(
-    ("other", "held", "told"),
-    [
-        (20, True, "The line is held: fpr_ratio 1.000 ("),
-        (16, True, "The line is held: fpr_ratio 0.800 ("),
-        (15, False, "The line is not held: fpr_ratio 0.750 ("),
-        (25, True, "The line is held: fpr_ratio 0.800 ("),
-    ],
-)
-def test_the_line_is_held_from_the_ratio_on_that_was_asked_for(other, held, told):
-    rows, y, groups = rows_with(other)
-    check = stub().check(rows, y, groups)
-    assert check.held is held
-    assert check.sentence.startswith(told)
-    assert check.sentence.endswith("), at least 0.8 asked.")
-    assert check.metrics["fpr_ratio"] == pytest.approx(min(other, 20) / max(other, 20))
-    assert "these rows are too few to be sure" in check.notes[-1]
-
-
-def test_metrics_are_those_of_evaluate_at_the_threshold():
-    check = MODEL.check(X, LABELS, SEX, n_boot=50)
-    expected = evaluate(
-        LATE, MODEL.score_rows(X), sensitive_features=SEX, threshold=MODEL.threshold_, n_boot=50
-    )
-    assert set(check.metrics) == set(expected)
-    for name, value in expected.items():
-        assert check.metrics[name] == pytest.approx(value, nan_ok=True)
-
-
-def test_labels_may_be_written_as_equal_ones():
-    rows, y, groups = rows_with(20)
-    expected = stub().check(rows, y, groups)
-    assert stub().check(rows, y.astype(bool), groups) == expected
-    assert stub().check(rows, pd.Series(y.astype(float)), groups) == expected
-
-
-def test_a_ratio_just_below_the_line_is_not_rounded_up_to_it():
-    n = 30_000
-    rows, y, groups = rows_with(20, n)
-    rows[: 2 * n, 0] = 0
-    rows[:10_000, 0] = 1
-    rows[n : n + 7_999, 0] = 1
-    check = stub().check(rows, y, groups)
-    assert check.held is False
-    assert "fpr_ratio 0.7999 (" in check.sentence
-
-
-def test_with_a_confidence_the_lower_end_decides():
-    rows, y, groups = rows_with(18, 2000)
-    alone = stub(at_least=0.5).check(rows, y, groups)
-    assert alone.held is True
-    sure = stub(at_least=0.5, confidence=0.9).check(rows, y, groups)
-    low = evaluate(y, rows[:, 0], sensitive_features=groups, threshold=0.5, n_boot=1, confidence=0.8)
-    assert sure.metrics["fpr_ratio_low"] == pytest.approx(low["fpr_ratio_low"])
-    assert sure.held is bool(low["fpr_ratio_low"] >= 0.5)
-    assert "a lower end of at least 0.5 asked, at a confidence of 90 %" in sure.sentence
-    without = stub(at_least=0.5, confidence=0.9).check(rows, y, groups, n_boot=0)
-    assert without.held is None
-    assert "cannot be told: fpr_ratio 0.900 has no interval" in without.sentence
-
-
-def test_what_is_undefined_cannot_be_told():
-    rows, y, groups = rows_with(20)
-    check = stub(threshold=2.0).check(rows, y, groups)
-    assert check.held is None
-    assert check.sentence == (
-        "Whether the line is held cannot be told: fpr_ratio is undefined, at least 0.8 asked."
-    )
-    assert "every row of group 'a', 'b' is predicted negative" in check.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("budget", "kept"),
-    [
-        (Budget("fpr", 0.1), True),
-        (Budget("fpr", 0.09), False),
-        (Budget("selection_rate", 0.5), True),
-        (Budget("selection_rate", 0.4), False),
-        (Budget("top_k", 340), True),
-        (Budget("top_k", 339), False),
-        (Budget("threshold", 0.5), True),
-    ],
-    ids=str,
-)
-def test_whether_the_budget_is_kept_on_these_rows(budget, kept):
-    rows, y, groups = rows_with(20)  # 40 of 400 negatives and 300 of 400 positives
-    assert stub(budget=budget).check(rows, y, groups).budget_kept is kept
-
-
-def test_small_groups_and_other_attributes_are_noted():
-    rows, y, groups = rows_with(20, 1000)
-    groups[:5] = "c"
-    notes = stub().check(rows, y, {"race": groups}).notes
-    assert notes[0].startswith("Group 'c' (5 rows), with fewer than 30 rows")
-    assert "drawn between the groups of 'sex', and these are those of 'race'." in notes[1]
-
-
-def test_names_of_columns_are_attributes_too():
-    check = MODEL.check(X.assign(sex=SEX), LABELS, "sex")
-    assert check == MODEL.check(X, LABELS, SEX)
-
-
-def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
-    rows, y, groups = rows_with(20)
-    with pytest.raises(ValueError, match=r"`y` holds one label only \(1\)"):
-        stub().check(rows, np.ones_like(y), groups)
-    with pytest.raises(ValueError, match="`y` holds the label 'maybe', and the model tells 0 from 1"):
-        stub().check(rows, np.full(len(y), "maybe"), groups)
-    with pytest.raises(ValueError, match="`sensitive_features` is needed"):
-        stub().check(rows, y, None)
-    with pytest.raises(ValueError, match="`n_boot` must be at least 0"):
-        stub().check(rows, y, groups, n_boot=-1)
 
 
 def test_a_detached_model_keeps_its_line_when_the_first_is_gone():

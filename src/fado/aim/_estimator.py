@@ -34,7 +34,7 @@ from fado.aim._weights import search_weights
 from fado.engine import default_estimators
 from fado.execution import n_workers
 from fado.metrics import Budget
-from fado.models import ChosenModel
+from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
     MIN_GROUP_SIZE,
     Labels,
@@ -304,6 +304,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_measured": (aimed.point.counts, aimed.lines, len(aimed.rows.positive), seed),
             "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold(budget)),
             "_yardstick": yardstick.without_rows(),
+            "_columns": summarize_columns(problem.table),
             "_facts": tell_facts(
                 aimed,
                 yardstick,
@@ -480,6 +481,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             metrics=self.metrics_,
             facts=facts,
             sample_weight=self.sample_weight_,
+            columns=self._columns,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["predict"]
 
+MISSED, UNSURE = 1, 3  # exit codes, if asked for; 2 is bad input
+
 
 @command()
 def predict(
@@ -27,6 +29,11 @@ def predict(
     protected: list[str] | None = None,
     positive: str | None = None,
     group_names: list[str] | None = None,
+    json: Path | None = None,
+    history: Path | None = None,
+    date: str | None = None,
+    fail_if_below: bool = False,
+    fail_if_unsure: bool = False,
 ) -> None:
     """Score rows with a saved model and decide; given labels and groups, check whether its line holds.
 
@@ -40,12 +47,28 @@ def predict(
         A protected attribute, to check the line: a column or a comparison. May be repeated.
     positive : LABEL
         The positive label of `--target`, if labels have other names than those of the model.
+    json : FILE
+        Write the whole check as a .json file.
+    history : DIR
+        Keep the check in this directory as DATE.json, and write trend.html there: all checks, by month.
+    date : DAY, default=today
+        The day that the rows are of, such as 2026-05-31.
+    fail_if_below : flag
+        End with exit code 1 if a line is missed for sure.
+    fail_if_unsure : flag
+        End with exit code 3 if there are too few rows to tell.
     """
     import pyarrow as pa
 
-    from fado.cli._inputs import read_inputs
-    from fado.cli._outputs import check_apart, check_output, print_table, write_table
-    from fado.models import load_model
+    from fado.cli._inputs import given_options, read_inputs
+    from fado.cli._outputs import (
+        check_apart,
+        check_output,
+        check_writable,
+        print_table,
+        write_table,
+    )
+    from fado.models import add_check, load_model
     from fado.tabular import read_table
 
     if (target is None) is not (not protected):
@@ -54,14 +77,26 @@ def predict(
         raise ValueError("`--positive` names a label of `--target`: give both.")
     if group_names and not protected:
         raise ValueError("`--group-names` names groups of `--protected`: give both.")
+    if target is None and (json or history or date or fail_if_below or fail_if_unsure):
+        flags = {"--fail-if-below": fail_if_below, "--fail-if-unsure": fail_if_unsure}
+        given = {"--json": json, "--history": history, "--date": date, **flags}
+        raise ValueError(f"{given_options(given)} needs a check: give `--target` and `--protected` too.")
     check_output(out, [data])
     check_apart(out, model, "the model")
+    if json is not None and json.suffix.lower() != ".json":
+        raise ValueError(f"`--json` must end in .json, got {str(json)!r}.")
+    if history is not None and history.exists() and not history.is_dir():
+        raise ValueError(f"`--history` {str(history)!r} is a file: name a directory.")
+    for path in filter(None, (json, history)):
+        check_writable(path.parent)
+        if path.resolve().is_relative_to(model.resolve()):
+            raise ValueError(f"{str(path)!r} is in the directory of the model: name another place.")
     chosen = load_model(model)
     inputs, check = None, None
     if target is not None and protected:
         inputs = read_inputs(data, target, protected, positive=positive, group_names=group_names)
         labels = inputs.target if positive is None else _as_told(inputs, chosen)
-        check = chosen.check(inputs.features, labels, inputs.protected)
+        check = chosen.check(inputs.features, labels, inputs.protected, date=date)
     scores = chosen.score_rows(read_table(data) if inputs is None else inputs.features)
     write_table(pa.table({"score": scores, "decision": chosen.decide(scores)}), out)
     selected = int((scores >= chosen.threshold_).sum())
@@ -75,13 +110,24 @@ def predict(
             for name in check.metrics
             if name != "threshold" and not name.endswith(("_low", "_high"))
         ]
-        print_table("At this threshold, with intervals", ["metric", "value", "low", "high"], rows)
+        title = f"At this threshold, with {100 * check.level:g} % intervals"
+        print_table(title, ["metric", "value", "low", "high"], rows)
         print(check.sentence)
         kept = "kept" if check.budget_kept else "not kept"
         print(f"The budget, {chosen.facts_.budget}, is {kept} on these rows.")
         for note in check.notes:
             print(f"Note: {note}")
     print(f"Scores and decisions of {len(scores):,} rows written to {out}")
+    if check is not None:
+        if json is not None:
+            check.write_json(json)
+            print(f"The check of {check.date} written to {json}")
+        if history is not None:
+            print(f"All checks in {history}: see {add_check(check, history)}")
+        if fail_if_below and check.held is False:
+            raise SystemExit(MISSED)
+        if fail_if_unsure and check.held is None:
+            raise SystemExit(UNSURE)
 
 
 def _as_told(inputs: Inputs, chosen: ChosenModel) -> npt.NDArray[np.object_]:

@@ -175,6 +175,38 @@ def ratio_limits(
     return least, most
 
 
+def ratio_interval(events: Floats64, sizes: Floats64, error: float) -> Bounds:
+    """Return limits of the lowest true share over the highest, as far as groups have events enough to tell.
+
+    Parameters
+    ----------
+    events, sizes : ndarray of shape (n_groups,)
+        Events and members of each group, at a threshold that is known.
+    error : float
+        How often each of the two limits may be on the wrong side.
+
+    Returns
+    -------
+    low, high : float
+        NaN where they cannot be told. If some groups have too few events, the others still limit the ratio
+        from above.
+
+    Examples
+    --------
+    >>> few = ratio_interval(np.array([50.0, 100.0, 1.0]), np.array([1000.0, 1000.0, 20.0]), 0.025)
+    >>> few[0], round(few[1], 2)
+    (nan, 0.7)
+    """
+    lacking = _too_few(events, sizes)
+    enough = np.setdiff1d(np.arange(len(sizes)), lacking)
+    if len(enough) < 2:
+        return _NONE
+    low, high = ratio_limits(events[enough] / sizes[enough], sizes[enough], error)
+    if high - low > _TELLS_NOTHING:
+        return _NONE
+    return (math.nan, high) if len(lacking) else (low, high)
+
+
 def lower_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the lower limit of each chosen group's share over every group's."""
     product = np.outer(shares[lowest], shares)

@@ -3,17 +3,23 @@
 from fado.models._card import Facts, GroupCount, GroupRates, Part
 from fado.models._check import Check
 from fado.models._chosen import ChosenModel
+from fado.models._columns import ColumnSummary, summarize_columns
 from fado.models._saved import LANDSCAPE, check_directory, load_model, write_model
+from fado.models._trend import add_check, check_trend
 
 __all__ = [
     "LANDSCAPE",
     "Check",
     "ChosenModel",
+    "ColumnSummary",
     "Facts",
     "GroupCount",
     "GroupRates",
     "Part",
+    "add_check",
     "check_directory",
+    "check_trend",
     "load_model",
+    "summarize_columns",
     "write_model",
 ]

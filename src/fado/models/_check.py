@@ -1,23 +1,42 @@
-"""Whether the line is still held, on rows that a model has not seen."""
+"""Whether the line is still held, on rows that a model has not seen, and whether these rows can tell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.metrics import measure
+from fado._messages import list_names
+from fado._storage import replacing
+from fado.metrics import (
+    RATIOS,
+    Budget,
+    GroupCounts,
+    compared_counts,
+    count_by_group,
+    measure,
+    min_max_ratio,
+    ratio_interval,
+)
 from fado.models._card import Facts
 from fado.reporting import shown_table
-from fado.tabular import Problem, group_rows, small_groups, tell_small
+from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
 
-__all__ = ["Check", "check_line", "is_positive"]
+__all__ = ["Check", "Judged", "budget_used", "check_line", "is_positive", "judge_ratio"]
 
+KIND, LAYOUT = "fado check", 1  # what its file says that it is
+VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
 _TWO_SIDED = 0.95
 _ROUNDING = 1e-12
+_ENOUGH = 5  # events of a group that an interval needs
+_NEVER = 1_000  # times as many rows are as good as never
 
 
 @dataclass(frozen=True)
@@ -27,25 +46,95 @@ class Check:
     Parameters
     ----------
     held : bool or None
-        Whether the ratio reaches the line (with a confidence, whether its lower bound does); None if that is
-        undefined.
+        True if every ratio reaches its line for sure: the lower end of its interval does. False if one misses
+        it for sure: the upper end does. None if these rows cannot tell.
     sentence : str
-        The same in words, with the ratio and its interval.
+        The same in words, with the ratio and its interval; if there are too few rows, how many events there
+        are and about how many rows would tell.
     metrics : mapping of str to float
         The metrics at the model's threshold, as `fado.metrics.evaluate` names them. The ends of intervals
         have ``_low`` and ``_high`` appended.
+    level : float
+        The confidence level of all intervals: 0.95 or, if the model was chosen with a `confidence`, such that
+        each end has that confidence.
+    lines : mapping of str to float
+        The ratios that were aimed at, and the line of each.
+    budget : Budget
+        What set the threshold, on other rows.
     budget_kept : bool
         Whether the model's threshold keeps the budget on these rows too.
+    groups : tuple of mapping
+        Per group ``group``, ``rows``, ``positives``, ``false_positives``, ``true_positives``, whether it is
+        ``compared``, and whether it was ``known`` when the model was made (None if that cannot be told).
+    missing : mapping of str to int
+        The attributes that are missing in some rows, and in how many.
+    columns : tuple of mapping
+        Per column that the model learnt from: ``stability_index``, the ``limit`` above which the column has
+        ``drifted``, the shares ``missing`` and ``missing_before``, and how many rows have levels that the
+        model has not seen (``unseen``), with the most frequent of these (``unseen_levels``).
     notes : tuple of str
-        Further sentences: which groups are left out, what is undefined, whether the rows are too few to be
-        sure.
+        Further sentences: which groups are left out or new, what is undefined, which columns have drifted.
+    date : str
+        The day of the check, as ``2026-05-31``.
+    min_group_size : int
+        Groups of fewer rows that are also less than 1 % of the table are not compared.
     """
 
     held: bool | None
     sentence: str
     metrics: Mapping[str, float]
+    level: float
+    lines: Mapping[str, float]
+    budget: Budget
     budget_kept: bool
+    groups: tuple[Mapping[str, Any], ...]
+    missing: Mapping[str, int]
+    columns: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
+    date: str
+    min_group_size: int
+
+    @property
+    def drifted(self) -> tuple[str, ...]:
+        """The names of the columns that have drifted."""
+        return tuple(own["column"] for own in self.columns if own.get("drifted"))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Give all of it as plain data that JSON can hold; None is what is undefined."""
+        counts = counts_of(self.groups)
+        told = {
+            "kind": KIND,
+            "format": LAYOUT,
+            "date": self.date,
+            "held": self.held,
+            "verdict": VERDICTS[self.held],
+            "sentence": self.sentence,
+            "rows": int(counts.negatives.sum() + counts.positives.sum()),
+            "lines": dict(self.lines),
+            "level": self.level,
+            "metrics": dict(self.metrics),
+            "budget": {
+                "kind": self.budget.kind,
+                "limit": self.budget.limit,
+                "used": budget_used(self.budget, counts),
+                "kept": self.budget_kept,
+            },
+            "min_group_size": self.min_group_size,
+            "groups": [dict(own) for own in self.groups],
+            "unknown_groups": [own["group"] for own in self.groups if own["known"] is False],
+            "missing": dict(self.missing),
+            "columns": [dict(own) for own in self.columns],
+            "drifted": list(self.drifted),
+            "notes": list(self.notes),
+        }
+        known: dict[str, Any] = _without_nan(told)
+        return known
+
+    def write_json(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it as a JSON file, whole or not at all."""
+        with replacing(path, "The check") as temporary:
+            text = json.dumps(self.to_plain(), indent=1, ensure_ascii=False, allow_nan=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
 
     def _repr_html_(self) -> str:
         import pandas as pd
@@ -57,6 +146,14 @@ class Check:
         }
         table = pd.DataFrame({"metric": names, **numbers})
         return shown_table(self.sentence, self.notes, table)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(own) for key, own in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(own) for own in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_positive(problem: Problem, classes: tuple[Any, Any]) -> npt.NDArray[np.bool_]:
@@ -82,46 +179,159 @@ def check_line(
     threshold: float,
     facts: Facts,
     *,
-    n_boot: int,
-    random_state: int | None,
+    columns: Sequence[Mapping[str, Any]],
+    notes: Sequence[str],
+    day: datetime.date,
 ) -> Check:
-    """Measure decisions at a threshold, and hold the ratio that was aimed at against its line."""
+    """Measure decisions at a threshold, and hold the ratios that were aimed at against their lines."""
     groups = group_rows(problem.protected)
     small = small_groups(groups.sizes, facts.min_group_size)
+    level = _TWO_SIDED if facts.confidence is None else 2 * facts.confidence - 1
     metrics, reasons = measure(
         positive,
         scores,
         groups.codes,
         groups.names,
         budget=facts.budget,
-        n_boot=n_boot,
-        random_state=random_state,
+        n_boot=1,  # any number: nothing is drawn at a given threshold
         threshold=threshold,
-        sample_weight=problem.sample_weight,
         left_out=small,
-        confidence=_TWO_SIDED if facts.confidence is None else 2 * facts.confidence - 1,
+        confidence=level,
     )
-    notes = list(reasons)
-    if small.any():
-        told = tell_small(groups.names, groups.sizes, small, facts.min_group_size)
-        notes.insert(0, f"{told} {'is' if small.sum() == 1 else 'are'} left out of ratios.")
-    names = [variable.name for variable in problem.protected]
-    if problem.names_given and sorted(names) != sorted(facts.protected):
-        drawn, these = (" and ".join(map(repr, own)) for own in (facts.protected, names))
-        notes.append(f"The line was drawn between the groups of {drawn}, and these are those of {these}.")
-    held = _held(metrics, facts)
-    if facts.confidence is None:
-        notes += _doubts(metrics, facts, held)
-    return Check(held, _sentence(metrics, facts, held), metrics, facts.budget.kept(metrics), tuple(notes))
+    counts = count_by_group(positive, scores >= threshold, groups.codes, len(groups))
+    kept = compared_counts(counts, ~small)
+    names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
+    judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
+    held = _all_held([own.held for own in judged])
+    sentence = _sentence(judged, held, kept, facts)
+    if held is None and _decides(kept):
+        sentence += "".join(
+            _lacking(own, kept, names, len(positive), level) for own in judged if own.held is None
+        )
+    missing = _missing(problem)
+    known = _known(groups, problem, facts)
+    rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
+    keys = ("rows", "positives", "false_positives", "true_positives")
+    return Check(
+        held,
+        sentence,
+        metrics,
+        level,
+        facts.lines,
+        facts.budget,
+        facts.budget.kept(metrics),
+        tuple(
+            {"group": title, **dict(zip(keys, own, strict=True)), "compared": not left_out, "known": seen}
+            for title, own, left_out, seen in zip(groups.titles, rows, small.tolist(), known, strict=True)
+        ),
+        missing,
+        tuple(columns),
+        (*_group_notes(groups, small, known, missing, problem, facts), *reasons, *notes),
+        day.isoformat(),
+        facts.min_group_size,
+    )
 
 
-def _held(metrics: Mapping[str, float], facts: Facts) -> bool | None:
+def counts_of(groups: Sequence[Mapping[str, Any]]) -> GroupCounts:
+    """Give the counts of groups as a check tells them."""
+    rows, *others = (
+        np.array([own[name] for own in groups], dtype=np.int64)
+        for name in ("rows", "positives", "false_positives", "true_positives")
+    )
+    return GroupCounts(rows - others[0], *others)
+
+
+def budget_used(budget: Budget, counts: GroupCounts, n_checks: int = 1) -> float:
+    """Give which share of a budget decisions used; NaN for a threshold, which is none."""
+    selected = int(counts.false_positives.sum() + counts.true_positives.sum())
+    n_rows = int(counts.negatives.sum() + counts.positives.sum())
+    events, members = {
+        "fpr": (int(counts.false_positives.sum()), int(counts.negatives.sum())),
+        "selection_rate": (selected, n_rows),
+        "top_k": (selected, n_checks),
+        "threshold": (0, 0),
+    }[budget.kind]
+    return events / members / budget.limit if members else math.nan
+
+
+class Judged(NamedTuple):
+    """A ratio with the ends of its interval, NaN where they cannot be told, and whether it is at its line."""
+
+    ratio: str
+    line: float
+    value: float
+    low: float
+    high: float
+    held: bool | None
+
+
+def judge_ratio(ratio: str, line: float, counts: GroupCounts, error: float) -> Judged:
+    """Hold a ratio between groups against its line: for sure at or above it, for sure below, or neither.
+
+    Parameters
+    ----------
+    ratio : str
+        Its name.
+    line : float
+        The least that was asked for.
+    counts : GroupCounts
+        Of the groups that are compared.
+    error : float
+        How often each end of an interval may be on the wrong side.
+
+    Examples
+    --------
+    >>> counts = GroupCounts(*(np.array(own) for own in ([1000, 1000], [9, 9], [50, 100], [5, 5])))
+    >>> judge_ratio("fpr_ratio", 0.8, counts, 0.025).held
+    False
+    >>> judge_ratio("fpr_ratio", 0.6, counts, 0.025).held is None
+    True
+    """
+    if not _decides(counts):
+        return Judged(ratio, line, math.nan, math.nan, math.nan, None)
+    events, members = RATIOS[ratio].counts(counts)
+    value = float(min_max_ratio(events, members))
+    low, high = ratio_interval(events, members, error)
+    held = True if low >= line - _ROUNDING else False if high < line - _ROUNDING else None
+    return Judged(ratio, line, value, low, high, held)
+
+
+def _decides(counts: GroupCounts) -> bool:
+    """Tell whether there are two groups or more, with rows that are selected and rows that are not."""
+    selected = counts.false_positives.sum() + counts.true_positives.sum()
+    return len(counts.negatives) > 1 and 0 < selected < counts.negatives.sum() + counts.positives.sum()
+
+
+def _all_held(held: Sequence[bool | None]) -> bool | None:
     """Tell whether all lines are held; None if none is missed and one cannot be told."""
-    end = "" if facts.confidence is None else "_low"
-    numbers = [(metrics.get(f"{ratio}{end}", float("nan")), line) for ratio, line in facts.lines.items()]
-    if any(number < line - _ROUNDING for number, line in numbers):
-        return False
-    return None if any(np.isnan(number) for number, _ in numbers) else True
+    return False if False in held else None if None in held else True
+
+
+def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, facts: Facts) -> str:
+    lines = "lines are" if len(judged) > 1 else "line is"
+    told = "; ".join(_told(own, facts) for own in judged)
+    if held is None and not _decides(counts):
+        return f"Whether the {lines} held cannot be told: {told}."
+    if held is None:
+        return f"Too few rows to tell whether the {lines} held: {told}."
+    return f"The {lines} {'held' if held else 'not held'}: {told}."
+
+
+def _told(judged: Judged, facts: Facts) -> str:
+    """Say a ratio with its interval and the level of that, and what was asked of it."""
+    ratio, line, value, low, high, _ = judged
+    asked = f"at least {line:g} asked"
+    digits, numbers = 3, [own for own in (value, low, high) if not math.isnan(own)]
+    while any(_is_above(round(own, digits), line) is not _is_above(own, line) for own in numbers):
+        digits += 1  # 0.79998 is not 0.8
+    shown = f"{ratio} {'is undefined' if math.isnan(value) else f'{value:.{digits}f}'}"
+    ends = f"at a confidence of {100 * facts.confidence:g} %" if facts.confidence else "95 % interval"
+    if not math.isnan(low):
+        return f"{shown} ({low:.{digits}f} to {high:.{digits}f}, {ends}), {asked}"
+    if not math.isnan(high):
+        enough = f"between groups with enough {RATIOS[ratio].events}"
+        return f"{shown} (at most {high:.{digits}f} {enough}, {ends}), {asked}"
+    return f"{shown}{'' if math.isnan(value) else ' (no interval)'}, {asked}"
 
 
 def _is_above(number: float, line: float) -> bool:
@@ -129,41 +339,101 @@ def _is_above(number: float, line: float) -> bool:
     return bool(number >= line - _ROUNDING)
 
 
-def _doubts(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> list[str]:
-    """Say so where these rows are too few to be sure."""
-    lows, highs = (
-        [metrics.get(f"{ratio}{end}", float("nan")) for ratio in facts.lines] for end in ("_low", "_high")
+def _lacking(judged: Judged, counts: GroupCounts, names: Sequence[str], n_rows: int, level: float) -> str:
+    """Say how few events there are, and about how many rows would tell."""
+    rate = RATIOS[judged.ratio]
+    events, members = rate.counts(counts)
+    least = int(np.argmin(events))
+    told = (
+        f" For {judged.ratio}, group {names[least]} has the fewest {rate.events}: {events[least]:,} of "
+        f"{members[least]:,} {rate.members}."
     )
-    if held is None or np.isnan([*lows, *highs]).any():
-        return []
-    reached = all(map(_is_above, lows if held else highs, facts.lines.values()))
-    if reached is held:
-        return []
-    side = "below" if held else "above"
-    return [f"The interval holds ratios {side} the line too: these rows are too few to be sure."]
+    times = _times_as_many(judged, events, members, level)
+    if math.isnan(times):
+        return told
+    if times > _NEVER:
+        return f"{told} The ratio is too near its line for any number of rows to tell soon."
+    needed = times * n_rows
+    step = 10 ** max(math.floor(math.log10(needed)) - 1, 0)
+    if_so = "if the ratio stays what it is" if judged.low > 0 else "even if rates were equal"
+    return f"{told} About {math.ceil(needed / step) * step:,} rows like these would be needed, {if_so}."
 
 
-def _sentence(metrics: Mapping[str, float], facts: Facts, held: bool | None) -> str:
-    lines = "lines are" if len(facts.lines) > 1 else "line is"
-    told = "; ".join(_told(ratio, line, metrics, facts) for ratio, line in facts.lines.items())
-    if held is None:
-        return f"Whether the {lines} held cannot be told: {told}."
-    return f"The {lines} {'held' if held else 'not held'}: {told}."
+def _times_as_many(
+    judged: Judged, events: npt.NDArray[Any], members: npt.NDArray[Any], level: float
+) -> float:
+    """Give how many times as many rows would tell: ends come closer as the square root of rows.
+
+    Without an interval, as many as equal rates would need to be above the line for sure.
+    """
+    from scipy.special import ndtri
+
+    _, line, value, low, high, _ = judged
+    if low > 0:
+        far, near = math.log(value / line), math.log(value / (low if value > line else high))
+        return (near / far) ** 2 if abs(far) > _ROUNDING else math.inf
+    smallest = np.sort(members)[:2] * (events.sum() / max(members.sum(), 1))
+    if not smallest.all():
+        return math.nan
+    sure = float(ndtri((1 + level) / 2)) ** 2 * (1 / smallest).sum() / max(math.log(line) ** 2, _ROUNDING)
+    return float(max(sure, _ENOUGH / smallest[0], 2.0))
 
 
-def _told(ratio: str, line: float, metrics: Mapping[str, float], facts: Facts) -> str:
-    """Say a ratio with its interval, and what was asked of it."""
-    asked = f"at least {line:g} asked"
-    if facts.confidence is not None:
-        asked = f"a lower end of {asked}, at a confidence of {100 * facts.confidence:g} %"
-    number, low, high = (metrics.get(f"{ratio}{end}", float("nan")) for end in ("", "_low", "_high"))
-    if np.isnan(number):
-        return f"{ratio} is undefined, {asked}"
-    deciding = number if facts.confidence is None else low
-    digits, above = 3, _is_above(deciding, line)
-    while not np.isnan(deciding) and _is_above(round(deciding, digits), line) is not above:
-        digits += 1  # 0.79998 is not 0.8
-    told = f"{ratio} {number:.{digits}f}"
-    if not np.isnan(low):
-        told += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return f"{told} has no interval, {asked}" if np.isnan(deciding) else f"{told}, {asked}"
+def _missing(problem: Problem) -> dict[str, int]:
+    """Count the rows in which an attribute is missing."""
+    counts = {
+        own.name: int((own.labels == len(own.classes) - 1).sum()) if own.has_missing else 0
+        for own in problem.protected
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _known(groups: Groups, problem: Problem, facts: Facts) -> list[bool | None]:
+    """Tell which groups were there when the model was made; None where other groups were counted."""
+    before = {own.group for part in facts.parts for own in part.groups}
+    if not before & set(groups.titles) or not _same_attributes(problem, facts):
+        return [None] * len(groups)
+    return [title in before for title in groups.titles]
+
+
+def _same_attributes(problem: Problem, facts: Facts) -> bool:
+    names = [variable.name for variable in problem.protected]
+    return not problem.names_given or sorted(names) == sorted(facts.protected)
+
+
+def _group_notes(
+    groups: Groups,
+    small: npt.NDArray[np.bool_],
+    known: Sequence[bool | None],
+    missing: Mapping[str, int],
+    problem: Problem,
+    facts: Facts,
+) -> list[str]:
+    """Say which groups are left out, other than before, new, not there, or missing in some rows."""
+    notes = []
+    if small.any():
+        told = tell_small(groups.names, groups.sizes, small, facts.min_group_size)
+        notes.append(f"{told} {'is' if small.sum() == 1 else 'are'} left out of ratios.")
+    if not _same_attributes(problem, facts):
+        theirs = [own.name for own in problem.protected]
+        drawn, these = (" and ".join(map(repr, own)) for own in (facts.protected, theirs))
+        notes.append(f"The line was drawn between the groups of {drawn}, and these are those of {these}.")
+    new = [
+        f"{name} ({size:,} rows)"
+        for name, size, seen in zip(groups.names, groups.sizes, known, strict=True)
+        if seen is False
+    ]
+    if new:
+        notes.append(f"Groups that were not there when the model was made: {list_names(new)}.")
+    if known and known[0] is not None:
+        trained = {own.group for part in facts.parts[:1] for own in part.groups}
+        gone = sorted(trained - set(groups.titles))
+        if gone:
+            notes.append(
+                f"Groups of the training rows that have no row here: {list_names(list(map(repr, gone)))}."
+            )
+    for name, count in missing.items():
+        notes.append(
+            f"{name!r} is missing in {count:,} of {problem.n_rows:,} rows, which are a group of their own."
+        )
+    return notes

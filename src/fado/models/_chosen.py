@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado._checks import check_count
 from fado._records import label_from, label_to
 from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predictions_frame
 from fado.models._card import Facts, card_content
 from fado.models._check import Check, check_line, is_positive
+from fado.models._columns import ColumnSummary, compare_columns
 from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, group_rows, read_problem
 
@@ -27,7 +28,6 @@ __all__ = ["ChosenModel"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-_MOST_DRAWS = 1_000_000
 
 
 class ChosenModel:
@@ -52,6 +52,8 @@ class ChosenModel:
         How the model was made and chosen.
     sample_weight : ndarray, optional
         The weights of the rows that the model was trained on.
+    columns : sequence of ColumnSummary, optional
+        What `fado.models.summarize_columns` gave for the training rows, for `check` to tell drift by.
 
     Attributes
     ----------
@@ -65,6 +67,8 @@ class ChosenModel:
         The metrics on the rows by which the model was chosen.
     sample_weight_ : ndarray or None
         The weights of the rows that the model was trained on.
+    columns_ : tuple of ColumnSummary
+        What the columns of the training rows were like, in short; empty if that was not kept.
     facts_ : Facts
         How the model was made and chosen.
     reached_ : bool
@@ -109,6 +113,7 @@ class ChosenModel:
         metrics: Mapping[str, float],
         facts: Facts,
         sample_weight: npt.ArrayLike | None = None,
+        columns: Sequence[ColumnSummary] = (),
     ) -> None:
         if scorer.n_classes != 2 or scorer.sees_target:
             raise ValueError("`scorer` must be of a model of two classes that sees features alone.")
@@ -123,6 +128,10 @@ class ChosenModel:
         self.metrics_ = {str(name): float(value) for name, value in metrics.items()}
         self.facts_ = facts
         self.sample_weight_ = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        names = () if scorer.schema is None else scorer.schema.names
+        self.columns_ = tuple(columns) if names else ()
+        if self.columns_ and tuple(own.name for own in self.columns_) != names:
+            raise ValueError("`columns` must sum up the columns of the model, in their order.")
 
     def __repr__(self) -> str:
         facts = self.facts_
@@ -271,15 +280,11 @@ class ChosenModel:
         return _as_array(self.labels)[(scores >= self.threshold_).astype(np.intp)]
 
     def check(
-        self,
-        X: Any,
-        y: Any,
-        sensitive_features: Any,
-        *,
-        n_boot: int = 200,
-        random_state: int | None = 0,
+        self, X: Any, y: Any, sensitive_features: Any, *, date: datetime.date | str | None = None
     ) -> Check:
         """Check whether the ratio still reaches its line on other rows, at `threshold_`.
+
+        The columns are compared with those of the training rows, too.
 
         Parameters
         ----------
@@ -289,32 +294,33 @@ class ChosenModel:
             The true labels; both must occur.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
             The protected attributes; the groups are their combinations.
-        n_boot : int, default=200
-            0 gives no intervals. Any other number gives the same intervals, as nothing is drawn at a fixed
-            threshold.
-        random_state : int or None, default=0
-            It has no effect, as nothing is drawn.
+        date : date or str, optional
+            The day that the rows are of, such as ``"2026-05-31"``; None is today.
 
         Returns
         -------
         Check
-            Whether the line is reached, also as a sentence, and all metrics with their intervals.
+            Whether the line is reached or cannot be told, also as a sentence; all metrics with their
+            intervals; groups and columns that are not what they were.
 
         Raises
         ------
         ValueError
-            If there are no protected attributes, or `y` lacks one of the two labels or has another.
+            If there are no protected attributes, `y` lacks one of the two labels or has another, or `date` is
+            no day.
         """
-        check_count("n_boot", n_boot, 0, _MOST_DRAWS)
+        day = _day(date)
         problem, positive, scores = self._validated(X, y, sensitive_features)
+        columns, notes = compare_columns(self.columns_, self.scorer.schema, problem.table)
         return check_line(
             problem,
             positive,
             scores,
             self.threshold_,
             self.facts_,
-            n_boot=int(n_boot),
-            random_state=random_state,
+            columns=columns,
+            notes=notes,
+            day=day,
         )
 
     def predictions_frame(self, X: Any, y: Any, sensitive_features: Any) -> pd.DataFrame:
@@ -388,6 +394,18 @@ class ChosenModel:
 
     def _content(self) -> dict[str, Any]:
         return card_content(self.facts_, self.labels, self.threshold_, self.scorer.schema)
+
+
+def _day(given: datetime.date | str | None) -> datetime.date:
+    """Read a day, today if none is given."""
+    if given is None:
+        return datetime.datetime.now().astimezone().date()
+    if isinstance(given, datetime.datetime):
+        return given.date()
+    try:
+        return given if isinstance(given, datetime.date) else datetime.date.fromisoformat(given)
+    except (ValueError, TypeError):
+        raise ValueError(f"`date` must be a day such as '2026-05-31', got {given!r}.") from None
 
 
 def _as_array(labels: tuple[Any, ...]) -> npt.NDArray[Any]:

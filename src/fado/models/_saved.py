@@ -17,6 +17,7 @@ from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.models._card import Facts
 from fado.models._chosen import ChosenModel
+from fado.models._columns import ColumnSummary
 
 __all__ = ["LANDSCAPE", "check_directory", "load_model", "write_model"]
 
@@ -73,6 +74,7 @@ def write_model(
             "metrics": encode(model.metrics_),
             "facts": model.facts_.to_plain(),
             "scorer": plain,
+            "columns": [column.to_plain() for column in model.columns_],
             "files": {name: digest_of(own) for name, own in files.items()},
         }
         SAVED.write(temporary, told)
@@ -131,6 +133,7 @@ def _model_of(folder: Path, told: Mapping[str, Any]) -> ChosenModel:
         metrics=decode(told["metrics"]),
         facts=Facts.from_plain(told["facts"]),
         sample_weight=_weights_of(folder / WEIGHTS, files[WEIGHTS]) if WEIGHTS in files else None,
+        columns=[ColumnSummary.from_plain(column) for column in told.get("columns", ())],
     )
 
 

@@ -77,14 +77,16 @@ def test_rows_that_stay_alike_raise_no_alarm():
 
 
 @pytest.mark.parametrize("target", [True, False])
-def test_drift_is_told_once_and_for_the_variable_that_has_changed(target):
+def test_drift_is_told_as_long_as_it_lasts_and_for_the_variable_that_has_changed(target):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         online = follow(turned_from=4, n_batches=5, target=target)
     name = "y" if target else "z"
-    (said,) = [str(own.message) for own in caught]
-    assert said.startswith(f"Drift in batch 4: models doubt the labels of '{name}' by ")
-    assert "forget" in said
+    said = [str(own.message) for own in caught]
+    assert len(said) == 2
+    for batch, own in zip((4, 5), said, strict=True):
+        assert own.startswith(f"Drift in batch {batch}: models doubt the labels of '{name}' by ")
+        assert "forget" in own
     told = online.drift_.query("drift")
     assert (told["variable"] == name).all()
     assert told["batch"].tolist() == [4, 5]
@@ -109,3 +111,15 @@ def test_an_alarm_that_is_an_error_loses_nothing():
     with pytest.raises(UserWarning, match="Drift in batch 3"):
         online.learn(X, X[:, 0] < 0, sensitive_features={"z": X[:, 1] > 0})
     assert online.n_rows_ == 3 * 300
+
+
+def test_what_is_wrong_with_all_batches_is_told_once():
+    rng, online = np.random.default_rng(1), OnlineEntropy(n_bags=5, refresh=0.0, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            X = rng.normal(size=(100, 3))
+            online.learn(np.column_stack([X, X[:, 0] > 0]), X[:, 0] > 0)  # the label is among the features
+    assert online.models_.n_rows == 300
+    (said,) = [str(own.message) for own in caught]
+    assert "target" in said

@@ -19,7 +19,7 @@ from fado.experiment.config import Config, Given, describe_object, is_object
 from fado.experiment.frontier._choosing import Choice, choose_row, untouched_row
 from fado.interventions import intervention_entries
 from fado.metrics import measure
-from fado.models import ChosenModel, Facts, GroupRates, Part
+from fado.models import ChosenModel, Facts, GroupRates, Part, summarize_columns
 from fado.valuation import Valuation
 
 __all__ = ["fit_best_of", "train_choice"]
@@ -101,6 +101,7 @@ def train_choice(
         metrics=measured[first],
         facts=facts,
         sample_weight=bench.training_set(trial).weights,
+        columns=summarize_columns(data.problem.table, data.parts["train"]),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
+from fado._messages import warning_once
 from fado.tabular import TARGET, Column, Problem, Table, join_problems, protected_columns, read_problem
 from fado.valuation._base import make_valuator
 from fado.valuation._result import Valuation
@@ -183,20 +184,22 @@ class OnlineEntropy(BaseEstimator):
         Warns
         -----
         UserWarning
-            If drift is found, or if a variable turns from classes to continuous or back.
+            If drift is found, with every batch in which it lasts; or if a variable turns from classes to
+            continuous or back. What models warn of when they are trained is said once.
         """
         most = check_count("window", self.window, FEWEST_ROWS, MOST_ROWS)
         refresh = check_share("refresh", self.refresh)
         if Table.from_input(_as_dense(X)).n_rows == 0:
             return self
         before = self._state
-        batch = window = read_problem(_as_dense(X), y, sensitive_features, sample_weight=sample_weight)
-        if before.window is not None:
-            window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
-        window = _last_rows(window, most)
-        state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
-        due = state.models is None or state.waiting >= refresh * state.models.n_rows
-        self._take_over(state, build=urgent or due)
+        with warning_once(self.__dict__.setdefault("_said", set())):
+            batch = window = read_problem(_as_dense(X), y, sensitive_features, sample_weight=sample_weight)
+            if before.window is not None:
+                window = join_problems(before.window, batch, f"Batch {before.batches + 1}")
+            window = _last_rows(window, most)
+            state, urgent = after_batch(before, batch, window, (y, sensitive_features), self.n_jobs)
+            due = state.models is None or state.waiting >= refresh * state.models.n_rows
+            self._take_over(state, build=urgent or due)
         tell_changes(before, self._state)
         return self
 

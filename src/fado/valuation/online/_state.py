@@ -263,10 +263,9 @@ def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
 
 
 def tell_changes(before: State, after: State) -> None:
-    """Warn of drift that was not there before, and of variables that are no longer what they were."""
-    drifting = {check.variable: check.drift for check in before.checks}  # by the last check of each
+    """Warn of drift, as long as it lasts, and of variables that are no longer what they were."""
     for check in after.checks:
-        if check.drift and check.batch > before.batches and not drifting.get(check.variable):
+        if check.drift and check.batch > before.batches:
             warn_user(
                 f"Drift in batch {check.batch}: models doubt the labels of {check.variable!r} by "
                 f"{check.loss:.3f} on average, and did by {check.expected:.3f} before "

@@ -1,0 +1,245 @@
+"""A check says whether the line is held, and when rows cannot tell."""
+
+import datetime
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.models.made import LATE, SEX, X, chosen, rows_with, stub
+
+from fado.metrics import Budget, evaluate, ratio_limits
+from fado.models import Part
+from fado.tabular import Groups
+
+MODEL = chosen()
+LABELS = np.where(LATE, "yes", "no")
+
+
+def rows_of(a, b, n, n_positives=10):
+    """Rows of two groups of n negatives each, of which a and b are selected, and no positive but one."""
+    positives = np.arange(2 * n_positives) == 0
+    scores = np.r_[np.arange(n) < a, np.arange(n) < b, positives].astype(float)
+    groups = np.r_[np.repeat(["f", "m"], n), np.repeat(["f", "m"], n_positives)]
+    return scores[:, None], np.repeat([0, 1], [2 * n, 2 * n_positives]), groups
+
+
+def test_check_and_predict_decide_alike():
+    decided = MODEL.predict(X) == "yes"
+    metrics = MODEL.check(X, LABELS, SEX).metrics
+    assert metrics["tpr"] == decided[LATE].mean()
+    assert metrics["fpr"] == decided[~LATE].mean()
+
+
+@pytest.mark.parametrize(
+    ("b", "held", "told"),
+    [
+        (2_000, True, "The line is held: fpr_ratio 1.000 ("),
+        (1_640, None, "Too few rows to tell whether the line is held: fpr_ratio 0.820 ("),
+        (1_600, None, "Too few rows to tell whether the line is held: fpr_ratio 0.800 ("),
+        (1_000, False, "The line is not held: fpr_ratio 0.500 ("),
+    ],
+)
+def test_the_whole_interval_must_be_on_one_side_of_the_line(b, held, told):
+    check = stub().check(*rows_of(2_000, b, 20_000))
+    assert check.held is held
+    assert check.sentence.startswith(told)
+    assert ", 95 % interval), at least 0.8 asked." in check.sentence
+    low, high = (check.metrics[f"fpr_ratio_{end}"] for end in ("low", "high"))
+    assert (low >= 0.8, high < 0.8) == (held is True, held is False)
+    assert check.level == 0.95
+
+
+def test_a_verdict_on_nothing_is_none_and_says_how_few_events_there_are():
+    check = stub().check(*rows_of(2, 0, 20))  # 60 rows, 3 decisions
+    assert check.held is None
+    # One event is expected of each group: 1.96 ** 2 * (1 / 1 + 1 / 1) / log(0.8) ** 2 = 154.3 times 60 rows.
+    assert check.sentence == (
+        "Too few rows to tell whether the line is held: fpr_ratio 0.000 (no interval), at least 0.8 asked. "
+        "For fpr_ratio, group 'm' has the fewest false positives: 0 of 20 negatives. About 9,300 rows like "
+        "these would be needed, even if rates were equal."
+    )
+
+
+def test_as_many_rows_as_are_said_to_be_needed_tell():
+    few = stub().check(*rows_of(100, 65, 1_000))
+    low, high = (few.metrics[f"fpr_ratio_{end}"] for end in ("low", "high"))
+    assert low < 0.65 < 0.8 < high
+    times = (np.log(0.65 / high) / np.log(0.65 / 0.8)) ** 2
+    needed = np.ceil(times * 2_020 / 100) * 100
+    assert f"About {needed:,.0f} rows like these would be needed, if the ratio stays" in few.sentence
+    enough = int(np.ceil(1.15 * times))
+    assert stub().check(*rows_of(100 * enough, 65 * enough, 1_000 * enough, 10 * enough)).held is False
+
+
+def test_no_number_of_rows_tells_a_ratio_at_its_line():
+    assert "too near its line" in stub().check(*rows_of(2_000, 1_600, 20_000)).sentence
+    assert "rows like these" not in stub().check(*rows_of(0, 0, 200)).sentence  # of nothing nothing follows
+
+
+def test_a_clear_miss_is_told_though_another_group_is_too_small():
+    rows, y, groups = rows_of(2_000, 500, 20_000)
+    rows, y, groups = (
+        np.r_[rows, np.zeros((40, 1))],
+        np.r_[y, np.zeros(40, dtype=int)],
+        np.r_[groups, ["x"] * 40],
+    )
+    check = stub(min_group_size=0).check(rows, y, groups)
+    assert np.isnan(check.metrics["fpr_ratio_high"])
+    assert check.held is False
+    assert "(at most 0.2" in check.sentence
+    assert " between groups with enough false positives, 95 % interval)" in check.sentence
+    rows, y, groups = rows_of(2_000, 2_000, 20_000)
+    rows, y, groups = (
+        np.r_[rows, np.zeros((40, 1))],
+        np.r_[y, np.zeros(40, dtype=int)],
+        np.r_[groups, ["x"] * 40],
+    )
+    assert stub(min_group_size=0).check(rows, y, groups).held is None
+
+
+def test_all_lines_must_be_held_and_one_that_is_missed_decides():
+    both = {"fpr_ratio": 0.8, "tpr_ratio": 0.4}  # true positives: half of "a", all of "b"
+    check = stub(lines=both).check(*rows_with(500, 20_000))  # 20 false positives against 500
+    assert check.held is False
+    assert check.sentence.startswith("The lines are not held: fpr_ratio 0.040 (")
+    check = stub(lines=both).check(*rows_with(20, 20_000))  # equal, but of 20 each
+    assert check.held is None
+    assert check.sentence.startswith("Too few rows to tell whether the lines are held: fpr_ratio 1.000 (")
+    assert "For tpr_ratio" not in check.sentence  # which is told
+
+
+def test_metrics_are_those_of_evaluate_at_the_threshold():
+    check = MODEL.check(X, LABELS, SEX)
+    expected = evaluate(
+        LATE, MODEL.score_rows(X), sensitive_features=SEX, threshold=MODEL.threshold_, n_boot=1
+    )
+    assert set(check.metrics) == set(expected)
+    for name, value in expected.items():
+        assert check.metrics[name] == pytest.approx(value, nan_ok=True)
+
+
+def test_labels_may_be_written_as_equal_ones():
+    rows, y, groups = rows_with(20)
+    expected = stub().check(rows, y, groups)
+    assert stub().check(rows, y.astype(bool), groups) == expected
+    assert stub().check(rows, pd.Series(y.astype(float)), groups) == expected
+
+
+def test_a_ratio_just_below_the_line_is_not_rounded_up_to_it():
+    assert "fpr_ratio 0.7999 (" in stub().check(*rows_of(10_000, 7_999, 30_000)).sentence
+
+
+def test_with_a_confidence_both_ends_have_it():
+    rows = rows_of(2_000, 1_700, 20_000)
+    low, high = ratio_limits(np.array([0.1, 0.085]), np.array([20_000.0, 20_000.0]), 0.1)
+    for line, held in ((low - 0.001, True), (low + 0.001, None), (high - 0.001, None), (high + 0.001, False)):
+        check = stub(at_least=line, confidence=0.9).check(*rows)
+        assert check.held is held
+        assert check.metrics["fpr_ratio_low"] == pytest.approx(low)
+        assert check.metrics["fpr_ratio_high"] == pytest.approx(high)
+        assert ", at a confidence of 90 %), at least 0." in check.sentence
+        assert check.level == pytest.approx(0.8)
+
+
+def test_what_is_undefined_cannot_be_told():
+    rows, y, groups = rows_with(20)
+    check = stub(threshold=2.0).check(rows, y, groups)
+    assert check.held is None
+    assert check.sentence == (
+        "Whether the line is held cannot be told: fpr_ratio is undefined, at least 0.8 asked."
+    )
+    assert "every row of group 'a', 'b' is predicted negative" in check.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept"),
+    [
+        (Budget("fpr", 0.1), True),
+        (Budget("fpr", 0.09), False),
+        (Budget("selection_rate", 0.5), True),
+        (Budget("selection_rate", 0.4), False),
+        (Budget("top_k", 340), True),
+        (Budget("top_k", 339), False),
+        (Budget("threshold", 0.5), True),
+    ],
+    ids=str,
+)
+def test_whether_the_budget_is_kept_on_these_rows(budget, kept):
+    rows, y, groups = rows_with(20)  # 40 of 400 negatives and 300 of 400 positives
+    assert stub(budget=budget).check(rows, y, groups).budget_kept is kept
+
+
+def test_small_groups_and_other_attributes_are_noted():
+    rows, y, groups = rows_with(20, 1000)
+    groups[:5] = "c"
+    notes = stub().check(rows, y, {"race": groups}).notes
+    assert notes[0].startswith("Group 'c' (5 rows), with fewer than 30 rows")
+    assert "drawn between the groups of 'sex', and these are those of 'race'." in notes[1]
+
+
+def test_names_of_columns_are_attributes_too():
+    check = MODEL.check(X.assign(sex=SEX), LABELS, "sex")
+    assert check == MODEL.check(X, LABELS, SEX)
+
+
+def test_rows_that_cannot_be_checked_are_refused_in_a_sentence():
+    rows, y, groups = rows_with(20)
+    with pytest.raises(ValueError, match=r"`y` holds one label only \(1\)"):
+        stub().check(rows, np.ones_like(y), groups)
+    with pytest.raises(ValueError, match="`y` holds the label 'maybe', and the model tells 0 from 1"):
+        stub().check(rows, np.full(len(y), "maybe"), groups)
+    with pytest.raises(ValueError, match="`sensitive_features` is needed"):
+        stub().check(rows, y, None)
+    with pytest.raises(ValueError, match="`date` must be a day such as '2026-05-31', got 'May'"):
+        stub().check(rows, y, groups, date="May")
+
+
+def test_groups_are_counted_and_new_missing_and_absent_ones_are_named():
+    rows, y, groups = rows_with(20, 1000)
+    trained = Groups(np.repeat([0, 1, 2], 20), ("'a'", "'b'", "'c'"), ("a", "b", "c"))
+    facts = {"parts": [Part.of("training", np.zeros(60, dtype=bool), trained)]}
+    groups = groups.astype(object)
+    groups[groups == "b"] = "d"
+    groups[:40] = None
+    check = stub(**facts).check(rows, y, pd.Series(groups, name="sex"))
+    counts = {"rows": 1960, "positives": 1000, "false_positives": 0, "true_positives": 500}
+    assert check.groups[0] == {"group": "a", **counts, "compared": True, "known": True}
+    assert [own["known"] for own in check.groups] == [True, False, False]
+    assert check.missing == {"sex": 40}
+    assert check.to_plain()["unknown_groups"] == ["d", "(missing)"]
+    assert check.notes[:3] == (
+        "Groups that were not there when the model was made: 'd' (2,000 rows), (missing) (40 rows).",
+        "Groups of the training rows that have no row here: 'b', 'c'.",
+        "'sex' is missing in 40 of 4,000 rows, which are a group of their own.",
+    )
+
+
+def test_all_of_it_is_plain_data(tmp_path):
+    check = stub().check(*rows_of(2, 0, 20), date=datetime.date(2026, 5, 31))
+    check.write_json(tmp_path / "check.json")
+    told = json.loads((tmp_path / "check.json").read_text(encoding="utf-8"))
+    assert told == check.to_plain()
+    assert (told["kind"], told["format"], told["date"]) == ("fado check", 1, "2026-05-31")
+    assert (told["held"], told["verdict"], told["rows"]) == (None, "cannot be told", 60)
+    assert (told["lines"], told["level"]) == ({"fpr_ratio": 0.8}, 0.95)
+    assert told["metrics"]["fpr"] == 2 / 40
+    assert told["metrics"]["fpr_ratio_low"] is None
+    assert told["budget"] == {"kind": "fpr", "limit": 0.1, "used": pytest.approx(0.5), "kept": True}
+    assert told["sentence"] == check.sentence
+    assert stub().check(*rows_of(2, 0, 20)).date == datetime.datetime.now().astimezone().date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("budget", "used"),
+    [
+        (Budget("fpr", 0.1), 1.0),
+        (Budget("selection_rate", 0.5), 340 / 800 / 0.5),
+        (Budget("top_k", 340), 1.0),
+        (Budget("threshold", 0.5), None),
+    ],
+    ids=str,
+)
+def test_how_much_of_the_budget_is_used(budget, used):
+    check = stub(budget=budget).check(*rows_with(20))  # 40 of 400 negatives and 300 of 400 positives
+    assert check.to_plain()["budget"]["used"] == (used if used is None else pytest.approx(used))
