@@ -312,6 +312,7 @@ class DataShapley(BaseValuator):
         >>> valuator = DataShapley(
         ...     KNeighborsClassifier(1),
         ...     semivalue=("distributional", 4),
+        ...     max_fits=1_000,
         ...     random_state=0,
         ...     n_jobs=1,
         ...     keep_rows=True,
