@@ -228,7 +228,7 @@ def test_one_lower_bound_is_told_everywhere(applicants, others, confidence):
     """In the path, the metrics, the reason and the card: the bound that was held against the line."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        model = aimed(applicants, at_least=0.99, confidence=confidence)
+        model = aimed(applicants, at_least=1.0, confidence=confidence)
     bound = model.path_["low"][model.path_["chosen"]].item()
     assert model.metrics_["fpr_ratio_low"] == bound
     card = model.to_model(test=(others.X, others.y, others.sex)).card()
