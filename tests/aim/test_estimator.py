@@ -234,7 +234,7 @@ def test_one_lower_bound_is_told_everywhere(applicants, others, confidence):
     card = model.to_model(test=(others.X, others.y, others.sex)).card()
     ratio, high = (model.metrics_[f"fpr_ratio{end}"] for end in ("", "_high"))
     interval = f"{'95' if confidence is None else '80'} % interval {bound:.3f} to {high:.3f}"
-    assert f"fpr_ratio {ratio:.3f} ({interval})" in card
+    assert f"fpr_ratio {ratio:.3f} ({interval}{', each end at 90 % confidence' * bool(confidence)})" in card
     told = interval if confidence is None else f"lower bound {bound:.3f} at 90 % confidence"
     assert f"fpr_ratio {ratio:.3f} ({told})" in model.reason_
     assert f"threshold moved from {model.metrics_['threshold']:.6g} to {model.threshold_:.6g}" in card

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from tests.models.made import X, chosen, facts_of, fitted
+from tests.models.made import LATE, SEX, X, chosen, facts_of, fitted
 
 from fado import load_model
 from fado.metrics import Budget
@@ -245,7 +245,7 @@ def test_settings_of_any_kind_are_kept_as_plain_data():
 
 TESTED = {
     "validation": {"fpr_ratio": 0.85, "fpr_ratio_low": 0.81, "fpr_ratio_high": 0.9, "fpr": 0.05},
-    "test": {"fpr_ratio": 0.7, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.8, "fpr": 0.055},
+    "test": {"fpr_ratio": 0.7, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.79, "fpr": 0.055},
 }
 FIVE = Budget("fpr", 0.05)
 
@@ -258,7 +258,7 @@ def test_the_verdict_is_that_of_test_rows():
     """Validation rows say that the line is reached; test rows say something else, and come first."""
     assert lead_of()[:4] == [
         "On test rows, which had no part, the line is missed: fpr_ratio 0.700 (95 % interval 0.600 to "
-        "0.800), at least 0.8 asked.",
+        "0.790), at least 0.8 asked.",
         "On test rows the budget is exceeded: false-positive rate 0.055, at most 0.05 asked.",
         "On validation rows, which chose the model, the line is reached: fpr_ratio 0.850 (95 % interval "
         "0.810 to 0.900), at least 0.8 asked.",
@@ -269,9 +269,77 @@ def test_the_verdict_is_that_of_test_rows():
         "outcome": "missed",
         "level": 0.95,
         "confidence": None,
-        "ratios": {"fpr_ratio": {"line": 0.8, "value": 0.7, "low": 0.6, "high": 0.8}},
+        "ratios": {"fpr_ratio": {"line": 0.8, "value": 0.7, "low": 0.6, "high": 0.79}},
         "budget_kept": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("ends", "outcome", "said"),
+    [
+        ((0.85, 0.81, 0.9), "reached", "the line is reached: fpr_ratio 0.850 (95 % interval 0.810 to 0.900)"),
+        (
+            (0.85, 0.79, 0.9),
+            "reached by the estimate",
+            "the line is reached by the estimate, but not for sure: fpr_ratio 0.850 (95 % interval 0.790 to "
+            "0.900)",
+        ),
+        (
+            (0.75, 0.7, 0.8),
+            "missed by the estimate",
+            "the line is missed by the estimate, but not for sure: fpr_ratio 0.750 (95 % interval 0.700 to "
+            "0.800)",
+        ),
+        ((0.75, 0.7, 0.79), "missed", "the line is missed: fpr_ratio 0.750 (95 % interval 0.700 to 0.790)"),
+        (
+            (0.85, np.nan, np.nan),
+            "reached by the estimate",
+            "the line is reached by the estimate, but not for sure: fpr_ratio 0.850 (no interval)",
+        ),
+        (
+            (0.85, 0.81, np.nan),
+            "reached",
+            "the line is reached: fpr_ratio 0.850 (lower bound 0.810 at 97.5 % confidence)",
+        ),
+        ((np.nan,) * 3, None, "whether the line is reached cannot be told: fpr_ratio is undefined"),
+    ],
+)
+def test_a_verdict_says_whether_it_is_sure(ends, outcome, said):
+    test = dict(zip(("fpr_ratio", "fpr_ratio_low", "fpr_ratio_high"), ends, strict=True))
+    card = chosen(measured={"test": test}).card("dict")
+    assert card["verdict"]["outcome"] == outcome
+    assert card["lead"][0] == f"On test rows, which had no part, {said}, at least 0.8 asked."
+
+
+def test_the_worst_of_several_lines_is_the_verdict():
+    lines = {"fpr_ratio": 0.8, "tpr_ratio": 0.9}
+    test = {"fpr_ratio": 0.85, "fpr_ratio_low": 0.81, "fpr_ratio_high": 0.9, "tpr_ratio": 0.8}
+    card = chosen(measured={"test": test}, lines=lines).card("dict")
+    assert card["verdict"]["outcome"] == "missed by the estimate"
+    assert card["lead"][0] == (
+        "On test rows, which had no part, the lines are missed by the estimate, but not for sure: fpr_ratio "
+        "0.850 (95 % interval 0.810 to 0.900), at least 0.8 asked; tpr_ratio 0.800 (no interval), at least "
+        "0.9 asked."
+    )
+
+
+def test_the_card_and_a_check_of_the_same_rows_agree():
+    """One interval, and no verdict of the one that the other denies."""
+    model = chosen()
+    check = model.check(X, np.where(LATE, "yes", "no"), SEX)
+    tested = ChosenModel(
+        model.scorer,
+        classes=model.labels,
+        threshold=model.threshold_,
+        metrics={},
+        facts=facts_of(measured={"test": check.metrics}),
+    )
+    card = tested.card("dict")
+    told = check.sentence.partition(": ")[2].partition(" asked.")[0]
+    assert card["lead"][0].endswith(f": {told} asked.")
+    sure = {"reached": True, "missed": False}
+    assert sure.get(card["verdict"]["outcome"]) is check.held
+    assert card["verdict"]["budget_kept"] is check.budget_kept
 
 
 def test_the_bound_that_decides_stands_beside_the_verdict():
@@ -281,10 +349,10 @@ def test_the_bound_that_decides_stands_beside_the_verdict():
     text = chosen(measured=measured, confidence=0.9, reached=False).card()
     assert (
         "On test rows, which had no part, the line is reached by the estimate, but not with 90 % confidence: "
-        "fpr_ratio 0.85000 (80 % interval 0.79996 to 0.93000) with a lower bound of 0.79996 at 90 % "
-        "confidence, at least 0.8 asked."
+        "fpr_ratio 0.85000 (80 % interval 0.79996 to 0.93000, each end at 90 % confidence), at least "
+        "0.8 asked."
     ) in text
-    assert "with a lower bound of 0.780 at 90 % confidence" in text
+    assert "fpr_ratio 0.850 (80 % interval 0.780 to 0.930, each end at 90 % confidence), at least 0.8" in text
     assert "95 %" not in text
     assert "| 0.850 (0.780 to 0.930) |" in section(text, "All that was measured")
 
@@ -349,7 +417,7 @@ def test_before_and_after_of_every_group():
             "fpr_ratio: Predictive equality (ratio of false-positive rates)",
             "at least 0.8",
             "0.500 missed",
-            "0.700 (0.600 to 0.800) missed",
+            "0.700 (0.600 to 0.790) missed",
         ],
         ["false-positive rate", "at most 0.05", "0.040", "0.055 exceeded"],
     ]

@@ -159,11 +159,10 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
 
     winners = results.winners(metric, at_least).to_dict("records")
     line = f"{metric} of at least {at_least} on the {results.chosen_on} part"
-    again = ", at a threshold that is set again there" * (
-        results.chosen_on != "test" and results.config.evaluation.threshold == "test"
-    )
-    achieve = f"what they achieve on the test part{again}"
-    if results.config.evaluation.bootstrap:
+    asked, achieve = results.config.evaluation, "what they achieve on the test part"
+    if results.chosen_on != "test" and asked.threshold == "test" and asked.budget.spent is not None:
+        achieve += ", at a threshold that is set again there"
+    if asked.bootstrap:
         achieve += ", with 95 % intervals"
     best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
     whose = "of these interventions " if best else ""
