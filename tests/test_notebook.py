@@ -101,7 +101,7 @@ def test_a_search_shows_its_frontier(outputs, cell):
 
 def test_a_card_shows_as_the_markdown_that_it_is(outputs):
     text = shown(outputs["card"], "text/markdown")
-    assert text.startswith("# Model card\n\nThis model predicts")
+    assert text.startswith("# Model card\n\n- Purpose: not stated\n")
     assert "\\<i\\>sex" in text
 
 
@@ -109,7 +109,7 @@ def test_a_check_shows_its_sentence_and_its_numbers(outputs):
     page = shown(outputs["check"])
     assert "fpr_ratio 0." in page
     assert "<td>tpr</td>" in page
-    assert "<th>low</th>" in page
+    assert "<th>95 % interval, low</th>" in page
 
 
 def test_an_aimed_estimator_shows_as_scikit_learns_do_and_its_path_as_a_table(outputs):

@@ -112,23 +112,28 @@ def test_the_chance_that_fresh_rows_show_the_line():
     assert both == pytest.approx(few**2, abs=0.04)
 
 
-@pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize(
-    ("n_female", "end"),
+    ("confidence", "beside"),
+    [(None, "95 % interval 0.000 to {high}"), (0.9, "lower bound 0.000 at 90 % confidence")],
+)
+@pytest.mark.parametrize(
+    ("n_female", "high", "end"),
     [
         (
             5,
-            " on 200 validation rows, too few to tell whether it is (group 'f' has 5 positives). The closest "
-            "has tpr_ratio 0.000 (lower bound 0.000) at a true-positive rate of 0.455.",
+            "1.000",
+            " on 200 validation rows, too few to tell whether it is (group f has 5 positives). The closest "
+            "has tpr_ratio 0.000 ({}) at a true-positive rate of 0.455.",
         ),
         (
             95,
-            ". The closest has tpr_ratio 0.000 (lower bound 0.000) at a true-positive rate of 0.172. Try "
-            "another estimator, or a lower line.",
+            "0.080",  # 0.0381 over the root of 0.3553 x 0.6447
+            ". The closest has tpr_ratio 0.000 ({}) at a true-positive rate of 0.172. Try another "
+            "estimator, or a lower line.",
         ),
     ],
 )
-def test_few_rows_in_a_cell_are_called_that(n_female, end, confidence):
+def test_few_rows_in_a_cell_are_called_that(n_female, high, end, confidence, beside):
     """25 of 50 positive men are selected, no woman: of 5 that may be chance (at most 52 %), of 95 not."""
     codes = np.repeat([0, 1], 100)
     positive = np.concatenate([np.arange(100) < n_female, np.arange(100) < 50])
@@ -139,4 +144,4 @@ def test_few_rows_in_a_cell_are_called_that(n_female, end, confidence):
     nothing = Coefficients((np.zeros(2),), (np.zeros(2),))
     point = point_of(scores, rows, lines.limits, Budget("threshold", 0.5), nothing)
     told = lines.reason(point, positive, [sexes], predictability=0.5, each_alone=False, missing=None)
-    assert told == f"The line tpr_ratio 0.8 was not reached{end}"
+    assert told == f"The line tpr_ratio 0.8 was not reached{end.format(beside.format(high=high))}"

@@ -223,6 +223,30 @@ def test_a_line_that_is_reached_by_worse_decisions_only_says_so():
     assert model.metrics_["tpr"] < 0.8 * model.path_["tpr"][0]
 
 
+@pytest.mark.parametrize("confidence", [None, 0.9])
+def test_one_lower_bound_is_told_everywhere(applicants, others, confidence):
+    """In the path, the metrics, the reason and the card: the bound that was held against the line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = aimed(applicants, at_least=1.0, confidence=confidence)
+    bound = model.path_["low"][model.path_["chosen"]].item()
+    assert model.metrics_["fpr_ratio_low"] == bound
+    card = model.to_model(test=(others.X, others.y, others.sex)).card()
+    ratio, high = (model.metrics_[f"fpr_ratio{end}"] for end in ("", "_high"))
+    interval = f"{'95' if confidence is None else '80'} % interval {bound:.3f} to {high:.3f}"
+    assert f"fpr_ratio {ratio:.3f} ({interval}{', each end at 90 % confidence' * bool(confidence)})" in card
+    told = interval if confidence is None else f"lower bound {bound:.3f} at 90 % confidence"
+    assert f"fpr_ratio {ratio:.3f} ({told})" in model.reason_
+    assert f"threshold moved from {model.metrics_['threshold']:.6g} to {model.threshold_:.6g}" in card
+
+
+def test_the_card_names_columns_that_determine_the_group(applicants):
+    X = applicants.X.assign(pronoun=np.where(applicants.sex == "f", "she", "he"))
+    model = AimedEstimator(TREES, random_state=0).fit(X, applicants.y, sensitive_features=applicants.sex)
+    assert model.to_model().facts_.giveaways == ("pronoun",)
+    assert "'pronoun' alone determines a protected attribute." in model.to_model().card()
+
+
 def test_confidence_asks_more_of_the_ratio(applicants):
     sure, plain = aimed(applicants, at_least=0.6, confidence=0.9), aimed(applicants, at_least=0.6)
     chosen = sure.path_[sure.path_["chosen"]].iloc[0]
@@ -582,7 +606,7 @@ def test_a_group_that_is_only_among_the_validation_rows_is_not_compared(applican
 
 def test_a_cell_without_rows_is_called_that(applicants):
     never = applicants._replace(y=np.where(applicants.sex == "f", 0, applicants.y))
-    with pytest.warns(UserWarning, match="group 'f' has no positives among the validation rows"):
+    with pytest.warns(UserWarning, match="group f has no positives among the validation rows"):
         model = aimed(never, ratio="tpr_ratio")
     assert not model.reached_
 

@@ -136,7 +136,8 @@ def test_where_nothing_reaches_the_line_the_closest_are_said_to_be(several, caps
     shown = capsys.readouterr().out
     assert "Best models" not in shown
     title = (
-        "No model has a fpr_ratio of at least 1.1 on the validation part; the closest, and what they achieve"
+        "No model has a fpr_ratio of at least 1.1 on the validation part; the closest, and what they achieve "
+        "on the test part, at a threshold that is set again there, with 95 % intervals"
     )
     assert title in shown
     assert shown.count(SETTINGS) == 3

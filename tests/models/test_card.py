@@ -2,13 +2,17 @@
 
 import json
 import re
+from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
-from tests.models.made import X, chosen, facts_of, fitted
+from scipy.stats import binomtest
+from tests.models.made import LATE, SEX, X, chosen, facts_of, fitted
 
+from fado import load_model
 from fado.metrics import Budget
-from fado.models import ChosenModel, Facts, GroupCount, Part
+from fado.models import ChosenModel, Facts, GroupCount, GroupRates, Part
 from fado.reporting import card_page, card_text
 from fado.tabular import Groups
 
@@ -30,22 +34,27 @@ def section(text, title):
 
 def test_the_card_tells_what_is_known():
     text = chosen(measured=MEASURED, left_out=["x"], intervention="RW").card()
-    assert text.startswith(
-        "# Model card\n\nThis model predicts 'late'. Asked for was a fpr_ratio of at least 0.8"
-    )
-    assert "On the rows that it was chosen by, the model reached it." in text
-    decides = section(text, "What it decides")
-    assert "the probability that 'late' is 'yes'" in decides
+    assert (
+        "The model predicts 'late'. Asked for was a fpr_ratio of at least 0.8 between the groups of 'sex', "
+        "at a false-positive rate of at most 10 %."
+    ) in text
+    decides = section(text, "What decides")
+    assert "Features alone decide, through one model." in decides
+    assert "Every row gets a score, which orders rows and is no probability." in decides
     assert "a false-positive rate of at most 10 %" in decides
-    assert "a row's group is not asked for" in decides
-    assert "4 columns: 'debts', 'town', 'home', 'flag'. No protected attribute is among them" in decides
+    assert "a row's own group is not asked for" in decides
+    assert "4 columns: 'debts', 'town', 'home', 'flag'.\n\nNo protected attribute is among them" in decides
     assert "among 7 tries, at the cost of 12 fits" in section(text, "What was tried")
-    reached = section(text, "What it reached")
-    assert "| metric | validation | test |" in reached
+    reached = section(text, "All that was measured")
+    assert "In brackets: 95 % intervals" in reached
+    assert "| metric | validation rows | test rows |" in reached
     assert "| true-positive rate | 0.612 (0.550 to 0.660) | 0.600 |" in reached
-    assert "false-positive rates), aimed at | 0.840 (0.790 to 0.900) | 0.810 |" in reached
-    assert "| Equality of opportunity (ratio of false-negative rates) | 0.700 | undefined |" in reached
-    assert "| Demographic parity (ratio of selection rates) | undefined | undefined |" in reached
+    assert "false-positive rates) | 0.840 (0.790 to 0.900) | 0.810 |" in reached
+    assert (
+        "| fnr_ratio: Equality of opportunity (ratio of false-negative rates) | 0.700 | undefined |"
+        in reached
+    )
+    assert "Demographic parity (ratio of selection rates) | undefined | undefined |" in reached
     limits = section(text, "What it does not promise")
     for told in ("check it on new rows", "Only fpr_ratio", "no proof", "the best of 7 tries", "too small"):
         assert told in limits
@@ -78,8 +87,8 @@ def test_a_line_that_was_missed_is_told_with_its_reason():
     text = chosen(
         reached=False, why="The columns tell nothing of the group.", confidence=0.9, models=1
     ).card()
-    assert "with a confidence of 90 %" in text
-    assert "the model did not reach it. The columns tell nothing of the group." in text
+    assert "between the groups of 'sex', with 90 % confidence" in text
+    assert "\n\nThe columns tell nothing of the group.\n\n" in text
     assert "In brackets: 80 % intervals" in text
     assert "tries" not in section(text, "What it does not promise")
 
@@ -96,8 +105,17 @@ def test_a_line_that_was_missed_is_told_with_its_reason():
     ],
 )
 def test_the_card_says_if_the_model_sees_the_attribute(protected, seen):
-    told = section(chosen(protected=protected).card(), "What it decides")
+    told = section(chosen(protected=protected).card(), "What decides")
     assert ("of which a protected attribute is made" in told) is seen
+    assert ("No protected attribute is among them" in told) is not seen
+
+
+def test_columns_that_determine_the_attribute_are_named():
+    told = section(chosen(giveaways=["town", "flag"]).card(), "What decides")
+    assert "'town', 'flag' each alone determine a protected attribute." in told
+    assert "No protected attribute" not in told
+    one = section(chosen(giveaways=["town", "flag"], protected=["town"]).card(), "What decides")
+    assert "'flag' alone determines a protected attribute." in one
 
 
 def test_models_of_arrays_and_budgets_of_other_kinds_read_well():
@@ -133,7 +151,8 @@ def nasty_card(name):
     facts = facts_of(
         target=name, protected=[name], parts=parts, left_out=[name], chosen=name, why=name, reached=False,
         estimator=name, parameters={name: name}, settings={name: name}, intervention=name,
-        measured={name: {"tpr": 0.5}},
+        measured={name: {"tpr": 0.5}}, giveaways=[name], stated={"purpose": name, "date": name},
+        rates=[GroupRates(name, name, 50, 5, {"tpr": 0.5}, {"tpr": 0.4})],
     )  # fmt: skip
     return ChosenModel(chosen().scorer, classes=(name, "other"), threshold=0.5, metrics={}, facts=facts)
 
@@ -166,7 +185,8 @@ def test_names_change_nothing_of_the_page(name, tmp_path):
     assert block.sub("", page) == block.sub("", plain)
     assert not re.search(r"[<>&']", block.search(page)[1])
     told = json.loads(block.search(page)[1])
-    assert told["sections"][1]["rows"][1][0] == "b"
+    (data,) = [own for own in told["sections"] if own["title"] == "Data and groups"]
+    assert data["rows"][1][0] == "b"
 
 
 def test_the_page_and_the_text_tell_the_same(tmp_path):
@@ -175,7 +195,10 @@ def test_the_page_and_the_text_tell_the_same(tmp_path):
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
     content = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert card_text(content) == model.card()
-    assert card_page(content) == page
+    assert card_page(content) == page == model.card("html")
+    assert content == json.loads(json.dumps(model.card("dict")))
+    with pytest.raises(ValueError, match="`format` must be 'markdown' or 'html' or 'dict', got 'pdf'"):
+        model.card("pdf")
     assert "default-src 'none'" in page
     assert not re.search(r"(src|href)=|https?://", page)
     with pytest.raises(ValueError, match=r"must end in \.html"):
@@ -220,30 +243,314 @@ def test_settings_of_any_kind_are_kept_as_plain_data():
     assert np.isnan(Facts.from_plain(json.loads(told)).parameters["missing"])
 
 
+TESTED = {
+    "validation": {"fpr_ratio": 0.85, "fpr_ratio_low": 0.81, "fpr_ratio_high": 0.9, "fpr": 0.05},
+    "test": {"fpr_ratio": 0.7, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.79, "fpr": 0.055},
+}
+FIVE = Budget("fpr", 0.05)
+
+
+def lead_of(**changes):
+    return chosen(**{"measured": TESTED, "budget": FIVE} | changes).card("dict")["lead"]
+
+
 def test_the_verdict_is_that_of_test_rows():
     """Validation rows say that the line is reached; test rows say something else, and come first."""
-    measured = {
-        "validation": {"fpr_ratio": 0.85, "fpr": 0.05},
-        "test": {"fpr_ratio": 0.7, "fpr_ratio_low": 0.6, "fpr_ratio_high": 0.8, "fpr": 0.06},
+    assert lead_of()[:4] == [
+        "On test rows, which had no part, the line is missed: fpr_ratio 0.700 (95 % interval 0.600 to "
+        "0.790), at least 0.8 asked.",
+        "On test rows the budget is exceeded: false-positive rate 0.055, at most 0.05 asked.",
+        "On validation rows, which chose the model, the line is reached: fpr_ratio 0.850 (95 % interval "
+        "0.810 to 0.900), at least 0.8 asked.",
+        "On validation rows the budget is kept: false-positive rate 0.050, at most 0.05 asked.",
+    ]
+    assert chosen(measured=TESTED, budget=FIVE).card("dict")["verdict"] == {
+        "rows": "test",
+        "outcome": "missed",
+        "level": 0.95,
+        "confidence": None,
+        "ratios": {"fpr_ratio": {"line": 0.8, "value": 0.7, "low": 0.6, "high": 0.79}},
+        "budget_kept": False,
     }
-    text = chosen(measured=measured, reached=True, budget=Budget("fpr", 0.05)).card()
-    test, validation = (text.index(own) for own in ("On test rows", "On the rows that it was chosen by"))
-    assert test < validation
-    assert (
-        "On test rows, which had no part, the model misses it: fpr_ratio 0.700 (0.600 to 0.800). They exceed "
-        "the budget: a false-positive rate of at most 5 %."
-    ) in text
 
 
 @pytest.mark.parametrize(
-    ("intervention", "said"),
+    ("ends", "outcome", "said"),
     [
-        ("", "a score, the probability that"),
-        ("aimed scores", "a score, which orders rows and is no probability"),
-        ("aimed student", "a score, which orders rows and is no probability"),
+        ((0.85, 0.81, 0.9), "reached", "the line is reached: fpr_ratio 0.850 (95 % interval 0.810 to 0.900)"),
+        (
+            (0.85, 0.79, 0.9),
+            "reached by the estimate",
+            "the line is reached by the estimate, but not for sure: fpr_ratio 0.850 (95 % interval 0.790 to "
+            "0.900)",
+        ),
+        (
+            (0.75, 0.7, 0.8),
+            "missed by the estimate",
+            "the line is missed by the estimate, but not for sure: fpr_ratio 0.750 (95 % interval 0.700 to "
+            "0.800)",
+        ),
+        ((0.75, 0.7, 0.79), "missed", "the line is missed: fpr_ratio 0.750 (95 % interval 0.700 to 0.790)"),
+        (
+            (0.85, np.nan, np.nan),
+            "reached by the estimate",
+            "the line is reached by the estimate, but not for sure: fpr_ratio 0.850 (no interval)",
+        ),
+        (
+            (0.85, 0.81, np.nan),
+            "reached",
+            "the line is reached: fpr_ratio 0.850 (lower bound 0.810 at 97.5 % confidence)",
+        ),
+        ((np.nan,) * 3, None, "whether the line is reached cannot be told: fpr_ratio is undefined"),
     ],
 )
-def test_moved_scores_are_no_probabilities(intervention, said):
-    text = chosen(intervention=intervention).card()
-    assert said in text
-    assert ("A second model infers" in text) is (intervention == "aimed scores")
+def test_a_verdict_says_whether_it_is_sure(ends, outcome, said):
+    test = dict(zip(("fpr_ratio", "fpr_ratio_low", "fpr_ratio_high"), ends, strict=True))
+    card = chosen(measured={"test": test}).card("dict")
+    assert card["verdict"]["outcome"] == outcome
+    assert card["lead"][0] == f"On test rows, which had no part, {said}, at least 0.8 asked."
+
+
+def test_the_worst_of_several_lines_is_the_verdict():
+    lines = {"fpr_ratio": 0.8, "tpr_ratio": 0.9}
+    test = {"fpr_ratio": 0.85, "fpr_ratio_low": 0.81, "fpr_ratio_high": 0.9, "tpr_ratio": 0.8}
+    card = chosen(measured={"test": test}, lines=lines).card("dict")
+    assert card["verdict"]["outcome"] == "missed by the estimate"
+    assert card["lead"][0] == (
+        "On test rows, which had no part, the lines are missed by the estimate, but not for sure: fpr_ratio "
+        "0.850 (95 % interval 0.810 to 0.900), at least 0.8 asked; tpr_ratio 0.800 (no interval), at least "
+        "0.9 asked."
+    )
+
+
+def test_the_card_and_a_check_of_the_same_rows_agree():
+    """One interval, and no verdict of the one that the other denies."""
+    model = chosen()
+    check = model.check(X, np.where(LATE, "yes", "no"), SEX)
+    tested = ChosenModel(
+        model.scorer,
+        classes=model.labels,
+        threshold=model.threshold_,
+        metrics={},
+        facts=facts_of(measured={"test": check.metrics}),
+    )
+    card = tested.card("dict")
+    told = check.sentence.partition(": ")[2].partition(" asked.")[0]
+    assert card["lead"][0].endswith(f": {told} asked.")
+    sure = {"reached": True, "missed": False}
+    assert sure.get(card["verdict"]["outcome"]) is check.held
+    assert card["verdict"]["budget_kept"] is check.budget_kept
+
+
+def test_the_bound_that_decides_stands_beside_the_verdict():
+    """The ratio is above the line, its bound at 90 % is not; a 95 % interval is nowhere."""
+    told = {"fpr_ratio": 0.85, "fpr_ratio_low": 0.78, "fpr_ratio_high": 0.93}
+    measured = {"validation": told, "test": told | {"fpr_ratio_low": 0.79996}}
+    text = chosen(measured=measured, confidence=0.9, reached=False).card()
+    assert (
+        "On test rows, which had no part, the line is reached by the estimate, but not with 90 % confidence: "
+        "fpr_ratio 0.85000 (80 % interval 0.79996 to 0.93000, each end at 90 % confidence), at least "
+        "0.8 asked."
+    ) in text
+    assert "fpr_ratio 0.850 (80 % interval 0.780 to 0.930, each end at 90 % confidence), at least 0.8" in text
+    assert "95 %" not in text
+    assert "| 0.850 (0.780 to 0.930) |" in section(text, "All that was measured")
+
+
+@pytest.mark.parametrize(
+    ("measured", "chosen_on", "first", "then"),
+    [
+        (
+            {"validation": TESTED["validation"]},
+            "validation",
+            "On validation rows, the line is reached",
+            "Validation rows chose the model and set its threshold, which flatters it.",
+        ),
+        (
+            {"test": TESTED["test"]},
+            "test",
+            "On test rows, the line is missed",
+            "Test rows chose the model and set its threshold, which flatters it.",
+        ),
+        (
+            {},
+            "validation",
+            "There are no test rows",
+            "On the rows that chose the model the line was reached.",
+        ),
+    ],
+)
+def test_rows_that_chose_are_called_so(measured, chosen_on, first, then):
+    lead = lead_of(measured=measured, chosen_on=chosen_on)
+    assert lead[0].startswith(first)
+    assert then in lead
+    assert any("There are no test rows" in own for own in lead) is ("test" not in measured)
+
+
+def test_a_budget_that_is_hardly_exceeded_shows_it():
+    test = TESTED["test"] | {"fpr": 0.05004, "fpr_low": 0.046, "fpr_high": 0.055}
+    told = chosen(measured={"test": test}, budget=FIVE).card("dict")
+    assert (
+        "exceeded: false-positive rate 0.05004 (95 % interval 0.04600 to 0.05500), at most" in told["lead"][1]
+    )
+    assert told["sections"][0]["rows"][-1] == [
+        "false-positive rate",
+        "at most 0.05",
+        "0.05004 (0.04600 to 0.05500) exceeded",
+    ]
+    few = chosen(measured={"test": {"selected": 510.0}}, budget=Budget("top_k", 500)).card("dict")
+    assert few["lead"][1] == "On test rows the budget is exceeded: 510 rows selected, at most 500 asked."
+
+
+def test_before_and_after_of_every_group():
+    """20 women, 10 of them positive, and 9 men, who are too few to be told of."""
+    groups = Groups(np.repeat([0, 1], [20, 9]), ("'f'", "'m'"), ("women", "men"))
+    positive, rows = np.arange(29) % 2 == 0, np.arange(29)
+    rates = GroupRates.of("test", positive, groups, rows < 5, rows < 10)
+    model = chosen(
+        measured=TESTED, before={"test": {"fpr_ratio": 0.5, "fpr": 0.04}}, rates=rates, budget=FIVE
+    )
+    first, second = model.card("dict")["sections"][:2]
+    assert first["header"] == ["metric", "asked", "untouched model", "this model"]
+    assert first["rows"] == [
+        [
+            "fpr_ratio: Predictive equality (ratio of false-positive rates)",
+            "at least 0.8",
+            "0.500 missed",
+            "0.700 (0.600 to 0.790) missed",
+        ],
+        ["false-positive rate", "at most 0.05", "0.040", "0.055 exceeded"],
+    ]
+    # Clopper and Pearson's limits, as scipy.stats.binomtest gives them.
+    limits = {n: binomtest(n, of).proportion_ci() for n, of in ((5, 10), (3, 10), (2, 10))}
+    shares = {n: f"{n / 10:.3f} ({own.low:.3f} to {own.high:.3f})" for n, own in limits.items()}
+    quarter, half = (binomtest(n, 20).proportion_ci() for n in (5, 10))
+    assert second["rows"] == [
+        [
+            "women",
+            "20",
+            "10",
+            "untouched",
+            shares[5],
+            shares[5],
+            f"0.500 ({half.low:.3f} to {half.high:.3f})",
+        ],
+        [
+            "women",
+            "20",
+            "10",
+            "this model",
+            shares[3],
+            shares[2],
+            f"0.250 ({quarter.low:.3f} to {quarter.high:.3f})",
+        ],
+        ["men", "fewer than 10", "", "", "", "", ""],
+    ]
+
+
+def test_weights_make_intervals_wider():
+    groups = Groups(np.zeros(20, dtype=int), ("'f'",), ("f",))
+    positive, decided = np.arange(20) % 2 == 0, np.arange(20) < 10
+    even, uneven = (
+        GroupRates.of("test", positive, groups, decided, None, weights, 0.8)[0].after
+        for weights in (np.full(20, 3.0), np.where(np.arange(20) % 4 < 2, 3.0, 1.0))
+    )
+    low, high = binomtest(10, 20).proportion_ci(0.8)
+    assert (even["selection_rate_low"], even["selection_rate_high"]) == pytest.approx((low, high))
+    assert uneven["selection_rate_high"] - uneven["selection_rate_low"] > high - low
+
+
+def test_an_untouched_model_that_passed_has_nothing_to_do():
+    passed = {"test": TESTED["validation"], "validation": TESTED["validation"]}
+    rates = [GroupRates("test", "f", 30, 5, {"tpr": 0.5}, {"tpr": 0.5})]
+    model = chosen(intervention="", measured=passed, before=passed, rates=rates)
+    content = model.card("dict")
+    assert "Nothing to do: the untouched model reaches the line." in content["lead"]
+    assert content["sections"][0]["header"] == ["metric", "asked", "this model"]
+    assert [row[3] for row in content["sections"][1]["rows"]] == ["this model"]
+    missed = lead_of(intervention="")
+    assert "Nothing was done: on validation rows the untouched model reaches the line." in missed
+    assert not any("Nothing" in own for own in lead_of() + lead_of(intervention="", reached=False))
+
+
+def test_a_threshold_that_was_set_again_is_called_so():
+    model = chosen()
+    at = model.threshold_
+    measured = {
+        "validation": {"tpr": 0.5, "threshold": at},
+        "test": {"tpr": 0.5, "threshold": 0.9},
+        "later": {"tpr": 0.5, "threshold": at},
+    }
+    told = section(chosen(measured=measured).card(), "All that was measured")
+    here = f"at the model's threshold, {at:.6g}, which the budget set on validation rows."
+    assert f"On validation rows it was measured {here}" in told
+    assert (
+        "On test rows it was measured at a threshold of 0.9, which was set again on them (the model decides "
+        f"at {at:.6g})."
+    ) in told
+    assert f"On later rows it was measured {here}" in told
+    measured["validation"]["threshold"] = 0.9
+    again = section(chosen(measured=measured).card(), "All that was measured")
+    assert (
+        "On validation rows it was measured at a threshold of 0.9, before the model was fitted again" in again
+    )
+    assert f"at the model's threshold, {at:.6g}, moved from 0.9 as the model was fitted again." in again
+
+
+@pytest.mark.parametrize(
+    ("intervention", "said", "by"),
+    [
+        (
+            "",
+            "a score, the probability that its estimator gives to",
+            "Features alone decide, through one model.",
+        ),
+        ("aimed scores", "a score, which orders rows and is no probability", "Features and inferred groups"),
+        ("aimed student", "a score, which orders rows and is no probability", "one model: a student"),
+        (
+            "uar",
+            "a score, which orders rows and is no probability",
+            "Features alone decide, through one model.",
+        ),
+    ],
+)
+def test_scores_after_an_intervention_are_no_probabilities(intervention, said, by):
+    decides = section(chosen(intervention=intervention).card(), "What decides")
+    assert said in decides
+    assert by in decides
+
+
+def test_people_state_what_only_they_know(tmp_path):
+    model = chosen()
+    assert "- Purpose: not stated\n- Owner: not stated\n- Data: not stated\n" in model.card()
+    text = model.card(purpose="Who is called", date=date(2030, 1, 2))
+    assert text.startswith("# Model card\n\n- Purpose: Who is called\n- Owner: not stated\n")
+    assert "- Date: 2030-01-02" in text
+    assert model.facts_.stated == {}
+    model.save(tmp_path / "model", purpose="Who is called", owner="Me")
+    loaded = load_model(tmp_path / "model")
+    assert loaded.card() == model.card(purpose="Who is called", owner="Me")
+    assert "- Purpose: Who is called\n- Owner: You\n" in loaded.card(owner="You", contact=None)
+    with pytest.raises(TypeError, match="fields for purpose, owner, data, contact, date, got 'aim'"):
+        model.card(aim="x")
+    with pytest.raises(TypeError, match="`owner` must be text, got 3"):
+        model.save(tmp_path / "other", owner=3)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_card_of_skops_is_made_of_the_dict():
+    skops = pytest.importorskip("skops.card")
+    model = chosen(measured=TESTED)
+    content = model.card("dict", owner="Me")
+    made = skops.Card(model, template=None)
+    made.add(Verdict="\n\n".join(content["lead"]))
+    for own in content["sections"]:
+        made.add(**{own["title"]: "\n\n".join([*own["texts"], *own["points"]])})
+        if own["rows"]:
+            made.add_table(**{f"{own['title']}/Table": pd.DataFrame(own["rows"], columns=own["header"])})
+    text = made.render()
+    assert content["lead"][0] in text
+    assert [line[2:] for line in text.splitlines() if line.startswith("# ")] == [
+        "Verdict",
+        *(own["title"] for own in content["sections"]),
+    ]

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,7 @@ def test_the_whole_interval_must_be_on_one_side_of_the_line(b, held, told):
     check = stub().check(*rows_of(2_000, b, 20_000))
     assert check.held is held
     assert check.sentence.startswith(told)
-    assert ", 95 % interval), at least 0.8 asked." in check.sentence
+    assert re.search(r" \(95 % interval 0\.\d{3} to [01]\.\d{3}\), at least 0\.8 asked\.", check.sentence)
     low, high = (check.metrics[f"fpr_ratio_{end}"] for end in ("low", "high"))
     assert (low >= 0.8, high < 0.8) == (held is True, held is False)
     assert check.level == 0.95
@@ -88,7 +89,7 @@ def test_a_clear_miss_is_told_though_another_group_is_too_small():
     assert np.isnan(check.metrics["fpr_ratio_high"])
     assert check.held is False
     assert "(at most 0.2" in check.sentence
-    assert " between groups with enough false positives, 95 % interval)" in check.sentence
+    assert " between groups with enough false positives, at 97.5 % confidence)" in check.sentence
     rows, y, groups = rows_of(2_000, 2_000, 20_000)
     rows, y, groups = (
         np.r_[rows, np.zeros((40, 1))],
@@ -138,7 +139,7 @@ def test_with_a_confidence_both_ends_have_it():
         assert check.held is held
         assert check.metrics["fpr_ratio_low"] == pytest.approx(low)
         assert check.metrics["fpr_ratio_high"] == pytest.approx(high)
-        assert ", at a confidence of 90 %), at least 0." in check.sentence
+        assert ", each end at 90 % confidence), at least 0." in check.sentence
         assert check.level == pytest.approx(0.8)
 
 

@@ -284,7 +284,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         yardstick = Yardstick(aimed.attributes, budget, self.confidence, seed)
         metrics = yardstick.measure(
             aimed.rows.positive, aimed.scores, aimed.point.threshold, aimed.rows.weights
-        )
+        ) | aimed.lines.lower_ends(aimed.point, aimed.attributes)
         learnt = {
             "scorer_": aimed.scorer,
             "_learnt_sparse": problem.table.is_sparse,

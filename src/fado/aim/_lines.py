@@ -70,6 +70,14 @@ class Lines:
         level = INTERVAL if self.confidence is None else self.confidence
         return [own.bound(level, self.allowance) for own in counts]
 
+    def lower_ends(self, point: Point, attributes: Sequence[Attribute]) -> dict[str, float]:
+        """Give the lower bounds as the lower ends of metrics; of several attributes, the lowest as well."""
+        found: dict[str, float] = {}
+        for limit, bound in zip(self.limits, self.bounds(point.counts), strict=True):
+            lowest = min(bound, found.get(f"{limit.ratio}_low", bound))
+            found |= {f"{limit.ratio}_low": lowest, f"{_named(limit, attributes)}_low": bound}
+        return found
+
     def reached(self, counts: Sequence[Counts]) -> bool:
         """Tell whether all lines are reached."""
         return all(figure >= line for figure, line in zip(self.figures(counts), self.lines, strict=True))
@@ -151,7 +159,7 @@ class Lines:
         estimates = self.margin([own.ratio for own in point.counts]) >= 0
         if self.confidence is not None and estimates:
             return (
-                f"{start} with a confidence of {self.confidence:g}: {len(positive):,} validation rows are "
+                f"{start} with {100 * self.confidence:g} % confidence: {len(positive):,} validation rows are "
                 f"too few to be sure ({cell}). {closest} Give more rows, or ask for less."
             )
         if self._may_be_reached(point):
@@ -193,7 +201,7 @@ class Lines:
             label, _ = RATES[limit.ratio]
             negatives, positives = _cells(limit, positive, attributes)
             members = {0: negatives, 1: positives, None: negatives + positives}[label]
-            names = attributes[limit.attribute].compared_names
+            names = attributes[limit.attribute].compared_titles
             cells += [
                 (int(own), names[group], _COUNTED[label])
                 for own, group in zip(members, limit.compared, strict=True)
@@ -206,17 +214,19 @@ class Lines:
 
     def _may_be_reached(self, point: Point) -> bool:
         """Tell whether no ratio is below its line beyond doubt."""
-        return all(
-            ratio_limits(own.rates, own.sizes, 1 - INTERVAL)[1] >= line
-            for own, line in zip(point.counts, self.lines, strict=True)
-        )
+        ends = [ratio_limits(own.rates, own.sizes, 1 - INTERVAL)[1] for own in point.counts]
+        return all(end >= line for end, line in zip(ends, self.lines, strict=True))
 
     def _shown(self, point: Point, attributes: Sequence[Attribute]) -> str:
-        bounds = self.bounds(point.counts)
-        told = [
-            f"{_named(limit, attributes)} {own.ratio:.3f} (lower bound {bound:.3f})"
-            for limit, own, bound in zip(self.limits, point.counts, bounds, strict=True)
-        ]
+        """Say the ratios: with the bounds that decide, or with the interval that may take in the line."""
+        told = []
+        for limit, own, bound in zip(self.limits, point.counts, self.bounds(point.counts), strict=True):
+            if self.confidence is None:
+                high = ratio_limits(own.rates, own.sizes, 1 - INTERVAL)[1] if own.defined else np.nan
+                beside = f"{100 * (2 * INTERVAL - 1):g} % interval {bound:.3f} to {high:.3f}"
+            else:
+                beside = f"lower bound {bound:.3f} at {100 * self.confidence:g} % confidence"
+            told.append(f"{_named(limit, attributes)} {own.ratio:.3f} ({beside})")
         return list_names(told)
 
 

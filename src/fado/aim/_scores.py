@@ -34,7 +34,7 @@ from fado.aim._lines import ALLOWANCE, INTERVAL, Lines, log_factors_frame
 from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
 from fado.metrics import RATIO_NAMES, Budget, measure
 from fado.models import Facts, GroupRates, Part
-from fado.tabular import Groups, Problem, Table, title_in_full
+from fado.tabular import Groups, Problem, Table, columns_that_determine, title_in_full
 
 __all__ = ["Aim", "Aimed", "Yardstick", "combined_scorer", "default_student", "tell_facts", "with_test_rows"]
 
@@ -318,11 +318,15 @@ class Yardstick:
     confidence: float | None
     seed: int
 
+    @property
+    def level(self) -> float:
+        """The confidence level of intervals."""
+        return 2 * (self.confidence or INTERVAL) - 1
+
     def measure(
         self, positive: Bools, scores: FloatArray, threshold: float, weights: FloatArray
     ) -> dict[str, float]:
         """Give all metrics of some rows, with intervals."""
-        level = 2 * (self.confidence or INTERVAL) - 1
         by_attribute = {}
         for own in self.attributes:
             by_attribute[own.name], _ = measure(
@@ -336,7 +340,7 @@ class Yardstick:
                 random_state=self.seed,
                 sample_weight=None if (weights == weights[0]).all() else weights,
                 left_out=~own.compared,
-                confidence=level,
+                confidence=self.level,
             )
         found = dict(next(iter(by_attribute.values())))
         if len(by_attribute) == 1:
@@ -432,6 +436,16 @@ def tell_facts(
         parts=[
             yardstick.part("training", problem.labels.is_positive, [own.codes for own in aimed.attributes])
         ],
+        giveaways=[
+            problem.table.names[column]
+            for column in sorted(
+                {
+                    column
+                    for variable in problem.protected
+                    for column in columns_that_determine(variable, problem.table, frozenset())
+                }
+            )
+        ],
         left_out=[
             title
             for own in aimed.attributes
@@ -457,15 +471,25 @@ def _how_chosen(aimed: Aimed, by: str) -> str:
     """Say how the point was chosen."""
     every = f"{len(aimed.points)} {'fits' if by == 'weights' else 'points of the trade-off'}"
     line = "the line" if len(aimed.lines.lines) == 1 else "all lines"
+    again = ""
+    if aimed.threshold is not None:
+        again = (
+            " Models of folds were measured, out of fold; the model that decides was fitted again on all "
+            f"rows, and its threshold moved from {aimed.point.threshold:.6g} to {aimed.threshold:.6g}, where "
+            "it is expected to select as many."
+        )
     if aimed.point.coefficients.moves_nothing and aimed.reached:
-        return f"The untouched model reaches {line}, and is left as it is."
+        return f"The untouched model reaches {line}, and is left as it is.{again}"
     if not aimed.reached:
-        return f"None of {every} reached {line}; the closest was kept."
+        return f"None of {every} reached {line}; the closest was kept.{again}"
     if by == "student":
         return f"Of {every}, a student learnt the one that was likely to reach {line}."
     if aimed.lines.confidence is not None and by == "scores":
-        return f"Of {every}, tested from the most equal one back, it is the last to reach {line} for sure."
-    return f"Of {every}, it has the highest true-positive rate of those that reach {line}."
+        return (
+            f"Of {every}, tested from the most equal one back, it is the last whose lower bounds reach "
+            f"{line} at {100 * aimed.lines.confidence:g} % confidence.{again}"
+        )
+    return f"Of {every}, it has the highest true-positive rate of those that reach {line}.{again}"
 
 
 def with_test_rows(
@@ -507,7 +531,7 @@ def with_part(
     rates = [
         rate
         for groups in yardstick.groups(codes)
-        for rate in GroupRates.of(name, positive, groups, decided, untouched, weights)
+        for rate in GroupRates.of(name, positive, groups, decided, untouched, weights, yardstick.level)
     ]
     return replace(
         facts,

@@ -24,7 +24,7 @@ from rich.text import Text
 from fado._storage import check_replaceable, replacing
 from fado.cli._inputs import Inputs
 from fado.interventions import GroupChange
-from fado.models import Facts
+from fado.models import ChosenModel
 from fado.tabular import (
     ENDINGS,
     SMALL_SHARE,
@@ -44,6 +44,7 @@ __all__ = [
     "check_writable",
     "in_shown_order",
     "print_before_after",
+    "print_card",
     "print_changes",
     "print_effects",
     "print_lines",
@@ -52,7 +53,6 @@ __all__ = [
     "print_settings",
     "print_table",
     "signed",
-    "verdict_text",
     "with_interval",
     "write_table",
 ]
@@ -313,61 +313,17 @@ def print_lines(sentence: str) -> None:
     print(textwrap.fill(sentence, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def verdict_text(facts: Facts) -> str:
-    """Say what a model reaches, before and after: tables by part, then the verdict of the test rows."""
-    text = "".join(_part_text(facts, part) for part in facts.measured)
-    return text + "\n".join(_sentences(facts)) + "\n"
-
-
-def _part_text(facts: Facts, part: str) -> str:
-    """Give the tables of one part: all rows, and every group."""
-    before, after = facts.before.get(part), facts.measured[part]
-    names = [name for name in after if not name.endswith(("_low", "_high"))]
-    columns = {"before": before, "after": after} if before else {"after": after}
-    rows = [[name, *(with_interval(own, name) for own in columns.values())] for name in names]
-    text = table_text(f"On {part} rows, with intervals", ["metric", *columns], rows)
-    groups = [own for own in facts.rates if own.part == part]
-    if not groups:
-        return text
-    rates = [name for name in ("tpr", "fpr", "selection_rate") if any(name in own.after for own in groups)]
-    header = ["group", "rows", *(f"{name}\n{when}" for name in rates for when in columns)]
-    lines = [
-        [
-            own.group,
-            "few" if own.rows is None else own.rows,
-            *(getattr(own, when).get(name, math.nan) for name in rates for when in columns),
-        ]
-        for own in groups
-    ]
-    return text + table_text("", header, lines)
-
-
-def _sentences(facts: Facts) -> list[str]:
-    """Give the verdict of test rows, and what validation rows say."""
-    lines = "lines are" if len(facts.lines) > 1 else "line is"
-    if "test" in facts.measured:
-        metrics = facts.measured["test"]
-        shown = "; ".join(
-            f"{ratio} {with_interval(metrics, ratio)}, at least {line:g} asked"
-            for ratio, line in facts.lines.items()
-        )
-        if any(math.isnan(metrics.get(ratio, math.nan)) for ratio in facts.lines):
-            verdict = f"whether the {lines} reached cannot be told"
-        else:
-            reached = all(metrics[ratio] >= line for ratio, line in facts.lines.items())
-            verdict = f"the {lines} {'reached' if reached else 'missed'}"
-        sentences = [f"On test rows: {verdict}: {shown}."]
-    else:
-        sentences = ["There are no test rows, and so no verdict: validation rows chose the model."]
-    sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
-    asked = " and ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
-    outcome = "reached" if facts.reached else "missed"
-    sentences.append(f"On validation rows: the {lines} {outcome}: {asked}{sure}.")
-    sentences += [told for told in (facts.chosen, facts.why) if told]
-    for part, own in facts.measured.items():
-        if not facts.budget.kept(own):
-            sentences.append(f"On {part} rows the budget is exceeded: {facts.budget}.")
-    return sentences
+def print_card(model: ChosenModel) -> None:
+    """Print what the card begins with: before and after, then the verdict and what was tried."""
+    card = model.card("dict")
+    for section in card["sections"]:
+        if section["title"] in ("Before and after", "Every group"):
+            print_lines(f"{section['title']}. {section['texts'][0]}")
+            if section["rows"]:
+                print_table("", section["header"], section["rows"])
+        if section["title"] == "What was tried":
+            card["lead"] += section["texts"]
+    print("\n".join(card["lead"]))
 
 
 def print_seen_sources(inputs: Inputs) -> None:

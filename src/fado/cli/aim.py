@@ -48,7 +48,7 @@ def aim(
 
     from fado.aim import AimedEstimator
     from fado.cli._inputs import read_aimed, rows_of, target_of
-    from fado.cli._outputs import print_seen_sources, verdict_text
+    from fado.cli._outputs import print_card, print_seen_sources
     from fado.models import write_model
 
     lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
@@ -77,7 +77,7 @@ def aim(
     chosen = model.to_model(test=rows_of(parts.get("test")))
     write_model(chosen, out)
     print(f"Aimed at {' and '.join(lines)} by {by}, in {model.n_fits_} fits on {train.n_rows:,} rows")
-    print(verdict_text(chosen.facts_), end="")
+    print_card(chosen)
     tested = parts["test"].n_rows if "test" in parts else 5_000
     chance = model.chance_on(tested)
     if not math.isnan(chance):

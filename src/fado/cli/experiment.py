@@ -159,11 +159,16 @@ def _print_ratio(results: Results, metric: str, at_least: float) -> None:
 
     winners = results.winners(metric, at_least).to_dict("records")
     line = f"{metric} of at least {at_least} on the {results.chosen_on} part"
+    asked, achieve = results.config.evaluation, "what they achieve on the test part"
+    if results.chosen_on != "test" and asked.threshold == "test" and asked.budget.spent is not None:
+        achieve += ", at a threshold that is set again there"
+    if asked.bootstrap:
+        achieve += ", with 95 % intervals"
     best, closest = ([row for row in winners if row["reached"] is wanted] for wanted in (True, False))
     whose = "of these interventions " if best else ""
     for title, rows in (
-        (f"Best models with a {line}, and what they achieve on the test part", best),
-        (f"No model {whose}has a {line}; the closest, and what they achieve on the test part", closest),
+        (f"Best models with a {line}, and {achieve}", best),
+        (f"No model {whose}has a {line}; the closest, and {achieve}", closest),
     ):
         if rows:
             cells = [cells for row in rows for cells in _winner_cells(row, results.attributes)]

@@ -45,7 +45,7 @@ def frontier(
         performance, and what was searched (.html or .json).
     """
     from fado.cli._inputs import read_aimed, rows_of, target_of
-    from fado.cli._outputs import check_apart, check_output, print_seen_sources, verdict_text
+    from fado.cli._outputs import check_apart, check_output, print_card, print_seen_sources
     from fado.experiment import find_frontier
     from fado.models import LANDSCAPE, write_model
 
@@ -84,7 +84,7 @@ def frontier(
     if dossier is not None:
         found.dossier(dossier)
     print(found)
-    print(verdict_text(model.facts_), end="")
+    print_card(model)
     print_seen_sources(train)
     print(f"The model and its card (card.md, card.html): {out}")
     print(f"The landscape, to choose from: {out / LANDSCAPE}")

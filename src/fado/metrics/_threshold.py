@@ -22,9 +22,6 @@ from fado.metrics._inputs import (
 Kind = Literal["fpr", "selection_rate", "top_k", "threshold"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# The metric that says how much of a budget is used; a threshold has none.
-_SPENT = {"fpr": "fpr", "selection_rate": "selection_rate", "top_k": "selected"}
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -166,12 +163,17 @@ class Budget:
         >>> Budget("fpr", 0.05).kept({"fpr": 0.051}), Budget("top_k", 500).kept({"selected": 500})
         (False, True)
         """
-        if self.kind == "threshold":
+        spent = self.spent
+        if spent is None:
             return True
-        spent = _SPENT[self.kind]
         if spent not in metrics:
             raise ValueError(f"`metrics` must have {spent!r} to tell whether they keep {self}; measure it.")
         return bool(metrics[spent] <= self.limit)
+
+    @property
+    def spent(self) -> str | None:
+        """The metric that says how much of the budget is used; None for a threshold, which has none."""
+        return {"fpr": "fpr", "selection_rate": "selection_rate", "top_k": "selected"}.get(self.kind)
 
     def __str__(self) -> str:
         """Return the budget as it reads in a sentence."""

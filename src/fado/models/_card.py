@@ -1,341 +1,113 @@
-"""A model's card: what is known of how it was made and chosen, and what is said of that, as plain data."""
+"""A model's card: the verdict first, then what it stands on, as plain data that every format is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from operator import le
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fado._checks import check_share
 from fado._messages import list_names
-from fado._records import decode, encode, simplify
-from fado._version import __version__, library_versions
+from fado._version import __version__
 from fado.engine import Schema
-from fado.metrics import RATIO_NAMES, RATIO_TITLES, Budget
-from fado.tabular import MIN_GROUP_SIZE, Groups
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS
+from fado.models._facts import FEW, RATES, STATED, Facts, GroupCount, GroupRates
 
-__all__ = ["Facts", "GroupCount", "GroupRates", "Part", "card_content"]
+__all__ = ["card_content", "held_against", "is_above"]
 
-FEW = 10  # members below which a group's numbers are not kept
-_RATES = {
-    "tpr": "true-positive rate",
-    "fpr": "false-positive rate",
-    "selection_rate": "selection rate",
-}
-_INFERRING = {"aimed", "aimed scores"}  # interventions that ask a model of the groups about every row
-_MOVED = _INFERRING | {"aimed student", "student"}  # those after which scores are no probabilities
 _NAMED = 20  # columns that the card lists
+_ROUNDING = 1e-12
+_INFERRING = {"aimed", "aimed scores"}  # interventions that ask a model of the groups about every row
+_TAUGHT = {"student", "aimed student"}
+_NAN = float("nan")
+_WORST_FIRST = ("missed", "missed by the estimate", None, "reached by the estimate", "reached")
 
 
-@dataclass(frozen=True)
-class GroupCount:
-    """How many rows a group has, and how many of them are positive.
-
-    Neither number is kept for a group of fewer than 10 rows.
-
-    Parameters
-    ----------
-    group : str
-        The group's name.
-    rows, positives : int or None
-        The numbers of rows; None for a group of fewer than 10 rows.
-    """
-
-    group: str
-    rows: int | None
-    positives: int | None
-
-    def __post_init__(self) -> None:
-        if self.rows is None or self.rows < FEW:
-            object.__setattr__(self, "rows", None)
-            object.__setattr__(self, "positives", None)
+def is_above(number: float, line: float) -> bool:
+    """Compare a quotient of rates with the line: 0.08 / 0.1 is less than 0.8 by rounding alone."""
+    return bool(number >= line - _ROUNDING)
 
 
-@dataclass(frozen=True)
-class Part:
-    """The rows that a model was trained on, chosen by or tested on, counted by group.
-
-    Parameters
-    ----------
-    name : str
-        The name of the part, such as "training", "validation" or "test".
-    groups : tuple of GroupCount
-        The groups that have rows in this part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fado.tabular import Groups
-    >>> groups = Groups(np.repeat([0, 1], [30, 3]), ("'f'", "'m'"), ("f", "m"))
-    >>> part = Part.of("test", np.arange(33) % 3 == 0, groups)
-    >>> part.groups
-    (GroupCount(group='f', rows=30, positives=10), GroupCount(group='m', rows=None, positives=None))
-    """
-
-    name: str
-    groups: tuple[GroupCount, ...]
-
-    @classmethod
-    def of(cls, name: str, positive: npt.NDArray[np.bool_], groups: Groups) -> Part:
-        """Count the rows of a part by group.
-
-        Parameters
-        ----------
-        name : str
-            The name of the part.
-        positive : ndarray of bool
-            Which rows have the positive label.
-        groups : Groups
-            The rows' groups.
-        """
-        positives = np.bincount(groups.codes[positive], minlength=len(groups))
-        counts = zip(groups.titles, groups.sizes.tolist(), positives.tolist(), strict=True)
-        return cls(name, tuple(GroupCount(*own) for own in counts if own[1]))
+def judge(metrics: Mapping[str, float], facts: Facts) -> str | None:
+    """Hold ratios against their lines, for sure or by their estimates; None if one is undefined."""
+    found = [_judged(_ends(metrics, ratio), line) for ratio, line in facts.lines.items()]
+    return next(own for own in _WORST_FIRST if own in found)
 
 
-@dataclass(frozen=True)
-class GroupRates:
-    """The rates of a group in a part, before an intervention and after it.
-
-    None is kept for a group of fewer than 10 rows.
-
-    Parameters
-    ----------
-    part, group : str
-        Their names.
-    rows, positives : int or None
-        The numbers of rows; None for a group of fewer than 10 rows.
-    after : mapping of str to float
-        ``tpr``, ``fpr`` and ``selection_rate`` of the model, NaN where there are no rows to count.
-    before : mapping of str to float
-        Those of the best model without an intervention; empty if that is not known.
-    """
-
-    part: str
-    group: str
-    rows: int | None
-    positives: int | None
-    after: Mapping[str, float] = field(default_factory=dict)
-    before: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.rows is None or self.rows < FEW:
-            for name, nothing in (("rows", None), ("positives", None), ("after", {}), ("before", {})):
-                object.__setattr__(self, name, nothing)
-
-    @classmethod
-    def of(
-        cls,
-        part: str,
-        positive: npt.NDArray[np.bool_],
-        groups: Groups,
-        after: npt.NDArray[np.bool_],
-        before: npt.NDArray[np.bool_] | None = None,
-        sample_weight: npt.NDArray[np.float64] | None = None,
-    ) -> list[GroupRates]:
-        """Count the decisions of a part by group.
-
-        Parameters
-        ----------
-        part : str
-            The name of the part.
-        positive : ndarray of bool
-            Which rows have the positive label.
-        groups : Groups
-            The rows' groups.
-        after, before : ndarray of bool
-            Which rows are predicted positive, by the model and by the one without an intervention.
-        sample_weight : ndarray, optional
-            How much each row counts; None counts all alike.
-
-        Examples
-        --------
-        >>> groups = Groups(np.repeat([0, 1], [12, 4]), ("'f'", "'m'"), ("f", "m"))
-        >>> positive = np.arange(16) % 2 == 0
-        >>> women, men = GroupRates.of("test", positive, groups, np.arange(16) < 3)
-        >>> women.after
-        {'tpr': 0.3333333333333333, 'fpr': 0.16666666666666666, 'selection_rate': 0.25}
-        >>> men.rows, men.after
-        (None, {})
-        """
-        weights = np.ones(len(positive)) if sample_weight is None else sample_weight
-        found = []
-        for code in np.flatnonzero(groups.sizes).tolist():
-            own = groups.codes == code
-            rates = [
-                {} if selected is None else _rates(selected[own], positive[own], weights[own])
-                for selected in (after, before)
-            ]
-            found.append(cls(part, groups.titles[code], int(own.sum()), int(positive[own].sum()), *rates))
-        return found
+def _judged(ends: tuple[float, float, float], line: float) -> str | None:
+    number, low, high = ends
+    if np.isnan(number):
+        return None
+    if is_above(low, line) or high < line - _ROUNDING:
+        return "reached" if is_above(low, line) else "missed"
+    return f"{'reached' if is_above(number, line) else 'missed'} by the estimate"
 
 
-def _rates(
-    selected: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]
-) -> dict[str, float]:
-    counted = {"tpr": positive, "fpr": ~positive, "selection_rate": np.ones_like(positive)}
-    return {
-        name: float(np.average(selected[of], weights=weights[of])) if weights[of].any() else float("nan")
-        for name, of in counted.items()
-    }
+def verdict_on(metrics: Mapping[str, float], facts: Facts) -> str:
+    """Say whether lines are reached, with the very figures that this hangs on."""
+    lines = "lines are" if len(facts.lines) > 1 else "line is"
+    sure = "" if facts.confidence is None else f" with {100 * facts.confidence:g} % confidence"
+    outcome = judge(metrics, facts)
+    if outcome is None:
+        verdict = f"whether the {lines} reached cannot be told"
+    elif "estimate" in outcome:
+        verdict = f"the {lines} {outcome}, but not {sure.strip() or 'for sure'}"
+    else:
+        verdict = f"the {lines} {outcome}{sure}"
+    told = "; ".join(held_against(ratio, _ends(metrics, ratio), facts) for ratio in facts.lines)
+    return f"{verdict}: {told}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """All that a model's card tells, as plain data.
+def held_against(ratio: str, ends: tuple[float, float, float], facts: Facts) -> str:
+    """Say a ratio with the ends of its interval and how sure they are, and what was asked of it."""
+    line, (number, low, high) = facts.lines[ratio], ends
+    digits = max(_digits(own, line) for own in ends)
+    sure = f"{100 * (facts.confidence or (1 + facts.level) / 2):g} % confidence"
+    beside = " (no interval)"
+    if not np.isnan([low, high]).any():
+        each = "" if facts.confidence is None else f", each end at {sure}"
+        beside = f" ({100 * facts.level:g} % interval {low:.{digits}f} to {high:.{digits}f}{each})"
+    elif not np.isnan(low):
+        beside = f" (lower bound {low:.{digits}f} at {sure})"
+    elif not np.isnan(high):
+        enough = f"between groups with enough {RATIOS[ratio].events}"
+        beside = f" (at most {high:.{digits}f} {enough}, at {sure})"
+    elif np.isnan(number):
+        beside = ""
+    shown = "is undefined" if np.isnan(number) else f"{number:.{digits}f}"
+    return f"{ratio} {shown}{beside}, at least {line:g} asked"
 
-    Entries of `parameters` and `settings` that are neither text, number, boolean, None, list nor mapping are
-    replaced by the name of their class.
 
-    Parameters
-    ----------
-    target : str
-        The name of what is predicted.
-    protected : sequence of str
-        The protected attributes whose groups are compared, by name or as they were written (``age >= 50``).
-    ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-        The ratio that was aimed at, the first of several.
-    at_least : float
-        Its line: the lowest ratio that was asked for.
-    lines : mapping of str to float
-        All ratios that were aimed at, and the line of each; by default `ratio` and `at_least`.
-    budget : Budget
-        What set the threshold.
-    reached : bool
-        Whether the line was reached on the rows by which the model was chosen.
-    confidence : float, optional
-        If given, the ratio's lower bound at this confidence had to reach the line; if None, the ratio.
-    why : str
-        If the line was not reached, a sentence that says why.
-    estimator : str
-        The name of the estimator's class.
-    parameters : mapping
-        The estimator's parameters.
-    intervention : str
-        The name of the intervention on the training rows; empty for none.
-    settings : mapping
-        The intervention's settings.
-    fits, models : int
-        How many fits were made, and from how many models this one was chosen.
-    chosen : str
-        A sentence that says how the model was chosen.
-    parts : sequence of Part
-        The parts of the data, in the order in which the card shows them.
-    measured : mapping of str to mapping
-        For the name of each part, the metrics that `fado.metrics.measure` gave there, with their intervals.
-    before : mapping of str to mapping
-        The same of the best model without an intervention, at its own threshold; empty if that is not known.
-    rates : sequence of GroupRates
-        The rates of each group in each part.
-    left_out : sequence of str
-        The groups that were too small to be compared.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table were too small to be compared.
-    seed : int, optional
-        The seed of all random numbers.
-    versions : mapping of str to str
-        The versions of the libraries; by default, those that are installed.
-    """
+def _digits(number: float, limit: float, within: Callable[[float, float], bool] = is_above) -> int:
+    """Say how many digits show whether a number is within its limit: 0.79998 is not 0.8."""
+    digits = 3
+    while not np.isnan(number) and within(round(number, digits), limit) != within(number, limit):
+        digits += 1
+    return digits
 
-    target: str
-    protected: Sequence[str]
-    ratio: str
-    at_least: float
-    budget: Budget
-    reached: bool
-    lines: Mapping[str, float] = field(default_factory=dict)
-    confidence: float | None = None
-    why: str = ""
-    estimator: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    intervention: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    fits: int = 1
-    models: int = 1
-    chosen: str = ""
-    parts: Sequence[Part] = ()
-    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    before: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    rates: Sequence[GroupRates] = ()
-    left_out: Sequence[str] = ()
-    min_group_size: int = MIN_GROUP_SIZE
-    seed: int | None = None
-    versions: Mapping[str, str] = field(default_factory=library_versions)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lines", dict(self.lines) or {self.ratio: self.at_least})
-        for ratio, line in {self.ratio: self.at_least, **self.lines}.items():
-            if ratio not in RATIO_NAMES:
-                raise ValueError(f"`ratio` must be one of {', '.join(RATIO_NAMES)}, got {ratio!r}.")
-            check_share("at_least", line)
-        if self.confidence is not None and not 0.5 < check_share("confidence", self.confidence) < 1:
-            raise ValueError(f"`confidence` must be above 0.5 and below 1, got {self.confidence}.")
-        if not isinstance(self.budget, Budget):
-            raise TypeError(f"`budget` must be a fado.metrics.Budget, got {self.budget!r}.")
-        for name in ("protected", "left_out", "parts", "rates"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in ("parameters", "settings", "measured", "before", "versions"):
-            object.__setattr__(self, name, simplify(getattr(self, name)))
-
-    def to_plain(self) -> dict[str, Any]:
-        """Give all facts as plain data that JSON can hold."""
-        return encode(asdict(self) | {"budget": [self.budget.kind, self.budget.limit]})
-
-    @classmethod
-    def from_plain(cls, told: Any) -> Facts:
-        """Read what `to_plain` gave; anything else raises a ValueError."""
-        try:
-            told = dict(decode(told))
-            told["budget"] = Budget.read(told["budget"])
-            told["parts"] = [
-                Part(part["name"], tuple(GroupCount(**own) for own in part["groups"]))
-                for part in told["parts"]
-            ]
-            told["rates"] = [GroupRates(**own) for own in told["rates"]]
-            facts = cls(**told)
-            facts._check_types()
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise ValueError(f"What it tells of how it was made is broken: {error}") from error
-        return facts
-
-    def _check_types(self) -> None:
-        """Refuse what a card could not be written of."""
-        counted: list[GroupCount | GroupRates] = [own for part in self.parts for own in part.groups]
-        counted += self.rates
-        texts = [self.target, self.why, self.estimator, self.intervention, self.chosen]
-        texts += [*self.protected, *self.left_out, *self.versions.values()]
-        texts += [own.name for own in self.parts] + [own.group for own in counted]
-        texts += [own.part for own in self.rates]
-        known = [self.seed, *(n for own in counted for n in (own.rows, own.positives))]
-        counts = [self.fits, self.models, self.min_group_size, *(n for n in known if n is not None)]
-        told = [*self.measured.values(), *self.before.values()]
-        told += [rates for own in self.rates for rates in (own.after, own.before)]
-        if not (
-            all(isinstance(text, str) for text in texts)
-            and all(isinstance(count, int) for count in counts)
-            and all(isinstance(number, int | float) for rates in told for number in rates.values())
-            and isinstance(self.reached, bool)
-            and isinstance(self.parameters, dict)
-            and isinstance(self.settings, dict)
-        ):
-            raise TypeError("an entry is of another type than it should be.")
+def _ends(metrics: Mapping[str, float], name: str) -> tuple[float, float, float]:
+    number, low, high = (metrics.get(f"{name}{end}", _NAN) for end in ("", "_low", "_high"))
+    return number, low, high
 
 
 def card_content(
     facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
 ) -> dict[str, Any]:
-    """Give the card: a title, a lead, and sections of texts, points and tables of text."""
+    """Give the card: fields, a verdict, a lead, and sections of texts, points and tables of text."""
+    part = _shown_part(facts)
     return {
         "title": "Model card",
-        "lead": _lead(facts),
+        "fields": [[name, facts.stated.get(name) or "not stated"] for name in STATED],
+        "verdict": _verdict(facts, part),
+        "lead": _lead(facts, part),
         "sections": [
+            *([] if part is None else [_before_after(facts, part, threshold), _groups(facts, part)]),
             _decisions(facts, labels, threshold, schema),
-            _data(facts),
             _tried(facts),
-            _measured(facts),
+            _data(facts),
+            _measured(facts, threshold),
             _limits(facts),
             _making(facts, threshold),
         ],
@@ -343,70 +115,225 @@ def card_content(
     }
 
 
-def _lead(facts: Facts) -> list[str]:
+def _shown_part(facts: Facts) -> str | None:
+    """Give the part that the verdict stands on: test rows if there are any, else those that chose."""
+    parts = [name for name in ("test", facts.chosen_on, *facts.measured) if name in facts.measured]
+    return parts[0] if parts else None
+
+
+def _verdict(facts: Facts, part: str | None) -> dict[str, Any]:
+    """Give the verdict as data: on which rows, what it is, and the figures."""
+    metrics = {} if part is None else facts.measured[part]
+    spent = facts.budget.spent
+    known = spent is not None and not np.isnan(metrics.get(spent, _NAN))
+    return {
+        "rows": part,
+        "outcome": judge(metrics, facts),
+        "level": facts.level,
+        "confidence": facts.confidence,
+        "ratios": {
+            ratio: {"line": line}
+            | {
+                key: None if np.isnan(own) else float(own)
+                for key, own in zip(("value", "low", "high"), _ends(metrics, ratio), strict=True)
+            }
+            for ratio, line in facts.lines.items()
+        },
+        "budget_kept": facts.budget.kept(metrics) if known else None,
+    }
+
+
+def _lead(facts: Facts, part: str | None) -> list[str]:
+    """Say the verdict, what became of the budget, what the rows say that chose the model, what was asked."""
+    texts = []
+    if part is not None:
+        apart = " which had no part," if part == "test" != facts.chosen_on else ""
+        texts.append(f"On {part} rows,{apart} {verdict_on(facts.measured[part], facts)}.")
+        texts += _budget(facts, part)
+    if part != "test":
+        texts.append("There are no test rows, which alone could tell what to expect of others.")
+    texts += _chosen_by(facts, part)
+    if facts.reached and not facts.intervention:
+        as_it_is = "the untouched model reaches the line" + ("s" if len(facts.lines) > 1 else "")
+        enough = {"reached", "reached by the estimate"} if facts.confidence is None else {"reached"}
+        if part is None or judge(facts.measured[part], facts) in enough:
+            texts.append(f"Nothing to do: {as_it_is}.")
+        else:
+            texts.append(f"Nothing was done: on {facts.chosen_on} rows {as_it_is}.")
+    if facts.why:
+        texts.append(facts.why)
     lines = " and a ".join(f"{ratio} of at least {line:g}" for ratio, line in facts.lines.items())
-    asked = f"{lines} between the groups of {_attributes(facts)}"
-    if facts.confidence is not None:
-        asked += f", with a confidence of {100 * facts.confidence:g} %"
-    outcome = "reached it" if facts.reached else "did not reach it"
-    why = "" if facts.reached or not facts.why else f" {facts.why}"
+    sure = "" if facts.confidence is None else f", with {100 * facts.confidence:g} % confidence"
+    asked = f"a {lines} between the groups of {_attributes(facts)}{sure}, at {facts.budget}"
+    return [*texts, f"The model predicts {facts.target!r}. Asked for was {asked}."]
+
+
+def _chosen_by(facts: Facts, part: str | None) -> list[str]:
+    """Say what the rows say that chose the model, or that these are the verdict's own."""
+    if part == facts.chosen_on:
+        return [f"{part.capitalize()} rows chose the model and set its threshold, which flatters it."]
+    if facts.chosen_on in facts.measured:
+        told = verdict_on(facts.measured[facts.chosen_on], facts)
+        return [
+            f"On {facts.chosen_on} rows, which chose the model, {told}.",
+            *_budget(facts, facts.chosen_on),
+        ]
+    lines = "lines were" if len(facts.lines) > 1 else "line was"
+    return [f"On the rows that chose the model the {lines} {'reached' if facts.reached else 'missed'}."]
+
+
+def _budget(facts: Facts, part: str) -> list[str]:
+    """Say whether the budget is kept, with both numbers; nothing where that was not measured."""
+    metrics, limit, spent = facts.measured[part], facts.budget.limit, facts.budget.spent
+    if spent is None or np.isnan(metrics.get(spent, _NAN)):
+        return []
+    number = metrics[spent]
+    kept = f"On {part} rows the budget is {'kept' if facts.budget.kept(metrics) else 'exceeded'}"
+    if spent == "selected":
+        return [f"{kept}: {number:,.0f} rows selected, at most {limit:,} asked."]
+    shown = _short(metrics, spent, _digits(number, limit, le))
+    shown = shown.replace("(", f"({100 * facts.level:g} % interval ")
+    return [f"{kept}: {RATES[spent]} {shown}, at most {limit:g} asked."]
+
+
+def _before_after(facts: Facts, part: str, threshold: float) -> dict[str, Any]:
+    """Give what was asked for of the untouched model and of this one."""
+    after, before = facts.measured[part], {} if _is_untouched(facts, part) else facts.before.get(part, {})
+    asked = {ratio: f"at least {line:g}" for ratio, line in facts.lines.items()}
+    if facts.budget.spent is not None:
+        asked[facts.budget.spent] = f"at most {facts.budget.limit:,g}"
+    columns = {"untouched model": before, "this model": after} if before else {"this model": after}
+    rows = [
+        [_title(name), asked.get(name, ""), *(_flagged(own, name, facts) for own in columns.values())]
+        for name in dict.fromkeys([*facts.lines, *RATES, *asked])
+        if name in after
+    ]
+    text = f"On {part} rows, {_at(facts, part, threshold)}; in brackets {100 * facts.level:g} % intervals."
+    if before:
+        text += " The untouched model has a threshold of its own, set in the same way."
+    return _section("Before and after", [text], header=["metric", "asked", *columns], rows=rows)
+
+
+def _flagged(metrics: Mapping[str, float], name: str, facts: Facts) -> str:
+    """Give a metric with its interval, and say where it is not what was asked."""
+    number, low, _ = _ends(metrics, name)
+    if np.isnan(number):
+        return "undefined"
+    if name == facts.budget.spent:
+        told = _short(metrics, name, 0 if name == "selected" else _digits(number, facts.budget.limit, le))
+        return told if facts.budget.kept(metrics) else f"{told} exceeded"
+    if name not in facts.lines:
+        return _short(metrics, name)
+    line = facts.lines[name]
+    told = _short(metrics, name, _digits(number, line))
+    if not is_above(number, line):
+        return f"{told} missed"
+    return f"{told} not sure" if facts.confidence is not None and not is_above(low, line) else told
+
+
+def _at(facts: Facts, part: str, threshold: float) -> str:
+    """Say which threshold a part was measured at, and what set it."""
+    first, own = (facts.measured.get(one, {}).get("threshold", threshold) for one in (facts.chosen_on, part))
+    if own != threshold:
+        why = (
+            "before the model was fitted again" if part == facts.chosen_on else "which was set again on them"
+        )
+        return f"at a threshold of {own:.6g}, {why} (the model decides at {threshold:.6g})"
+    setting = f"which the budget set on {facts.chosen_on} rows"
+    if first != threshold:
+        setting = f"moved from {first:.6g} as the model was fitted again"
+    if facts.budget.spent is None:
+        setting = "which was given"
+    return f"at the model's threshold, {threshold:.6g}, {setting}"
+
+
+def _is_untouched(facts: Facts, part: str) -> bool:
+    """Tell whether nothing was done, so that before and after are the same."""
+    rates = [own for own in facts.rates if own.part == part]
+    return not facts.intervention and all(own.before == own.after for own in rates)
+
+
+def _groups(facts: Facts, part: str) -> dict[str, Any]:
+    """Give every group's rates, of the untouched model and of this one."""
+    groups = [own for own in facts.rates if own.part == part]
+    if not groups:
+        return _section("Every group", [f"No rates of groups were measured on {part} rows."])
+    whens = {"untouched": "before", "this model": "after"}
+    if _is_untouched(facts, part) or not any(own.before for own in groups):
+        del whens["untouched"]
+    rows = [row for own in groups for row in _group_rows(own, whens)]
+    texts = [
+        f"On {part} rows; in brackets {100 * facts.level:g} % intervals. The true-positive rate is a share "
+        "of a group's positives, the false-positive rate of its other rows, the selection rate of all."
+    ]
+    if facts.left_out:
+        texts.append(f"Too small to be compared in ratios: {list_names(list(facts.left_out))}.")
+    return _section(
+        "Every group", texts, header=["group", "rows", "positives", "model", *RATES.values()], rows=rows
+    )
+
+
+def _group_rows(own: GroupRates, whens: Mapping[str, str]) -> list[list[str]]:
+    if own.rows is None:
+        return [[own.group, f"fewer than {FEW}", "", "", *[""] * len(RATES)]]
     return [
-        f"This model predicts {facts.target!r}. Asked for was a {asked}.",
-        _verdict(facts),
-        f"On the rows that it was chosen by, the model {outcome}.{why}",
+        [own.group, f"{own.rows:,}", f"{own.positives:,}", model]
+        + [_short(getattr(own, when), name) for name in RATES]
+        for model, when in whens.items()
     ]
 
 
-def _verdict(facts: Facts) -> str:
-    """Say what test rows show, or that there are none."""
-    tested = facts.measured.get("test")
-    if tested is None:
-        return "No test rows were measured: what follows stands on the rows that the model was chosen by."
-    shown = " and ".join(f"{ratio} {_with_interval(tested, ratio)}" for ratio in facts.lines)
-    ratios = {ratio: tested.get(ratio, float("nan")) for ratio in facts.lines}
-    if any(np.isnan(own) for own in ratios.values()):
-        return f"Test rows cannot tell whether it is reached: {shown}."
-    reached = all(ratios[ratio] >= line for ratio, line in facts.lines.items())
-    measured = {"fpr", "selected"} & set(tested) or facts.budget.kind == "threshold"
-    over = "" if not measured or facts.budget.kept(tested) else f" They exceed the budget: {facts.budget}."
-    return (
-        f"On test rows, which had no part, the model {'reaches' if reached else 'misses'} it: {shown}.{over}"
-    )
+def _short(rates: Mapping[str, float], name: str, digits: int = 3) -> str:
+    """Give a metric with its interval, whose level stands above the table."""
+    number, low, high = _ends(rates, name)
+    if np.isnan(number):
+        return "undefined"
+    ends = "" if np.isnan([low, high]).any() else f" ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{number:.{digits}f}{ends}"
 
 
 def _decisions(
     facts: Facts, labels: tuple[Any, Any], threshold: float, schema: Schema | None
 ) -> dict[str, Any]:
-    _, positive = labels
-    probability = f"the probability that {facts.target!r} is {positive!r}"
-    if facts.intervention in _MOVED:
-        probability = "which orders rows and is no probability"
-    texts = [
-        f"Every row gets a score, {probability}. It is decided {positive!r} from a score of "
-        f"{threshold:.6g} on, and {labels[0]!r} below. What set this threshold, on the rows that the model "
-        f"was chosen by: {facts.budget}.",
-        "One threshold holds for all: a row's group is not asked for when it is decided.",
-    ]
+    negative, positive = labels
+    score = f"the probability that its estimator gives to {facts.target!r} being {positive!r}"
+    if facts.intervention:
+        score = "which orders rows and is no probability"
+    by = "Features alone decide, through one model."
+    if facts.intervention in _TAUGHT:
+        by = "Features alone decide, through one model: a student, which learnt scores that others had moved."
     if facts.intervention in _INFERRING:
-        texts.append("A second model infers from the features how likely each group is, and moves the score.")
-    if schema is not None:
-        texts.append(_columns(facts, schema))
-    return _section("What it decides", texts)
+        by = "Features and inferred groups decide: a second model infers from the features how likely each "
+        by += "group is, and moves the score."
+    texts = [
+        f"{by} One threshold holds for all: a row's own group is not asked for.",
+        f"Every row gets a score, {score}. It is decided {positive!r} from a score of {threshold:.6g} on, "
+        f"and {negative!r} below. What set this threshold: {facts.budget}.",
+    ]
+    return _section("What decides", [*texts, *([] if schema is None else _columns(facts, schema))])
 
 
-def _columns(facts: Facts, schema: Schema) -> str:
-    names = [repr(name) for name in schema.names]
+def _columns(facts: Facts, schema: Schema) -> list[str]:
+    """Say which columns are the features, and which of them make or tell a protected attribute."""
+    names = list(schema.names)
     told = f"The model learnt from {len(names)} column{'s' if len(names) > 1 else ''}"
-    if not schema.named:
-        return f"{told} without names."
-    seen = [name for name in schema.names if any(_mentions(own, name) for own in facts.protected)]
-    if seen:
-        return (
-            f"{told}: {list_names(names, _NAMED)}. Among them is "
-            f"{list_names([repr(name) for name in seen])}, of which a protected attribute is made."
+    if schema.named:
+        told += f": {list_names([repr(name) for name in names], _NAMED)}."
+    else:
+        told += " without names."
+    made_of = [name for name in names if any(_mentions(own, name) for own in facts.protected)]
+    telling = [name for name in facts.giveaways if name not in made_of]
+    texts = [told]
+    if made_of and schema.named:
+        texts.append(
+            f"Among them is {list_names(list(map(repr, made_of)))}, of which a protected attribute is made."
         )
-    told = f"{told}: {list_names(names, _NAMED)}."
-    return f"{told} No protected attribute is among them, but they may tell of it."
+    if telling:
+        alone = "alone determines" if len(telling) == 1 else "each alone determine"
+        texts.append(f"{list_names(list(map(repr, telling)))} {alone} a protected attribute.")
+    if not (made_of or telling) and schema.named:
+        texts.append("No protected attribute is among them by name, but they may tell of it.")
+    return texts
 
 
 def _mentions(attribute: str, column: str) -> bool:
@@ -416,6 +343,13 @@ def _mentions(attribute: str, column: str) -> bool:
         return False
     after = rest[len(column) :].lstrip("\"'` ")
     return not after or after[0] in "<>=!" or after.startswith("in ")
+
+
+def _tried(facts: Facts) -> dict[str, Any]:
+    tries = f"{facts.models:,} {'tries' if facts.models != 1 else 'try'}"
+    fits = f"{facts.fits:,} fit{'s' if facts.fits != 1 else ''}"
+    texts = [f"The model was chosen among {tries}, at the cost of {fits}."]
+    return _section("What was tried", [*texts, *([facts.chosen] if facts.chosen else [])])
 
 
 def _data(facts: Facts) -> dict[str, Any]:
@@ -430,8 +364,7 @@ def _data(facts: Facts) -> dict[str, Any]:
         texts.append(f"Numbers of groups of fewer than {FEW} rows are not told.")
     if facts.left_out:
         few = f"fewer than {facts.min_group_size} rows and less than 1 %"
-        names = list_names([repr(name) for name in facts.left_out])
-        texts.append(f"Too small to be compared, with {few}: {names}.")
+        texts.append(f"Too small to be compared, with {few}: {list_names(list(facts.left_out))}.")
     return _section("Data and groups", texts, header=header, rows=rows)
 
 
@@ -443,41 +376,32 @@ def _counted(count: GroupCount | None) -> tuple[str, str]:
     return f"{count.rows:,}", f"{count.positives / count.rows:.4f}"
 
 
-def _tried(facts: Facts) -> dict[str, Any]:
-    tries = f"{facts.models:,} {'tries' if facts.models != 1 else 'try'}"
-    fits = f"{facts.fits:,} fit{'s' if facts.fits != 1 else ''}"
-    texts = [f"The model was chosen among {tries}, at the cost of {fits}."]
-    return _section("What was tried", [*texts, *([facts.chosen] if facts.chosen else [])])
-
-
-def _measured(facts: Facts) -> dict[str, Any]:
+def _measured(facts: Facts, threshold: float) -> dict[str, Any]:
     if not facts.measured:
-        return _section("What it reached", ["Nothing was measured."])
-    told = list(facts.measured.values())
+        return _section("All that was measured", ["Nothing was measured."])
     rows = [
-        [_title(name, facts), *(_with_interval(metrics, name) for metrics in told)]
-        for name in (*_RATES, *RATIO_NAMES)
-        if any(name in metrics for metrics in told)
+        [_title(name), *(_short(metrics, name) for metrics in facts.measured.values())]
+        for name in (*RATES, *RATIO_NAMES)
+        if any(name in metrics for metrics in facts.measured.values())
     ]
-    share = 0.95 if facts.confidence is None else 2 * facts.confidence - 1
-    text = (
-        "At this threshold, on rows of each part. A ratio is the lowest rate of a group over the highest: 1 "
-        f"is equal rates. In brackets: {100 * share:g} % intervals, where they can be given."
-    )
-    return _section("What it reached", [text], header=["metric", *facts.measured], rows=rows)
+    texts = [
+        "This model, on all parts. A ratio is the lowest rate of a group over the highest: 1 is equal rates. "
+        f"In brackets: {100 * facts.level:g} % intervals, where they can be given.",
+        *(f"On {part} rows it was measured {_at(facts, part, threshold)}." for part in facts.measured),
+    ]
+    if facts.confidence is not None and facts.chosen_on in facts.measured:
+        texts.append(
+            f"On {facts.chosen_on} rows the lower ends of {' and '.join(facts.lines)} are the bounds that "
+            f"were held against the lines, at {100 * facts.confidence:g} % confidence."
+        )
+    header = ["metric", *(f"{part} rows" for part in facts.measured)]
+    return _section("All that was measured", texts, header=header, rows=rows)
 
 
-def _title(name: str, facts: Facts) -> str:
-    if name in _RATES:
-        return _RATES[name]
-    return f"{RATIO_TITLES[name]}{', aimed at' if name in facts.lines else ''}"
-
-
-def _with_interval(metrics: Any, name: str) -> str:
-    number, low, high = (metrics.get(f"{name}{end}", float("nan")) for end in ("", "_low", "_high"))
-    if np.isnan(number):
-        return "undefined"
-    return f"{number:.3f}" if np.isnan(low) else f"{number:.3f} ({low:.3f} to {high:.3f})"
+def _title(name: str) -> str:
+    if name == "selected":
+        return "rows selected"
+    return RATES.get(name) or f"{name}: {RATIO_TITLES[name]}"
 
 
 def _limits(facts: Facts) -> dict[str, Any]:

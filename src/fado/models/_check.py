@@ -25,7 +25,8 @@ from fado.metrics import (
     min_max_ratio,
     ratio_interval,
 )
-from fado.models._card import Facts
+from fado.models._card import held_against, is_above
+from fado.models._facts import Facts
 from fado.reporting import shown_table
 from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
 
@@ -33,7 +34,6 @@ __all__ = ["Check", "Judged", "budget_used", "check_line", "is_positive", "judge
 
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
 VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
-_TWO_SIDED = 0.95
 _ROUNDING = 1e-12
 _ENOUGH = 5  # events of a group that an interval needs
 _NEVER = 1_000  # times as many rows are as good as never
@@ -140,9 +140,10 @@ class Check:
         import pandas as pd
 
         names = [name for name in self.metrics if not name.endswith(("_low", "_high"))]
+        of = f"{100 * self.level:g} % interval"
         numbers = {
             what: [self.metrics.get(f"{name}{end}") for name in names]
-            for what, end in (("value", ""), ("low", "_low"), ("high", "_high"))
+            for what, end in (("value", ""), (f"{of}, low", "_low"), (f"{of}, high", "_high"))
         }
         table = pd.DataFrame({"metric": names, **numbers})
         return shown_table(self.sentence, self.notes, table)
@@ -186,7 +187,7 @@ def check_line(
     """Measure decisions at a threshold, and hold the ratios that were aimed at against their lines."""
     groups = group_rows(problem.protected)
     small = small_groups(groups.sizes, facts.min_group_size)
-    level = _TWO_SIDED if facts.confidence is None else 2 * facts.confidence - 1
+    level = facts.level
     metrics, reasons = measure(
         positive,
         scores,
@@ -292,7 +293,7 @@ def judge_ratio(ratio: str, line: float, counts: GroupCounts, error: float) -> J
     events, members = RATIOS[ratio].counts(counts)
     value = float(min_max_ratio(events, members))
     low, high = ratio_interval(events, members, error)
-    held = True if low >= line - _ROUNDING else False if high < line - _ROUNDING else None
+    held = True if is_above(low, line) else False if not (math.isnan(high) or is_above(high, line)) else None
     return Judged(ratio, line, value, low, high, held)
 
 
@@ -309,34 +310,12 @@ def _all_held(held: Sequence[bool | None]) -> bool | None:
 
 def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, facts: Facts) -> str:
     lines = "lines are" if len(judged) > 1 else "line is"
-    told = "; ".join(_told(own, facts) for own in judged)
+    told = "; ".join(held_against(own.ratio, (own.value, own.low, own.high), facts) for own in judged)
     if held is None and not _decides(counts):
         return f"Whether the {lines} held cannot be told: {told}."
     if held is None:
         return f"Too few rows to tell whether the {lines} held: {told}."
     return f"The {lines} {'held' if held else 'not held'}: {told}."
-
-
-def _told(judged: Judged, facts: Facts) -> str:
-    """Say a ratio with its interval and the level of that, and what was asked of it."""
-    ratio, line, value, low, high, _ = judged
-    asked = f"at least {line:g} asked"
-    digits, numbers = 3, [own for own in (value, low, high) if not math.isnan(own)]
-    while any(_is_above(round(own, digits), line) is not _is_above(own, line) for own in numbers):
-        digits += 1  # 0.79998 is not 0.8
-    shown = f"{ratio} {'is undefined' if math.isnan(value) else f'{value:.{digits}f}'}"
-    ends = f"at a confidence of {100 * facts.confidence:g} %" if facts.confidence else "95 % interval"
-    if not math.isnan(low):
-        return f"{shown} ({low:.{digits}f} to {high:.{digits}f}, {ends}), {asked}"
-    if not math.isnan(high):
-        enough = f"between groups with enough {RATIOS[ratio].events}"
-        return f"{shown} (at most {high:.{digits}f} {enough}, {ends}), {asked}"
-    return f"{shown}{'' if math.isnan(value) else ' (no interval)'}, {asked}"
-
-
-def _is_above(number: float, line: float) -> bool:
-    """Compare a quotient of rates with the line: 0.08 / 0.1 is less than 0.8 by rounding alone."""
-    return bool(number >= line - _ROUNDING)
 
 
 def _lacking(judged: Judged, counts: GroupCounts, names: Sequence[str], n_rows: int, level: float) -> str:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from fado._checks import check_choice
 from fado._records import label_from, label_to
 from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predictions_frame
-from fado.models._card import Facts, card_content
+from fado.models._card import card_content
 from fado.models._check import Check, check_line, is_positive
 from fado.models._columns import ColumnSummary, compare_columns
+from fado.models._facts import Facts
 from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, group_rows, read_problem
 
@@ -140,7 +144,7 @@ class ChosenModel:
         return f"ChosenModel({facts.estimator or self.scorer.kind}, threshold={self.threshold_:.6g}, {aim})"
 
     def _repr_html_(self) -> str:
-        return page_in_frame(card_page(self._content()), height=500)
+        return page_in_frame(card_page(self._content({})), height=500)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -210,7 +214,11 @@ class ChosenModel:
         )
 
     def score_rows(self, X: Any) -> FloatArray:
-        """Give every row's score: its probability of the positive label.
+        """Give every row's score: the higher, the sooner it is decided positive.
+
+        Of a model without an intervention it is the probability that the estimator gives to the positive
+        label. After an intervention (`facts_.intervention`) it orders rows and is no probability, until it is
+        calibrated again: ``CalibratedClassifierCV(FrozenEstimator(model))`` of scikit-learn does that.
 
         Parameters
         ----------
@@ -224,7 +232,10 @@ class ChosenModel:
         return self._score(Table.from_input(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give every row's probabilities of the two labels, in the order of `classes_`."""
+        """Give 1 minus every row's score and the score, in the order of `classes_`.
+
+        They are probabilities only where scores are; see `score_rows`.
+        """
         scores = self.score_rows(X)
         both = (1.0 - scores, scores) if self._positive else (scores, 1.0 - scores)
         return np.column_stack(both)
@@ -342,24 +353,53 @@ class ChosenModel:
         attributes = {own.name: group_rows([own]).by_row for own in problem.protected}
         return predictions_frame(positive, scores, sensitive_features=attributes, threshold=self.threshold_)
 
-    def card(self) -> str:
-        """Give the model's card as Markdown text: what it does, what it reached, what it does not promise."""
-        return card_text(self._content())
+    @overload
+    def card(self, format: Literal["markdown", "html"] = ..., **stated: Any) -> str: ...
 
-    def card_page(self, path: str | os.PathLike[str]) -> None:
+    @overload
+    def card(self, format: Literal["dict"], **stated: Any) -> dict[str, Any]: ...
+
+    def card(
+        self, format: Literal["markdown", "html", "dict"] = "markdown", **stated: Any
+    ) -> str | dict[str, Any]:
+        """Give the model's card: the verdict on test rows first, then all that it stands on.
+
+        Parameters
+        ----------
+        format : {"markdown", "html", "dict"}, default="markdown"
+            As text, as a page that needs no network, or as the plain data that both are made of: ``fields``,
+            ``verdict``, ``lead``, ``sections``.
+        **stated : str
+            What only people can tell: `purpose`, `owner`, `data`, `contact` and `date`. What is not given is
+            what was given to `save`, or else not stated.
+
+        Returns
+        -------
+        str or dict
+        """
+        check_choice("format", format, ("markdown", "html", "dict"))
+        content = self._content(stated)
+        if format == "dict":
+            return content
+        return card_page(content) if format == "html" else card_text(content)
+
+    def card_page(self, path: str | os.PathLike[str], **stated: Any) -> None:
         """Write the model's card as one HTML page that needs no network.
 
         Parameters
         ----------
         path : path-like
             Where to write it; it must end in ``.html``.
+        **stated : str
+            As for `card`.
         """
         if Path(path).suffix.lower() != ".html":
             raise ValueError(f"A card's page must end in .html, got {str(path)!r}.")
+        page = self.card("html", **stated)
         with replacing(path, "The model's card") as temporary:
-            temporary.write_text(card_page(self._content()), encoding="utf-8")
+            temporary.write_text(page, encoding="utf-8")
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
+    def save(self, directory: str | os.PathLike[str], **stated: Any) -> None:
         """Write the model and its card into a directory, from which `fado.load_model` reads it.
 
         If writing fails, nothing is changed.
@@ -368,10 +408,14 @@ class ChosenModel:
         ----------
         directory : path-like
             A directory that is new, empty, or holds only a saved model, which is then replaced.
+        **stated : str
+            As for `card`; it is kept with the model.
         """
         from fado.models._saved import write_model
 
-        write_model(self, directory)
+        saved = copy.copy(self)
+        saved.facts_ = self._stating(stated)
+        write_model(saved, directory)
 
     def _validated(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Problem, BoolArray, FloatArray]:
         """Read rows that the model is held against: which are positive, and their scores."""
@@ -392,8 +436,13 @@ class ChosenModel:
             raise ValueError(f"The model gives row {row} the score {scores[row]}: it cannot decide by that.")
         return scores
 
-    def _content(self) -> dict[str, Any]:
-        return card_content(self.facts_, self.labels, self.threshold_, self.scorer.schema)
+    def _stating(self, stated: Mapping[str, Any]) -> Facts:
+        """Give the facts with what people tell beside them."""
+        given = {name: text for name, text in stated.items() if text is not None}
+        return replace(self.facts_, stated={**self.facts_.stated, **given}) if given else self.facts_
+
+    def _content(self, stated: Mapping[str, Any]) -> dict[str, Any]:
+        return card_content(self._stating(stated), self.labels, self.threshold_, self.scorer.schema)
 
 
 def _day(given: datetime.date | str | None) -> datetime.date:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fado._messages import list_names
 from fado.engine import Schema
-from fado.models._card import FEW
+from fado.models._facts import FEW
 from fado.tabular import Column, Table
 
 __all__ = ["DRIFT_LIMIT", "ColumnSummary", "compare_columns", "summarize_columns"]

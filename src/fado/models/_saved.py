@@ -15,9 +15,9 @@ from fado._records import decode, encode, label_from, label_to
 from fado._storage import DamagedError, Manifest, digest_of, replacing_directory, write_file
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
-from fado.models._card import Facts
 from fado.models._chosen import ChosenModel
 from fado.models._columns import ColumnSummary
+from fado.models._facts import Facts
 
 __all__ = ["LANDSCAPE", "check_directory", "load_model", "write_model"]
 

@@ -28,7 +28,9 @@ def card_page(content: dict[str, Any]) -> str:
     content : dict
         Plain data, all to be read as they are.
 
-        - ``title``, ``footer``: texts; ``lead``: a list of texts.
+        - ``title``, ``footer``: texts; ``lead``: a list of texts; ``fields``: pairs of texts.
+        - ``verdict``: its ``outcome`` ("reached" or "missed", either perhaps "by the estimate", or None) and
+          ``budget_kept`` colour the lead.
         - ``sections``: each with a ``title``, ``texts``, ``points``, and a table, if it has a ``header`` and
           ``rows`` of as many texts.
 
@@ -52,8 +54,11 @@ def card_text(content: dict[str, Any]) -> str:
     --------
     >>> table = {"header": ["group"], "rows": [["# <b>"]]}
     >>> section = {"title": "Groups", "texts": ["Two."], "points": []} | table
-    >>> print(card_text({"title": "Card", "lead": ["Hello."], "sections": [section], "footer": "End."}))
+    >>> about = {"title": "Card", "lead": ["Hello."], "fields": [["owner", "me"]], "footer": "End."}
+    >>> print(card_text(about | {"sections": [section]}))
     # Card
+    <BLANKLINE>
+    - Owner: me
     <BLANKLINE>
     Hello.
     <BLANKLINE>
@@ -68,7 +73,9 @@ def card_text(content: dict[str, Any]) -> str:
     End.
     <BLANKLINE>
     """
-    blocks = [f"# {_line(content['title'])}", *map(_line, content["lead"])]
+    fields = [f"- {_escaped(f'{name.capitalize()}: {text}')}" for name, text in content.get("fields", ())]
+    blocks = [f"# {_line(content['title'])}", *(["\n".join(fields)] if fields else [])]
+    blocks += map(_line, content["lead"])
     for section in content["sections"]:
         blocks.append(f"## {_line(section['title'])}")
         blocks += map(_line, section["texts"])

@@ -1,6 +1,7 @@
 """The model that a frontier gives: which one, and that it is the one that was measured."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -106,6 +107,12 @@ def test_confidence_is_harder(frontier):
     assert not unsure.reached_
     assert "too few validation rows to be sure" in unsure.facts_.why
     assert "with 99.9 % confidence; this one comes closest" in unsure.facts_.chosen
+    for model in (sure, unsure):  # the bound that decided, in all places
+        bound = model.facts_.measured["validation"]["fpr_ratio_low"]
+        sure_of = f"{100 * model.facts_.confidence:g} % confidence"
+        assert re.search(rf"% interval {bound:.3f} to [0-9.]+, each end at {sure_of}", model.card())
+        assert (bound >= model.facts_.at_least) is model.reached_
+    assert f"(lower bound {bound:.3f} at 99.9 % confidence)" in unsure.facts_.why
 
 
 def test_a_bound_is_shared_among_the_curves_and_not_among_their_points(frontier):

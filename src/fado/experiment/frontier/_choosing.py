@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class Choice:
         How many rows were compared.
     above : int
         How many of them reached all lines by their estimates.
+    bounds : mapping of str to float
+        The lower bounds that were held against the lines, with a confidence.
     reason : str
         Where they are not reached: why.
     """
@@ -49,6 +51,7 @@ class Choice:
     reached: bool
     tried: int
     above: int
+    bounds: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
     @property
@@ -107,15 +110,16 @@ def choose_row(
         "tried": len(known),
         "above": len(above),
     }
-    passed = above
+    passed, bounds = above, dict[int, dict[str, float]]()
     if confidence is not None and len(above):
-        passed = _sure(results, data, lines, confidence, known, rates, shares)
+        passed, bounds = _sure(results, data, lines, confidence, known, rates, shares)
     if len(passed):
-        best = passed[np.lexsort([-shares[passed], -rates[passed]])[0]]
-        return Choice(int(best), reached=True, **about)
+        best = int(passed[np.lexsort([-shares[passed], -rates[passed]])[0]])
+        return Choice(best, reached=True, bounds=bounds.get(best, {}), **about)
     closest = int(known[np.lexsort([-rates[known], -shares[known]])[0]])
-    reason = _reason(results, lines, closest, len(known), len(above))
-    return Choice(closest, reached=False, reason=reason, **about)
+    own = bounds.get(closest, {})
+    reason = _reason(results, lines, closest, len(known), len(above), own, confidence)
+    return Choice(closest, reached=False, bounds=own, reason=reason, **about)
 
 
 def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
@@ -170,13 +174,13 @@ def _sure(
     known: Positions,
     rates: FloatArray,
     shares: FloatArray,
-) -> Positions:
-    """Give the rows whose lower bounds reach the lines, along every curve that has a point above them."""
+) -> tuple[Positions, dict[int, dict[str, float]]]:
+    """Give the rows whose lower bounds reach the lines, along every curve, and all bounds that were asked."""
     part = results.chosen_on
     rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
 
-    def bounded(row: int, level: float) -> bool:
-        """Tell whether the lower bounds of a row's ratios reach the lines, at its own threshold."""
+    def bounds_of(row: int, level: float) -> dict[str, float]:
+        """Give the lower bounds of a row's ratios, at its own threshold."""
         counts = count_events(
             rows.positive,
             comparison.groups.codes,
@@ -185,17 +189,20 @@ def _sure(
             list(lines),
             sample_weight=rows.weights,
         )
-        return all(own.bound(level) >= line for own, line in zip(counts, lines.values(), strict=True))
+        return {ratio: own.bound(level) for ratio, own in zip(lines, counts, strict=True)}
 
     curves = _curves(results, known)
-    found = []
+    found, bounds = [], {}
     for curve, error in zip(curves, shared_errors(curves, rates, shares, 1 - confidence), strict=True):
         start = int(np.argmax(shares[curve]))
         for row in curve[start::-1].tolist():
-            if shares[row] < 1 or not bounded(row, 1 - error):
+            if shares[row] < 1:
+                break
+            bounds[row] = bounds_of(row, 1 - error)
+            if any(bounds[row][ratio] < line for ratio, line in lines.items()):
                 break
             found.append(row)
-    return np.array(sorted(found), dtype=np.intp)
+    return np.array(sorted(found), dtype=np.intp), bounds
 
 
 def shared_errors(
@@ -251,10 +258,26 @@ def _curves(results: Results, known: Positions) -> list[Positions]:
     return [np.array(sorted(own, key=lambda row: order[row]), dtype=np.intp) for own in found.values()]
 
 
-def _reason(results: Results, lines: Mapping[str, float], row: int, tried: int, above: int) -> str:
+def _reason(
+    results: Results,
+    lines: Mapping[str, float],
+    row: int,
+    tried: int,
+    above: int,
+    bounds: Mapping[str, float],
+    confidence: float | None,
+) -> str:
     """Say why no row reached the lines."""
     part, frame = results.chosen_on, results.frame
-    told = " and ".join(f"{ratio} {frame[f'{part}_{ratio}'].iloc[row]:.3f}" for ratio in lines)
+    told = " and ".join(
+        f"{ratio} {frame[f'{part}_{ratio}'].iloc[row]:.3f}"
+        + (
+            f" (lower bound {bounds[ratio]:.3f} at {100 * (confidence or 0):g} % confidence)"
+            if bounds
+            else ""
+        )
+        for ratio in lines
+    )
     if above:
         have = "1 model has" if above == 1 else f"{above:,} models have"
         return (

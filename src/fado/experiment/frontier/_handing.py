@@ -53,6 +53,7 @@ def train_choice(
         before = {part: results.scores(untouched, part) for part in after}
     measured_before = _measured(config, data, before, level)
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
+    measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
     titles = dict(zip(data.groups.names, data.groups.titles, strict=True))
     facts = Facts(
         target=config.data.target,
@@ -62,6 +63,7 @@ def train_choice(
         lines=choice.lines,
         budget=config.evaluation.budget,
         reached=choice.reached,
+        chosen_on=first,
         confidence=choice.confidence,
         why=choice.reason,
         estimator=_estimator_name(config, given),
@@ -88,6 +90,7 @@ def train_choice(
                 after[part] >= measured[part]["threshold"],
                 before[part] >= measured_before[part]["threshold"] if before else None,
                 data.part(part).weights,
+                2 * level - 1,
             )
         ],
         left_out=[titles.get(entry["group"], entry["group"]) for entry in results.left_out],

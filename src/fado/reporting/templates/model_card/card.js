@@ -1,4 +1,4 @@
-// The card: a lead, and sections of texts, points and tables.
+// The card: fields that people fill, the verdict, and sections of texts, points and tables.
 
 const content = JSON.parse(document.getElementById("data").textContent);
 
@@ -11,6 +11,11 @@ function section({ title, texts, points, header, rows }) {
 }
 
 document.getElementById("title").append(name(content.title));
-document.getElementById("lead").append(...content.lead.map((text) => el("p", {}, name(text))));
+document.getElementById("fields").append(...content.fields.map(([label, text]) =>
+  el("div", {}, el("dt", {}, label), el("dd", {}, name(text)))));
+const { outcome, budget_kept: kept } = content.verdict;
+const lead = document.getElementById("lead");
+lead.classList.add(kept === false || (outcome || "").startsWith("missed") ? "bad" : outcome === "reached" ? "good" : "open");
+lead.append(...content.lead.map((text) => el("p", {}, name(text))));
 document.getElementById("sections").append(...content.sections.map(section));
 document.getElementById("footer").append(name(content.footer));
