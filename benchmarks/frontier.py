@@ -30,9 +30,9 @@ from _data import data_argument, real_table
 from fado import find_frontier
 from fado.datasets import make_account_fraud
 from fado.experiment import Results
+from fado.experiment._config import config_from
+from fado.experiment._find import SPACE
 from fado.experiment._runner import run_experiment
-from fado.experiment.config import config_from
-from fado.experiment.frontier._find import SPACE
 from fado.metrics import hypervolume
 
 RATIO, LINE = "fpr_ratio", 0.8

@@ -6,9 +6,9 @@ import pytest
 
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment.config import config_from
-from fado.experiment.results._looks import describe_settings
-from fado.experiment.results._looks import looks_of as looks_before
+from fado.experiment._config import config_from
+from fado.experiment._results_page import describe_settings
+from fado.experiment._results_page import looks_of as looks_before
 from fado.metrics import RATIO_NAMES
 
 REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
@@ -355,7 +355,7 @@ def test_where_nothing_reaches_the_line_the_page_says_so_and_why(browser, tmp_pa
 def test_what_needs_the_group_is_hollow_and_has_a_frontier_of_its_own(
     results, browser, tmp_path, monkeypatch
 ):
-    from fado.experiment.results import _report
+    from fado.experiment import _results_page as _report
 
     monkeypatch.setattr(
         _report, "looks_of", lambda frame: [
