@@ -18,7 +18,6 @@ Rules, fixed before the first run:
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -74,10 +73,7 @@ def run_grid(frontier, n_models: int, seed: int) -> Results:
     """Run the grid on the rows and parts of a frontier."""
     asked = dict(frontier.results.config.source)
     asked |= {"interventions": GRID, "models": {"count": n_models, "seed": seed, "space": SPACE}}
-    config = config_from(asked)
-    with tempfile.TemporaryDirectory() as store:
-        run_experiment(config, store, data=frontier._data, isolated=False)
-        return Results.of_store(store, config)
+    return run_experiment(config_from(asked), None, data=frontier._data, isolated=False)
 
 
 def main() -> None:

@@ -130,7 +130,7 @@ def test_the_line_is_dragged_with_the_mouse(results, browser, address):
     line = float(browser.evaluate(SHOWN_LINE))
     check_against_the_results(browser, results, "fpr_ratio", line)
     browser.until(f"location.hash.endsWith('line={line:g}')")
-    best = browser.evaluate("models.look(bestOfAll(state.chosen)).name")
+    best = browser.evaluate("models.look(bestOfAll(models, state.chosen)).name")
     assert browser.evaluate(CARD).splitlines()[0] == best  # the card goes with the line
     mouse(browser, "mouseMoved", x, y)
     assert float(browser.evaluate(SHOWN_LINE)) == line  # it was let go
