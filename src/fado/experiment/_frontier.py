@@ -245,6 +245,9 @@ def train_choice(
         kept = store.scores(fit)
         before, measured_before = _by_part(measuring, np.concatenate([kept["validation"], kept["test"]]), fit)
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
+    name = config.models.estimator
+    if given is not None and given.estimator is not None:
+        name = type(given.estimator).__name__
     titles = dict(zip(data.groups.names, data.groups.titles, strict=True))
     facts = Facts(
         target=config.data.target,
@@ -256,7 +259,7 @@ def train_choice(
         reached=choice.reached,
         confidence=choice.confidence,
         why=choice.reason,
-        estimator=_estimator_name(config, given),
+        estimator=name.rpartition(".")[2],
         parameters=dict(trial.parameters),
         intervention="" if trial.intervention == UNTOUCHED.intervention else trial.intervention,
         settings=dict(trial.settings),
@@ -378,8 +381,3 @@ def _valuations(store: Store, trial: Trial) -> dict[str, Valuation]:
     asked = [trial.settings["algorithm"]] if "algorithm" in trial.settings else []
     found = {algorithm: store.values(algorithm) for algorithm in asked}
     return {algorithm: own for algorithm, own in found.items() if isinstance(own, Valuation)}
-
-
-def _estimator_name(config: Config, given: Given | None) -> str:
-    own: Mapping[str, Any] | Any = None if given is None else given.estimator
-    return config.models.estimator.rpartition(".")[2] if own is None else type(own).__name__

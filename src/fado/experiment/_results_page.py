@@ -292,7 +292,7 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
                 "shape": entry.shape if entry is not None else _SHAPE,
                 "colour": _COLOUR if colour is None and name not in steered else colour,
                 "needs_group": bool(getattr(entry, "needs_group", False)),
-                "alone": decides_alone(name),
+                "alone": entry is None or decides_alone(name),
             }
         )
     return looks
