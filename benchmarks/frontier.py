@@ -18,7 +18,6 @@ Rules, fixed before the first run:
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -30,9 +29,9 @@ from _data import data_argument, real_table
 from fado import find_frontier
 from fado.datasets import make_account_fraud
 from fado.experiment import Results
+from fado.experiment._config import config_from
+from fado.experiment._find import SPACE
 from fado.experiment._runner import run_experiment
-from fado.experiment.config import config_from
-from fado.experiment.frontier._find import SPACE
 from fado.metrics import hypervolume
 
 RATIO, LINE = "fpr_ratio", 0.8
@@ -74,10 +73,7 @@ def run_grid(frontier, n_models: int, seed: int) -> Results:
     """Run the grid on the rows and parts of a frontier."""
     asked = dict(frontier.results.config.source)
     asked |= {"interventions": GRID, "models": {"count": n_models, "seed": seed, "space": SPACE}}
-    config = config_from(asked)
-    with tempfile.TemporaryDirectory() as store:
-        run_experiment(config, store, data=frontier._data, isolated=False)
-        return Results.of_store(store, config)
+    return run_experiment(config_from(asked), None, data=frontier._data, isolated=False)
 
 
 def main() -> None:

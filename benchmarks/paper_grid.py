@@ -19,7 +19,7 @@ import pandas as pd
 
 from _data import data_argument
 from fado.experiment import Experiment
-from fado.experiment.config import preset_text
+from fado.experiment._config import preset_text
 from fado.metrics import hypervolume
 
 RATIOS = {

@@ -141,7 +141,7 @@ def test_a_landscape_that_cannot_be_written_leaves_the_directory_as_it_was(folde
         raise OSError(28, "No space left on device", str(path))
 
     with monkeypatch.context() as patched:
-        patched.setattr("fado.experiment.frontier.Frontier.report", half)
+        patched.setattr("fado.experiment.Frontier.report", half)
         done = frontier(folder)
     assert done.exit_code == 2
     assert "No space left on device" in done.stderr

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tests.experiment.frontier.conftest import search
+from tests.experiment.conftest import search
 
 distributed = pytest.importorskip("distributed")
 

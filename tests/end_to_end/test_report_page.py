@@ -6,9 +6,9 @@ import pytest
 
 from fado.datasets import make_account_fraud
 from fado.experiment import Experiment, Results
-from fado.experiment.config import config_from
-from fado.experiment.results._looks import describe_settings
-from fado.experiment.results._looks import looks_of as looks_before
+from fado.experiment._config import config_from
+from fado.experiment._results_page import describe_settings
+from fado.experiment._results_page import looks_of as looks_before
 from fado.metrics import RATIO_NAMES
 
 REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
@@ -130,7 +130,7 @@ def test_the_line_is_dragged_with_the_mouse(results, browser, address):
     line = float(browser.evaluate(SHOWN_LINE))
     check_against_the_results(browser, results, "fpr_ratio", line)
     browser.until(f"location.hash.endsWith('line={line:g}')")
-    best = browser.evaluate("models.look(bestOfAll(state.chosen)).name")
+    best = browser.evaluate("models.look(bestOfAll(models, state.chosen)).name")
     assert browser.evaluate(CARD).splitlines()[0] == best  # the card goes with the line
     mouse(browser, "mouseMoved", x, y)
     assert float(browser.evaluate(SHOWN_LINE)) == line  # it was let go
@@ -355,7 +355,7 @@ def test_where_nothing_reaches_the_line_the_page_says_so_and_why(browser, tmp_pa
 def test_what_needs_the_group_is_hollow_and_has_a_frontier_of_its_own(
     results, browser, tmp_path, monkeypatch
 ):
-    from fado.experiment.results import _report
+    from fado.experiment import _results_page as _report
 
     monkeypatch.setattr(
         _report, "looks_of", lambda frame: [

@@ -1,10 +1,13 @@
-"""A tiny experiment that every test of the runner shares."""
+"""A tiny experiment that every test of the runner shares, and a small search for those of the frontier."""
 
 import copy
 
 import pytest
+from tests.aim.conftest import draw_applicants
 
-from fado.experiment import Experiment
+from fado.experiment import Experiment, find_frontier
+from fado.experiment._choice import Choice
+from fado.experiment._frontier import train_choice
 from fado.experiment._runner import run_experiment
 
 TINY = {
@@ -54,3 +57,27 @@ def undisturbed(tmp_path_factory):
     results = Experiment(copy.deepcopy(TINY)).run(folder / "store", n_jobs=1, isolated=False)
     results.report(folder / "report.html")
     return folder, results
+
+
+SPACE = {"n_estimators": {"log_uniform": [8, 24]}, "num_leaves": {"log_uniform": [4, 10]}}
+N = 1600
+APPLICANTS = draw_applicants(N, seed=0)
+
+
+def search(data=APPLICANTS, **asked):
+    settings = {"max_fits": 6, "space": SPACE, "max_fpr": 0.1, "n_jobs": 1} | asked
+    X, y, sex = (settings.pop(name, own) for name, own in zip(("X", "y", "sex"), data, strict=True))
+    return find_frontier(X, y, sensitive_features=sex, **settings)
+
+
+def model_of(frontier, row, line=0.8):
+    """The model of any row, as `best` hands one over."""
+    choice = Choice(row, {frontier.ratio: line}, None, True, 1, 1)
+    with frontier.results.opened() as store:
+        return train_choice(frontier.results, choice, frontier._data, store, given=frontier._given, fits=1)
+
+
+@pytest.fixture(scope="session")
+def frontier():
+    """An undisturbed search of twelve fits."""
+    return search(max_fits=12)

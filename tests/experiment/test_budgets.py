@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fado.experiment import Experiment
+from fado.experiment._config import config_from
 from fado.experiment._data import read_data
-from fado.experiment.config import config_from
 from fado.metrics import Budget
 
 

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from fado.experiment import Experiment
-from fado.experiment.config import config_from, preset_text, read_config, write_preset
+from fado.experiment._config import config_from, preset_text, read_config, write_preset
 
 
 def changed(table, place, value):

@@ -15,10 +15,10 @@ from sklearn.svm import SVC
 
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench
+from fado.experiment._config import config_from
 from fado.experiment._data import read_data
+from fado.experiment._estimators import describe_object, estimator_versions, make_estimator, parameter_names
 from fado.experiment._trial import Trial
-from fado.experiment.config import config_from, estimator_versions, make_estimator
-from fado.experiment.config._estimators import describe_object, parameter_names
 
 STEPS = ["sklearn.impute.SimpleImputer", "sklearn.preprocessing.StandardScaler"]
 LOGISTIC = {
@@ -140,7 +140,7 @@ def test_only_public_classes_of_four_libraries_are_looked_for(table, monkeypatch
     def imported(module):
         raise AssertionError(module)
 
-    monkeypatch.setattr("fado.experiment.config._estimators.import_module", imported)
+    monkeypatch.setattr("fado.experiment._estimators.import_module", imported)
     few(table, estimator=name, space={})
     with pytest.raises(ValueError, match=r"`models.estimator` must be the place of a class"):
         config_from(table)
@@ -202,7 +202,7 @@ def test_a_library_that_is_not_there_is_named(table, monkeypatch):
     def lacking(module):
         raise ModuleNotFoundError(name=module)
 
-    monkeypatch.setattr("fado.experiment.config._estimators.import_module", lacking)
+    monkeypatch.setattr("fado.experiment._estimators.import_module", lacking)
     few(table, estimator="xgboost.XGBClassifier", space={})
     with pytest.raises(ValueError, match=r"is 'xgboost.XGBClassifier', and XGBoost is not installed"):
         config_from(table)
@@ -340,7 +340,7 @@ def test_an_estimator_without_weights_fails_in_a_sentence(table, tmp_path):
 
 def test_a_store_imports_nothing_that_it_names(table, tmp_path, monkeypatch):
     Experiment(few(table, **LOGISTIC)).run(tmp_path, n_jobs=1)
-    monkeypatch.setattr("fado.experiment.config._estimators.import_module", None)
+    monkeypatch.setattr("fado.experiment._estimators.import_module", None)
     assert Results.load(tmp_path).config.models.pipeline == tuple(STEPS)
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from fado.experiment import Experiment, Results
+from fado.experiment._config import config_from
 from fado.experiment._data import data_from, read_data
 from fado.experiment._runner import run_experiment
-from fado.experiment.config import config_from
 from fado.tabular import read_problem
 
 

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from fado.experiment import Results
-from fado.experiment.config import config_from
-from fado.experiment.results._looks import describe_settings, looks_of, setting_columns
-from fado.experiment.results._report import report_content
+from fado.experiment._config import config_from
+from fado.experiment._results_page import describe_settings, looks_of, report_content, setting_columns
 
 NAN = float("nan")
 

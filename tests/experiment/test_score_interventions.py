@@ -15,13 +15,13 @@ from fado.cli._app import build_app
 from fado.cli.sample import entries_of
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench
+from fado.experiment._config import config_from
 from fado.experiment._data import data_from
 from fado.experiment._known import KnownParts
+from fado.experiment._results_page import looks_of
 from fado.experiment._runner import run_experiment
 from fado.experiment._store import DATABASE, Store
 from fado.experiment._trial import Trial
-from fado.experiment.config import config_from
-from fado.experiment.results._looks import looks_of
 from fado.interventions import BaseScoreIntervention, Setting, register_intervention
 from fado.interventions._registry import _ENTRIES
 from fado.metrics import Budget

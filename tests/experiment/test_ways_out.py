@@ -139,7 +139,7 @@ def test_the_dashboard_opens_it(results, tmp_path):
 
 
 def test_a_frontier_goes_by_its_own_ratio(results, tmp_path):
-    frontier = Frontier(results, None, {"tpr_ratio": 0.8}, 3, tmp_path, None)
+    frontier = Frontier(results, None, {"tpr_ratio": 0.8}, 3, None)
     study = frontier.to_optuna(tmp_path / "trials.db")
     assert study.metric_names == ["validation_tpr", "validation_tpr_ratio"]
 
@@ -166,7 +166,7 @@ def test_runs_are_logged_once_and_those_cut_short_are_filled(results, undisturbe
     client = MlflowClient(server)
     set_status(results, 0, "pending")
     set_status(results, 1, "failed", "out of memory")
-    first = Frontier(results, None, {"fpr_ratio": 0.8}, 3, None, None).to_mlflow("once", server)
+    first = Frontier(results, None, {"fpr_ratio": 0.8}, 3, None).to_mlflow("once", server)
     assert 0 not in first
     assert client.get_run(first[1]).data.tags["fado.error"] == "out of memory"
     client.update_run(first[2], status="RUNNING")  # as a run is until it is filled

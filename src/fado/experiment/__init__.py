@@ -1,8 +1,9 @@
 """The experiment: every intervention, the same models after each, and what they achieve."""
 
 from fado.experiment._experiment import Experiment
+from fado.experiment._find import find_frontier
+from fado.experiment._frontier import Frontier
 from fado.experiment._results import Results
-from fado.experiment.config import register_metric
-from fado.experiment.frontier import Frontier, find_frontier
+from fado.experiment._settings import register_metric
 
 __all__ = ["Experiment", "Frontier", "Results", "find_frontier", "register_metric"]

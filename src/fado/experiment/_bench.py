@@ -15,17 +15,17 @@ import numpy.typing as npt
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
 from fado.experiment._data import ComparedGroups, Data
+from fado.experiment._estimators import make_estimator
 from fado.experiment._known import KnownParts
-from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
-from fado.experiment.config import (
+from fado.experiment._settings import (
     Config,
     EvaluationConfig,
     Given,
     apply_metric,
-    make_estimator,
     metric_functions,
     ratio_name,
 )
+from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, UNTOUCHED, Trial, key_of
 from fado.interventions import EvaluatedRows, TrainingSet, intervention_named
 from fado.metrics import RATIO_NAMES, measure
 from fado.tabular import Groups, Labels, Table, Variable, mean_one
@@ -109,6 +109,8 @@ class Measuring:
         The crossed groups of these rows, for metrics of the user's own.
     own : mapping of str to callable
         Those metrics, by name; see `fado.experiment.register_metric`.
+    confidence : float
+        Of intervals.
     """
 
     positive: Bools
@@ -119,6 +121,7 @@ class Measuring:
     seed: int
     groups: Groups | None = None
     own: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    confidence: float = 0.95
 
     @classmethod
     def of(
@@ -177,6 +180,7 @@ class Measuring:
                 threshold=threshold,
                 sample_weight=None if self.weights is None else self.weights[rows],
                 left_out=comparison.left_out,
+                confidence=self.confidence,
             )
             measured.append(found)
         metrics = dict(measured[0])

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
 from fado.datasets import make_account_fraud
-from fado.experiment.config import GIVEN, Config, DataConfig, SplitConfig
+from fado.experiment._settings import GIVEN, Config, DataConfig, SplitConfig
 from fado.tabular import (
     SMALL_SHARE,
     Expression,
@@ -235,7 +235,7 @@ def data_from(problem: Problem, parts: Mapping[str, npt.ArrayLike], config: Conf
 
     Examples
     --------
-    >>> from fado.experiment.config import config_from
+    >>> from fado.experiment._config import config_from
     >>> from fado.tabular import read_problem
     >>> config = config_from({
     ...     "data": {"given": True, "target": "y", "protected": ["sex"]},

@@ -18,6 +18,7 @@ __all__ = [
     "BrokenFileError",
     "Database",
     "ForeignStoreError",
+    "MemoryDatabase",
     "open_database",
     "read_json",
     "seal_of",
@@ -189,6 +190,42 @@ class Database:
             if code is not None and code & 0xFF in _OUTSIDE:
                 raise OSError(f"the file {str(self._path)!r} cannot be written or read: {error}") from error
             raise BrokenFileError(str(error)) from error
+
+
+class MemoryDatabase:
+    """The same rows by table, in memory: of a run that nobody asked to keep.
+
+    Parameters
+    ----------
+    about : dict
+        What it says of its experiment.
+    """
+
+    n_broken = 0
+
+    def __init__(self, about: dict[str, Any]) -> None:
+        self._about = json.dumps(about)
+        self._tables: dict[str, dict[Any, Row]] = {name: {} for name in _TABLES}
+
+    def about(self) -> dict[str, Any]:
+        """Give what it says of its experiment."""
+        about: dict[str, Any] = json.loads(self._about)
+        return about
+
+    def rows(self, table: str, key: Any = None) -> Iterator[Row]:
+        """Give the rows of a table, or the one of a key."""
+        own = self._tables[table]
+        yield from own.values() if key is None else [own[key]] if key in own else []
+
+    def write(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Keep rows by table; one of the same key is replaced."""
+        for table, own in rows.items():
+            self._tables[table] |= {row[0]: row for row in own}
+
+    def forget(self, table: str, keys: Sequence[Any]) -> None:
+        """Drop the rows of some keys."""
+        for key in keys:
+            self._tables[table].pop(key, None)
 
 
 def open_database(path: Path, about: dict[str, Any]) -> Database:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._storage import replacing
+from fado.experiment._choice import handed_over, tell_lines, untouched_row
 from fado.experiment._data import Data
 from fado.experiment._results import Results
-from fado.experiment.frontier._choosing import handed_over, tell_lines, untouched_row
 from fado.metrics import audit
 from fado.reporting import render_page
 

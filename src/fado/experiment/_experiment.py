@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fado.experiment._config import config_from, read_config, write_preset
 from fado.experiment._proposers import GridProposer
 from fado.experiment._results import Results
-from fado.experiment.config import Config, Given, config_from, read_config, write_preset
+from fado.experiment._settings import Config, Given
 
 __all__ = ["Experiment"]
 
@@ -184,7 +185,7 @@ class Experiment:
         """
         from fado.experiment._runner import run_experiment
 
-        run_experiment(
+        return run_experiment(
             self._config,
             Path(store),
             n_jobs=n_jobs,
@@ -194,4 +195,3 @@ class Experiment:
             given=self._given,
             isolated=isolated,
         )
-        return Results.of_store(store, self._config)

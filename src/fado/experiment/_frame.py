@@ -1,21 +1,17 @@
-"""The frame of results, one row per trial: made, measured again from kept scores, read for other tools."""
+"""The frame of results, one row per trial: made, and measured again from kept scores."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fado._compat import with_texts
+from fado.experiment._settings import BUDGET_FIELDS, Config, EvaluationConfig, Given, ratio_name
 from fado.experiment._store import Store
-from fado.experiment._trial import DONE, PENDING, Trial, key_of
-from fado.experiment.config import Config, EvaluationConfig, Given, ratio_name
+from fado.experiment._trial import DONE, Trial
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES, Budget
 
@@ -23,30 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fado.experiment._data import Data
-    from fado.experiment._results import Results
 
-__all__ = [
-    "Plain",
-    "frame_of",
-    "identity_of",
-    "kept_scores",
-    "parts_of",
-    "plain",
-    "remeasured_frame",
-    "rows_out",
-    "same_data",
-    "whole",
-]
-
-Plain: TypeAlias = bool | int | float | str
+__all__ = ["frame_of", "parts_of", "remeasured_frame", "same_data"]
 
 _RATES = {"selection_rate": ("selection_rate",), "top_k": ("selection_rate", "selected")}
-_FIELDS = {
-    "fpr": "max_fpr",
-    "selection_rate": "max_selection_rate",
-    "top_k": "top_k",
-    "threshold": "fixed_threshold",
-}
 
 
 def parts_of(config: Config) -> list[str]:
@@ -114,21 +90,8 @@ def _kind(value: Any) -> str:
     return "str" if isinstance(value, str) else "object"
 
 
-def kept_scores(path: Path, row: Any) -> dict[str, npt.NDArray[np.float64]]:
-    """Give the scores of the model in a row of the frame, by part."""
-    with Store.reading(path) as store:
-        trials = store.trials
-        if not isinstance(row, int | np.integer) or not 0 <= row < len(trials):
-            raise ValueError(
-                f"`row` must be a label of the frame's index, 0 to {len(trials) - 1}, got {row!r}."
-            )
-        if trials[row].status != DONE:
-            raise ValueError(f"The model in row {row} is not done, and has no scores.")
-        return store.scores(trials[row].fit)
-
-
 def remeasured_frame(
-    path: Path,
+    store: Store,
     config: Config,
     metrics: Mapping[str, Callable[..., Any]] | Sequence[str],
     max_fpr: float | None,
@@ -144,13 +107,12 @@ def remeasured_frame(
         raise ValueError("`threshold` is 'validation', and there is no validation part.")
     changed = replace(config, evaluation=evaluation)
     functions = dict(Given(metrics=metrics).metrics) if isinstance(metrics, Mapping) else {}
-    with Store.reading(path) as store:
-        measuring = Measuring.of(same_data(store, config, data), changed, functions)
-        measured: dict[str, dict[str, float]] = {}
-        trials = store.trials
-        for fit in dict.fromkeys(trial.fit for trial in trials if trial.status == DONE):
-            found = store.scores(fit)
-            measured[fit] = measuring.measure(np.concatenate([found["validation"], found["test"]]), fit)
+    measuring = Measuring.of(same_data(store, config, data), changed, functions)
+    measured: dict[str, dict[str, float]] = {}
+    trials = store.trials
+    for fit in dict.fromkeys(trial.fit for trial in trials if trial.status == DONE):
+        found = store.scores(fit)
+        measured[fit] = measuring.measure(np.concatenate([found["validation"], found["test"]]), fit)
     told = [
         replace(trial, metrics=measured[trial.fit]) if trial.status == DONE else trial for trial in trials
     ]
@@ -175,7 +137,7 @@ def _changed(
         changes["threshold"] = threshold
     if max_fpr is not None or budget is not None or fixed is not None:
         own = fixed or Budget.read(budget, 0.05 if max_fpr is None else max_fpr)
-        changes |= dict.fromkeys(_FIELDS.values()) | {_FIELDS[own.kind]: own.limit}
+        changes |= dict.fromkeys(BUDGET_FIELDS.values()) | {BUDGET_FIELDS[own.kind]: own.limit}
     return replace(settings, **changes)
 
 
@@ -195,66 +157,3 @@ def same_data(store: Store, config: Config, data: Any) -> Data:
             f"{data.fingerprint()[:12]}, and there {store.about['fingerprint'][:12]}): name them by `data`."
         )
     return data
-
-
-def identity_of(results: Results) -> str:
-    """Name an experiment by all that its results depend on."""
-    with Store.reading(results.store) as store:
-        about = store.about
-    return key_of([about[name] for name in ("format", "fingerprint", "versions", "settings")])
-
-
-def rows_out(results: Results, identity: str) -> dict[str, Trial]:
-    """Read the rows of the frame that are not pending, as other tools keep them.
-
-    Settings and parameters are plain data and only those that concern a row, metrics all that are finite.
-    Each has a name that only this trial of this store has, in this status: what was sent is known by it.
-    """
-    frame = results.frame
-    columns = list(map(str, frame.columns))
-    model, measured, status = (columns.index(name) for name in ("model", "training_rows", "status"))
-    found = {}
-    for label, row in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
-        told = dict(zip(columns, row, strict=True))
-        name, number, state, error = (told[own] for own in ("intervention", "model", "status", "error"))
-        if state == PENDING:
-            continue
-        settings = _known(told, columns[1:model])
-        parameters = _known(told, columns[model + 1 : measured])
-        parameters = {own: whole(value) for own, value in parameters.items()}
-        numbers = {own: float(value) for own, value in _known(told, columns[measured:status]).items()}
-        key = key_of([identity, int(label), name, settings, int(number), parameters, state])
-        found[key] = Trial(
-            name,
-            settings,
-            int(number),
-            parameters,
-            state,
-            metrics={own: value for own, value in numbers.items() if math.isfinite(value)},
-            error=error if isinstance(error, str) else None,
-            number=label,
-        )
-    return found
-
-
-def _known(told: dict[str, Any], names: list[str]) -> dict[str, Plain]:
-    """Give what is not missing, as plain data."""
-    import pandas as pd
-
-    values = {name: told[name] for name in names}
-    return {
-        name: plain(value)
-        for name, value in values.items()
-        if not (value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)))
-    }
-
-
-def plain(value: Any) -> Plain:
-    """Give a value as plain data; a list and the like as text."""
-    value = value.item() if hasattr(value, "item") else value
-    return value if isinstance(value, Plain) else json.dumps(value, default=str)
-
-
-def whole(value: Plain) -> Plain:
-    """Give a whole number as one: a column of them that lacks some holds floats."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Protocol
 
+from fado.experiment._estimators import LIGHTGBM
+from fado.experiment._section import draw_models
+from fado.experiment._settings import Config
 from fado.experiment._trial import UNTOUCHED, Trial
-from fado.experiment.config import LIGHTGBM, Config, draw_models
 from fado.interventions import Entry, intervention_entries
 
 __all__ = ["GridProposer", "Proposer"]

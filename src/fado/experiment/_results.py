@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment._frame import frame_of, kept_scores, parts_of, remeasured_frame
+from fado.experiment._choice import chosen_rows
+from fado.experiment._config import config_from
+from fado.experiment._export import add_trials, log_runs
+from fado.experiment._frame import frame_of, parts_of, remeasured_frame
+from fado.experiment._results_page import (
+    ENDS,
+    RULE,
+    describe_settings,
+    intervention_names,
+    looks_of,
+    notes_of,
+    points_table,
+    results_shown,
+    tell_lacking,
+    write_report,
+)
+from fado.experiment._settings import EACH, Config, lacking_plugins, ratio_name
 from fado.experiment._store import Store
-from fado.experiment.config import EACH, Config, config_from, lacking_plugins, ratio_name
-from fado.experiment.results._comparing import areas_of, mark_comparable
-from fado.experiment.results._looks import intervention_names, looks_of
-from fado.experiment.results._mlflow import log_runs
-from fado.experiment.results._notes import left_out_groups, notes_of
-from fado.experiment.results._optuna import add_trials
-from fado.experiment.results._report import RULE, points_table, write_report
-from fado.experiment.results._shown import results_shown, tell_lacking
-from fado.experiment.results._winners import winners_of
-from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
+from fado.experiment._trial import DONE
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
 from fado.reporting import landscape_chart, select_points
 
 if TYPE_CHECKING:
@@ -51,8 +60,9 @@ class Results:
         The target and its positive label, if they are known.
     settings : dict, optional
         All settings by their keys, as the store keeps them; None takes those of `config`.
-    store : pathlib.Path, optional
-        The store that the results come from. Methods that need scores read them there.
+    store : pathlib.Path or Store, optional
+        The directory of the store that the results come from, or a store in memory. Methods that need scores
+        read them there.
     lacking : sequence of str
         The valuators, utilities and interventions that the experiment used and nobody has registered here.
 
@@ -78,7 +88,7 @@ class Results:
         summary: list[dict[str, Any]],
         positive: str | None = None,
         settings: dict[str, Any] | None = None,
-        store: Path | None = None,
+        store: Path | Store | None = None,
         lacking: Sequence[str] = (),
     ) -> None:
         self.frame = frame
@@ -86,7 +96,7 @@ class Results:
         self.summary = summary
         self.positive = positive
         self.settings = config.flat() if settings is None else settings
-        self._store = store
+        self.store = store
         self.lacking = list(lacking)
 
     @classmethod
@@ -105,18 +115,23 @@ class Results:
     def of_store(cls, store: str | os.PathLike[str], config: Config | None = None) -> Results:
         """Do what `load` does, without its warning; `config` is that of the store if None."""
         with Store.reading(store) as opened:
-            about = opened.about
-            if config is None:
-                config = config_from(about["configuration"], stored=True)
-            return cls(
-                frame_of(opened.trials, config),
-                config,
-                about["summary"],
-                about.get("positive"),
-                about["settings"],
-                Path(store),
-                lacking_plugins(config, about.get("plugins", [])),
-            )
+            return cls.of(opened, config)
+
+    @classmethod
+    def of(cls, store: Store, config: Config | None = None) -> Results:
+        """Take what an open store holds so far; `config` is that of the store if None."""
+        about = store.about
+        if config is None:
+            config = config_from(about["configuration"], stored=True)
+        return cls(
+            frame_of(store.trials, config),
+            config,
+            about["summary"],
+            about.get("positive"),
+            about["settings"],
+            store.path or store,
+            lacking_plugins(config, about.get("plugins", [])),
+        )
 
     def __repr__(self) -> str:
         counts = self.frame["status"].value_counts()
@@ -137,7 +152,12 @@ class Results:
 
         It has ``group``, ``attribute`` (None if attributes are combined), and its rows by the name of a part.
         """
-        return left_out_groups(self.summary)
+        found: dict[tuple[Any, str], dict[str, Any]] = {}
+        for entry in self.summary:
+            if entry.get("left_out"):
+                about = {"group": entry["group"], "attribute": entry["attribute"]}
+                found.setdefault((entry["attribute"], entry["group"]), about)[entry["part"]] = entry["rows"]
+        return list(found.values())
 
     @property
     def notes(self) -> list[str]:
@@ -208,11 +228,8 @@ class Results:
 
     def best(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
         """Do what `select` does, without its warning; it takes the same parameters."""
-        part = self.chosen_on
-        points = self.comparable_points(metric, part, attribute=attribute)
-        allowed = self.frame[points[:, 1] >= at_least]
-        best = allowed.sort_values(f"{part}_tpr", ascending=False, kind="stable")
-        return best.drop_duplicates("intervention")
+        chosen = chosen_rows(self, metric, at_least, attribute)
+        return chosen[chosen["reached"]].drop(columns="reached")
 
     def closest(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
         """Choose the closest model to a line, for every intervention whose models all miss it; see `select`.
@@ -223,12 +240,8 @@ class Results:
             One row of `frame` per such intervention that has a model to compare, the closest first. Of models
             equally close, that of the highest true-positive rate is chosen.
         """
-        part = self.chosen_on
-        points = self.comparable_points(metric, part, attribute=attribute)
-        reached = set(self.frame.loc[points[:, 1] >= at_least, "intervention"])
-        order = np.lexsort([-points[:, 0], -points[:, 1]])  # what cannot be compared comes last
-        ordered = self.frame.iloc[order[~np.isnan(points[order]).any(axis=1)]]
-        return ordered[~ordered["intervention"].isin(reached)].drop_duplicates("intervention")
+        chosen = chosen_rows(self, metric, at_least, attribute)
+        return chosen[~chosen["reached"]].drop(columns="reached")
 
     def winners(self, metric: str, at_least: float = 0.8, *, attribute: str | None = None) -> pd.DataFrame:
         """Show for every intervention its best model above a line, or the one that comes closest.
@@ -252,7 +265,28 @@ class Results:
             attributes are measured one by one, also ``ratio[sex]`` and the like. Those that reached the line
             come first, by true-positive rate from high to low; then the others, by ratio from high to low.
         """
-        return winners_of(self, metric, at_least, attribute)
+        import pandas as pd
+
+        chosen = chosen_rows(self, metric, at_least, attribute)
+        shown = {"tpr": "test_tpr", "ratio": f"test_{ratio_name(metric, attribute)}"}
+        shown |= {ratio_name("ratio", own): f"test_{ratio_name(metric, own)}" for own in self.attributes}
+        table = pd.DataFrame(
+            {
+                "intervention": chosen["intervention"],
+                "settings": pd.Series(describe_settings(self.frame), self.frame.index)[chosen.index],
+                **{
+                    f"{name}{end}": chosen[f"{column}{end}"]
+                    for name, column in shown.items()
+                    for end in ENDS
+                    if f"{column}{end}" in chosen
+                },
+                "model": chosen["model"],
+                "reached": chosen["reached"],
+            }
+        )
+        best = table[table["reached"]].sort_values("tpr", ascending=False, kind="stable")
+        closest = table[~table["reached"]].sort_values("ratio", ascending=False, kind="stable")
+        return pd.concat([best, closest], ignore_index=True)
 
     def hypervolume(self, metric: str, n_boot: int = 200, *, attribute: str | None = None) -> pd.DataFrame:
         """Measure for every intervention the area of the landscape that its models cover.
@@ -274,7 +308,20 @@ class Results:
             itself, as no resample covers more. The range tells how much depends on a few models. More models
             cover more area: compare interventions of equally many.
         """
-        return areas_of(self, metric, n_boot, attribute)
+        import pandas as pd
+
+        points = self.comparable_points(metric, "test", attribute=attribute)
+        models, count = self.frame["model"].to_numpy(), self.config.models.count
+        draws = np.random.default_rng(self.config.seed).integers(0, count, size=(n_boot, count))
+        found = {}
+        for name in self.interventions:
+            own = (self.frame["intervention"] == name).to_numpy() & ~np.isnan(points).any(axis=1)
+            mine, of_model = points[own], models[own]
+            areas = [hypervolume(mine[np.isin(of_model, draw)]) for draw in draws]
+            low = np.quantile(areas, 0.025) if areas else np.nan
+            area = hypervolume(mine)
+            found[name] = {"hypervolume": area, "low": low, "high": area, "models": int(own.sum())}
+        return pd.DataFrame.from_dict(found, orient="index").rename_axis("intervention")
 
     def plot(self, metric: str, *, zoom: bool = False, attribute: str | None = None) -> Any:
         """Draw the landscape, a chart of all models on the test part, as the paper does.
@@ -324,7 +371,10 @@ class Results:
         self._check_attribute(attribute)
         names = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
         points = self.frame[names].to_numpy(dtype=np.float64, copy=True)
-        comparable = mark_comparable(self.frame, part, self.config.evaluation.budget)
+        spent = [own for own in ("fpr", "selection_rate", "selected") if f"{part}_{own}" in self.frame]
+        budget, told = self.config.evaluation.budget, self.frame[[f"{part}_{own}" for own in spent]]
+        kept = [budget.kept(dict(zip(spent, row, strict=True))) for row in told.to_numpy(dtype=np.float64)]
+        comparable = np.array(kept, dtype=np.bool_) & (self.frame["status"] == DONE).to_numpy()
         points[~comparable | np.isnan(points).any(axis=1)] = np.nan
         return points
 
@@ -344,7 +394,16 @@ class Results:
             If the store keeps no scores (set ``evaluation.keep_scores``), or the model is not done.
         """
         self._check_part(part)
-        return kept_scores(self._scored_store, getattr(row, "name", row))[part]
+        row = getattr(row, "name", row)
+        with self.opened("that keeps scores") as store:
+            trials = store.trials
+            if not isinstance(row, int | np.integer) or not 0 <= row < len(trials):
+                raise ValueError(
+                    f"`row` must be a label of the frame's index, 0 to {len(trials) - 1}, got {row!r}."
+                )
+            if trials[row].status != DONE:
+                raise ValueError(f"The model in row {row} is not done, and has no scores.")
+            return store.scores(trials[row].fit)[part]
 
     def remeasure(
         self,
@@ -377,7 +436,8 @@ class Results:
         DataFrame
             `frame` with the new metrics. Without arguments it equals `frame`.
         """
-        return remeasured_frame(self._scored_store, self.config, metrics, max_fpr, budget, threshold, data)
+        with self.opened("that keeps scores") as store:
+            return remeasured_frame(store, self.config, metrics, max_fpr, budget, threshold, data)
 
     def fit_best(
         self,
@@ -415,7 +475,7 @@ class Results:
         ValueError
             If several attributes are measured one by one, or data or estimator are not the experiment's.
         """
-        from fado.experiment.frontier import fit_best_of
+        from fado.experiment._frontier import fit_best_of
 
         return fit_best_of(self, metric, at_least, confidence=confidence, data=data, estimator=estimator)
 
@@ -474,18 +534,14 @@ class Results:
         """
         return add_trials(self, storage, study_name, metric, part or self.chosen_on, attribute)
 
-    @property
-    def store(self) -> Path:
-        """The directory of the store that these results come from; a ValueError if there is none."""
-        if self._store is None:
-            raise ValueError("These results do not come from a store: load them from one.")
-        return self._store
-
-    @property
-    def _scored_store(self) -> Path:
-        if self._store is None:
-            raise ValueError("These results do not come from a store: load them from one that keeps scores.")
-        return self._store
+    @contextmanager
+    def opened(self, which: str = "") -> Iterator[Store]:
+        """Open the store that these results come from, to read it; a ValueError if there is none."""
+        if self.store is None:
+            told = f"one {which}".rstrip()
+            raise ValueError(f"These results do not come from a store: load them from {told}.")
+        with nullcontext(self.store) if isinstance(self.store, Store) else Store.reading(self.store) as own:
+            yield own
 
     def _check_part(self, part: str) -> None:
         parts = parts_of(self.config)

@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from shutil import rmtree
@@ -31,20 +31,19 @@ from fado.execution import (
 )
 from fado.experiment._bench import OUT_OF_MEMORY, Bench, run_trials
 from fado.experiment._data import Data, read_data
+from fado.experiment._estimators import LIGHTGBM, estimator_versions, make_estimator
 from fado.experiment._proposers import GridProposer, Proposer
-from fado.experiment._store import FORMAT, SHELF, Store
-from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, UNTOUCHED, Trial, key_of
-from fado.experiment.config import (
-    LIGHTGBM,
+from fado.experiment._results import Results
+from fado.experiment._settings import (
     Config,
     Given,
-    estimator_versions,
-    make_estimator,
     metric_functions,
     metric_names,
     plugins_used,
     register_metric,
 )
+from fado.experiment._store import FORMAT, SHELF, Store
+from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, UNTOUCHED, Trial, key_of
 from fado.interventions import intervention_entries, register_intervention
 from fado.tabular import Problem, Table, on_shelf
 from fado.utility import register_utility, utility_class, utility_names
@@ -70,7 +69,7 @@ _NO_VALUES = "The process crashed or hung {} times while these values were made;
 
 def run_experiment(
     config: Config,
-    store: str | os.PathLike[str],
+    store: str | os.PathLike[str] | None,
     *,
     n_jobs: int | None = None,
     client: Any = None,
@@ -80,8 +79,8 @@ def run_experiment(
     data: Data | None = None,
     given: Given | None = None,
     isolated: bool = True,
-) -> None:
-    """Do what the store lacks.
+) -> Results:
+    """Do what the store lacks, and give all that it holds then; None keeps it in memory.
 
     Parameters
     ----------
@@ -101,7 +100,8 @@ def run_experiment(
         data = read_data(config) if data is None else data
         _check_compared(config, data)
         proposer = GridProposer.of(config) if proposer is None else proposer
-        with Store.writing(store, _about(config, data, given)) as kept:
+        about = _about(config, data, given)
+        with nullcontext(Store.in_memory(about)) if store is None else Store.writing(store, about) as kept:
             if retry_failed:
                 kept.forget_failed()
             run = partial(_OpenRun, config, data, kept, workers, progress, given)
@@ -109,20 +109,21 @@ def run_experiment(
                 from fado.execution import DaskExecutor  # Dask is an extra
 
                 run(DaskExecutor(opened), opened).finish(proposer)
-                return
+                return Results.of(kept, config)
             if isolated and ProcessExecutor.is_supported():
                 try:
                     with ProcessExecutor(
                         workers, setup=session(), deadline=config.models.deadline
                     ) as executor:
                         run(executor).finish(proposer)
-                    return
+                    return Results.of(kept, config)
                 except NotSentError as error:
                     warn_user(
                         "The run happens in this process, which a crash would end, since something cannot be "
                         f"sent to another ({error})."
                     )
             run(ThreadExecutor(workers)).finish(proposer)
+            return Results.of(kept, config)
 
 
 def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
@@ -384,6 +385,8 @@ class _OpenRun:
         tables = [self._data.part("train").table, self._data.part("validation", "test").table]
         size = sum(column.data.nbytes for table in tables for column in table.columns)
         if not isinstance(self._executor, ProcessExecutor) or size < _LARGE or not tables[0].is_named:
+            return None
+        if self._store.path is None:
             return None
         folder = self._store.path / SHELF
         folder.mkdir(exist_ok=True)

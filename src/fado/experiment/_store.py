@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,16 +25,18 @@ import pyarrow as pa
 
 from fado._messages import warn_user
 from fado._storage import Lock, claims_of, remove_unfinished, writing
+from fado.experiment._config import config_from
 from fado.experiment._database import (
     TRIALS,
     BrokenFileError,
     Database,
     ForeignStoreError,
+    MemoryDatabase,
     open_database,
     read_json,
 )
+from fado.experiment._settings import CROSSED, PLUGIN_FIELDS, decides_data
 from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, Trial, key_of
-from fado.experiment.config import CROSSED, PLUGIN_FIELDS, config_from, decides_data
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 from fado.valuation import Valuation
@@ -65,10 +67,10 @@ class Store:
 
     Parameters
     ----------
-    path : pathlib.Path
-        The directory.
-    database : Database
-        Its open file.
+    path : pathlib.Path or None
+        The directory; None if the store is in memory.
+    database : Database or MemoryDatabase
+        Its open file, or what stands for it.
 
     Attributes
     ----------
@@ -76,7 +78,7 @@ class Store:
         What the store says of its experiment: configuration, data, versions.
     """
 
-    def __init__(self, path: Path, database: Database) -> None:
+    def __init__(self, path: Path | None, database: Database | MemoryDatabase) -> None:
         self.path = path
         self._database = database
         self.about = database.about()
@@ -124,6 +126,11 @@ class Store:
                 _refuse_other(store.about, about)
                 store._drop_damaged()
             yield store
+
+    @classmethod
+    def in_memory(cls, about: dict[str, Any]) -> Store:
+        """Make a store that lasts as long as somebody holds it, and keeps no values."""
+        return cls(None, MemoryDatabase(about))
 
     @classmethod
     @contextmanager
@@ -229,6 +236,8 @@ class Store:
 
     def save_values(self, algorithm: str, made: Valuation | str, seconds: float = 0.0) -> None:
         """Keep values, file first, row second; or why there are none."""
+        if self.path is None:
+            return  # a run remembers what it made
         name = self._values_name(algorithm)
         row = ("", made, seconds)
         with _explained(self.path):
@@ -272,7 +281,7 @@ class Store:
         return {name: value for name, value in self._settings.items() if name.startswith(places)}
 
     def _values_file(self, name: str) -> Path:
-        return self.path / VALUES / f"{name}.parquet"
+        return Path(str(self.path)) / VALUES / f"{name}.parquet"
 
     def _forget_values(self, names: Sequence[str]) -> None:
         with _explained(self.path):
@@ -565,6 +574,8 @@ def _told(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _explained(path: Path) -> AbstractContextManager[None]:
+def _explained(path: Path | None) -> AbstractContextManager[None]:
     """Say of a disk that is full or read-only what it means for the store."""
+    if path is None:
+        return nullcontext()
     return writing(path, "The store", "; all that was done before is kept")

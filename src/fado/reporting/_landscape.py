@@ -38,15 +38,17 @@ def landscape_page(content: dict[str, Any]) -> str:
 
         - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
           that stand below them.
-        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on.
-        - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``)
-          and the ``statuses`` of the models; ``marks``, what the shapes stand for, in words.
+        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on;
+          ``first_looks``, whether some were trained in part and may not be chosen.
+        - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``),
+          whether a model decides ``alone``, and the ``statuses`` of the models; ``marks``, what the shapes
+          stand for, in words.
         - ``titles``, of the ratios; ``attributes``, what to call the groups that each is shown of: all, and,
           if there are several attributes to choose from, those of each. A view is one ratio of one of
           them; the views of the first ratio come first.
         - ``points``, what `tabulate_points` gives of the views, with two frontiers in each: of the models
-          that need no group, and of those that do. Rows by falling true-positive rate on the part that
-          they are chosen on.
+          that need no group, and of those that do, and the ``order`` in which rows are chosen above a line.
+          Rows by falling true-positive rate on the part that they are chosen on.
         - ``figures``, the metrics that a model's card tells: the ``name`` of each, without that of its part,
           and its ``title``.
         - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``).
@@ -133,10 +135,7 @@ def tabulate_points(
         "metrics": {name: _millionths(frame[name].to_numpy(dtype=np.float64)) for name in metrics},
         "counts": {name: _whole(frame[name]) for name in counts},
         "barred": {part: _positions(mask) for part, mask in barred.items()},
-        "views": [
-            {"ratio": view["ratio"], "frontiers": [_positions(mask) for mask in view["frontiers"]]}
-            for view in views
-        ],
+        "views": [{**view, "frontiers": [_positions(mask) for mask in view["frontiers"]]} for view in views],
     }
 
 

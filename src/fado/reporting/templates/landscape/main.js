@@ -35,7 +35,7 @@ function refresh(afresh) {
     drawAreas(content, state);
   }
   state.chosen = chooseModels(models, view, state.line);
-  state.shown = state.picked === null ? bestOfAll(state.chosen) : state.picked;
+  state.shown = state.picked === null ? bestOfAll(models, state.chosen) : state.picked;
   const moved = !state.scene || (!state.dragging && state.scene.key !== JSON.stringify(rangesOf(state)));
   if (afresh || moved) drawScene();
   drawOver(state.scene, models, state);

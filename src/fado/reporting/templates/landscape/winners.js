@@ -13,20 +13,24 @@ function verdict(models, content, state) {
     return [`No model can be compared in this ratio: ${content.statuses.join(", ")}.`];
   }
   if (reached.length) {
-    const row = bestOfAll(state.chosen), onTest = models.figure(`test_${ratio}`, row);
+    const row = bestOfAll(models, state.chosen), onTest = models.figure(`test_${ratio}`, row);
     return [
-      `${count(reached.length)} of ${several(content.looks.length, "kind")} of intervention reach${reached.length === 1 ? "es" : ""} ${line} on the ${part} part. The model that finds most there is `,
+      `${count(reached.length)} of ${several(content.looks.length, "kind")} of intervention reach${reached.length === 1 ? "es" : ""} ${line} on the ${part} part. ${leader(models, state.chosen, reached, "The model")} that finds most there is `,
       ...shortName(models, row), `: true-positive rate ${withInterval(models, "test_tpr", row)}, ratio ${withInterval(models, `test_${ratio}`, row)} on the test part.`,
       part !== "test" && known(onTest) && onTest < state.line ? " There its ratio falls short of the line." : ""];
   }
   const all = state.chosen.reduce((sum, one) => sum + one.compared, 0);
-  const row = bestOfAll(state.chosen), one = state.chosen.find((other) => other.row === row);
+  const row = bestOfAll(models, state.chosen), one = state.chosen.find((other) => other.row === row);
   const [low, high] = ["_low", "_high"].map((end) => models.figure(`${part}_${ratio}${end}`, one.row));
   return [
-    `Nothing reaches ${line} on the ${part} part, of ${several(all, "model")} that can be compared. The closest is `,
+    `Nothing reaches ${line} on the ${part} part, of ${several(all, "model")} that can be compared. ${leader(models, state.chosen, state.chosen, "The closest")} is `,
     ...shortName(models, one.row), `, at ${ratioText(one.most / MILLION, state.line)}.`,
     known(high) && low <= state.line && state.line <= high ? ` Its interval there, ${digits(low)} to ${digits(high)}, holds the line: so few rows cannot tell whether it is reached.` : "",
     known(high) && high < state.line ? ` Its whole interval there, ${digits(low)} to ${digits(high)}, lies below.` : ""];
+}
+
+function leader(models, chosen, among, title) {
+  return handedOver(models, chosen).length < among.length ? `Of those that decide without the group, ${title.toLowerCase()}` : title;
 }
 
 function drawWinners(models, content, state, change) {

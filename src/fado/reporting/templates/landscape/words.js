@@ -61,7 +61,7 @@ function triesText(models, one) {
 function leftOutText(models, content, kind, compared) {
   const look = models.looks[kind], done = models.rows.filter((row) => models.kind(row) === kind).length;
   const parts = look.statuses.filter((status) => !status.endsWith(" done"));
-  if (done > compared) parts.unshift(`${count(done - compared)} beyond the budget or undefined on the ${models.chosenOn} part`);
+  if (done > compared) parts.unshift(`${count(done - compared)} beyond the budget or undefined on the ${models.chosenOn} part${content.first_looks ? ", or trained in part only" : ""}`);
   const why = content.errors.find((row) => row.intervention === look.name);
   return parts.length ? `${parts.join(", ")}${why ? ` (${why.error.replace(/\.$/, "")})` : ""}` : "";
 }

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from fado._checks import check_instance
-from fado.experiment.config._section import as_text, shown
+from fado.experiment._section import as_text, shown
 
 __all__ = [
     "LIGHTGBM",

@@ -1,11 +1,9 @@
 """The search: its budget, its order, and that nothing but its input changes it."""
 
-import gc
 import math
-import shutil
+import pickle
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,14 +18,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from tests.aim.conftest import draw_applicants
-from tests.experiment.frontier.conftest import APPLICANTS, N, model_of, search
+from tests.experiment.conftest import APPLICANTS, N, model_of, search
 
 from fado import load_model
 from fado.engine import LightGBMEngine, SklearnEngine
+from fado.experiment import Results
+from fado.experiment._find import FrontierProposer, n_models
 from fado.experiment._store import Store
 from fado.experiment._trial import Trial
-from fado.experiment.frontier import _find
-from fado.experiment.frontier._proposer import FrontierProposer, n_models
 
 NUMBERS = APPLICANTS.X[["skill", "height"]].to_numpy()
 FRESH = draw_applicants(900, seed=1)
@@ -282,51 +280,34 @@ def test_rows_that_cannot_validate_are_refused(validation, match):
     ],
     ids=str,
 )
-def test_bad_input_gets_a_sentence_and_leaves_nothing(asked, match, tmp_path, monkeypatch):
-    monkeypatch.setattr(_find, "mkdtemp", lambda prefix: str(tmp_path / prefix))
+def test_bad_input_gets_a_sentence_and_leaves_nothing(asked, match, tmp_path):
     with pytest.raises((ValueError, TypeError), match=match):
-        search(**asked)
+        search(**asked, store=tmp_path / "store")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_search_in_which_no_model_can_be_trained_says_why(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_a_search_in_which_no_model_can_be_trained_says_why():
     gaps = np.where(np.arange(N)[:, None] % 7 == 0, np.nan, NUMBERS)
     with pytest.raises(ValueError, match=r"^No model could be trained: GaussianNB takes no missing values"):
         search(X=gaps, estimator=GaussianNB(), space={}, max_fits=2)
-    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_temporary_store_goes_with_the_results(tmp_path, monkeypatch):
+def test_a_search_without_a_store_writes_nothing_and_goes_along_as_a_whole(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found = search(max_fits=2)
-    (place,) = tmp_path.glob("fado-frontier-*")
-    results = found.results
-    del found
-    gc.collect()
-    assert len(results.scores(0, "validation")) == pytest.approx(N / 5, abs=4)
-    del results
-    gc.collect()
-    assert not place.exists()
-
-
-def test_an_interrupt_leaves_no_temporary_store(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(FrontierProposer, "ask", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        search()
+    found = pickle.loads(pickle.dumps(search(max_fits=2)))
+    assert len(found.results.scores(0, "validation")) == pytest.approx(N / 5, abs=4)
+    again = found.results.remeasure(data=found._data)
+    pd.testing.assert_frame_equal(again, found.frame.drop(columns="cost"), check_exact=True)
+    assert found.closest().metrics_["tpr"] in found.frame["validation_tpr"].tolist()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_named_store_stays(tmp_path):
-    search(max_fits=2, store=tmp_path / "store")
-    gc.collect()
-    assert Path(tmp_path / "store" / "experiment.sqlite").exists()
-    shutil.rmtree(tmp_path / "store")
+    found = search(max_fits=2, store=tmp_path / "store")
+    loaded = Results.load(tmp_path / "store")
+    assert loaded.config == found.results.config
+    pd.testing.assert_frame_equal(loaded.frame, found.frame.drop(columns="cost"), check_exact=True)
 
 
 def test_tables_of_other_libraries_are_the_same(frontier):

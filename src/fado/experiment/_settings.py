@@ -1,23 +1,28 @@
-"""The settings of an experiment, checked and frozen; `_config.py` reads them."""
+"""The settings of an experiment, frozen, and the metrics that they may name; `_config.py` reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
-from typing import Any
+from typing import Any, TypeVar
 
-from fado.experiment.config._estimators import LIGHTGBM, describe_object
-from fado.experiment.config._metrics import check_metric_name
-from fado.experiment.config._section import Parameter
+from fado._messages import closest_names
+from fado._registry import load_plugins
+from fado.experiment._estimators import LIGHTGBM, describe_object
+from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries
-from fado.metrics import Budget
+from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_class, utility_names
 from fado.valuation import valuator_class, valuator_names
 
 __all__ = [
+    "BUDGET_FIELDS",
     "CROSSED",
     "EACH",
     "GIVEN",
@@ -30,13 +35,24 @@ __all__ = [
     "ModelsConfig",
     "SplitConfig",
     "ValuationConfig",
+    "apply_metric",
+    "check_metric_name",
     "decides_data",
     "lacking_plugins",
+    "metric_functions",
+    "metric_names",
     "plugins_used",
     "ratio_name",
+    "register_metric",
 ]
 
 CROSSED, EACH = "crossed", "each"  # how several protected attributes are measured
+BUDGET_FIELDS = {
+    "fpr": "max_fpr",
+    "selection_rate": "max_selection_rate",
+    "top_k": "top_k",
+    "threshold": "fixed_threshold",
+}
 GIVEN = "given"  # the method of a split that comes with data in memory
 
 # What settings that came later were before there were any.
@@ -60,19 +76,19 @@ Grid = dict[str, Any]
 _LATER_INTERVENTIONS = ("fairlearn_grid",)  # beside those on scores: earlier stores say nothing of them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """Where the table comes from, and what its columns are."""
 
-    path: str | None
-    generator: str | None
-    rows: int
-    variant: str
+    path: str | None = None
+    generator: str | None = None
+    rows: int = 0
+    variant: str = ""
     target: str
-    positive: str | int | float | bool | None
+    positive: str | int | float | bool | None = None
     protected: tuple[str, ...]
-    drop: tuple[str, ...]
-    exclude: tuple[str, ...]
+    drop: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     weight: str | None = None
     groups: str | None = None
     min_group_size: int = MIN_GROUP_SIZE
@@ -101,10 +117,10 @@ class SplitConfig:
 class ValuationConfig:
     """How the training rows are valued."""
 
-    algorithms: tuple[str, ...]
-    bags: int
-    unseen_fraction: float
-    models: tuple[dict[str, Any], ...]
+    algorithms: tuple[str, ...] = ("oob",)
+    bags: int = 10
+    unseen_fraction: float = 0.2
+    models: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,9 +139,9 @@ class ModelsConfig:
 class EvaluationConfig:
     """How models are measured: at one budget of the four, by the metrics that all have and some more."""
 
-    max_fpr: float | None
-    threshold: str
-    bootstrap: int
+    max_fpr: float | None = None
+    threshold: str = "test"
+    bootstrap: int = 0
     groups: str = CROSSED
     max_selection_rate: float | None = None
     top_k: int | None = None
@@ -147,7 +163,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """The whole configuration, with the plain data that it was read from."""
+    """The whole configuration."""
 
     seed: int
     data: DataConfig
@@ -156,7 +172,6 @@ class Config:
     interventions: dict[str, Grid | bool | None]
     models: ModelsConfig
     evaluation: EvaluationConfig
-    source: dict[str, Any] = field(repr=False, compare=False)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -168,7 +183,6 @@ class Config:
     def flat(self) -> dict[str, Any]:
         """Give every setting by its place, as two configurations are compared and as a report shows one."""
         settings = asdict(self)
-        settings.pop("source")
         settings["data"].pop("path")
         for entry in intervention_entries():
             later = entry.changes_scores or entry.key in _LATER_INTERVENTIONS
@@ -179,6 +193,33 @@ class Config:
                 if settings[section][name] == value:
                     settings[section].pop(name)
         return _flattened(settings, "")
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The configuration as plain data: what a TOML file would say, and what a store keeps."""
+        table: dict[str, Any] = {name: _told(own) for name, own in asdict(self).items() if name != "seed"}
+        if self.data.generator is None:
+            del table["data"]["rows"], table["data"]["variant"]
+        if self.split.method == "random":
+            table["split"] |= {part: own[0] for part, own in table["split"].items() if part != "method"}
+        elif self.split.method == GIVEN:
+            table["split"] = {"method": GIVEN, "validation": self.split.has_validation}
+        table["interventions"] = {
+            key: _told(grid) if isinstance(grid, dict) else grid or False
+            for key, grid in self.interventions.items()
+        }
+        table["models"]["space"] = {
+            name: {"choices": list(own.choices)} if own.low is None else {"log_uniform": [own.low, own.high]}
+            for name, own in self.models.space.items()
+        }
+        return {"seed": self.seed, **table}
+
+
+def _told(table: dict[str, Any]) -> dict[str, Any]:
+    """Give a table as TOML has it: with lists, and without what is not set."""
+    return {
+        name: list(own) if isinstance(own, tuple) else own for name, own in table.items() if own is not None
+    }
 
 
 def ratio_name(ratio: str, attribute: str | None) -> str:
@@ -302,3 +343,118 @@ def _names_used(config: Config) -> Iterator[tuple[str, str]]:
         for name in named if isinstance(named, list | tuple) else ():
             found["utility", str(name)] = None
     yield from found
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+_NAME = re.compile(r"[A-Za-z]\w*")
+_TAKEN = {"threshold", "fpr", "tpr", "selection_rate", "selected", *RATIO_NAMES}
+
+
+def register_metric(name: str) -> Callable[[Function], Function]:
+    """Register a metric under a name, for ``evaluation.metrics`` of a configuration.
+
+    Parameters
+    ----------
+    name : str
+        A word that no other metric has. The metric's columns are ``validation_<name>`` and ``test_<name>``.
+
+    Returns
+    -------
+    callable
+        A decorator for a function that returns a number, or NaN if it is undefined. The function is called
+        with the labels (an array of bool), the scores and the groups (an array of their names) of the rows of
+        one part. If it has parameters of these names, it also gets the ``threshold`` of decisions, the rows'
+        ``sample_weight`` (None if they have none), and the other ``metrics`` of the part, a dict by name.
+
+    Examples
+    --------
+    >>> from fado.experiment import register_metric
+    >>> @register_metric("accuracy")
+    ... def accuracy(y_true, scores, groups, threshold):
+    ...     return ((scores >= threshold) == y_true).mean()
+    """
+    check_metric_name(name)
+
+    def enter(function: Function) -> Function:
+        known = _FUNCTIONS.get(name)
+        if known is not None and _named(known) != _named(function):
+            raise ValueError(f"There is a metric called {name!r} already, {_named(known)}.")
+        _FUNCTIONS[name] = function
+        return function
+
+    return enter
+
+
+def metric_names() -> tuple[str, ...]:
+    """List the metrics, in the order in which they were registered."""
+    load_plugins()
+    return tuple(_FUNCTIONS)
+
+
+def metric_functions(
+    names: Iterable[str], given: Mapping[str, Callable[..., Any]] | None = None
+) -> dict[str, Callable[..., Any]]:
+    """Find the functions of some names: those that are given, else those that are registered."""
+    known = {name: _FUNCTIONS[name] for name in metric_names()} | dict(given or {})
+    found = {}
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"There is no metric {name!r}{closest_names(name, list(known), ': register it, ')}"
+                "or hand it over in Python, by `metrics`."
+            )
+        found[name] = known[name]
+    return found
+
+
+def check_metric_name(name: Any) -> None:
+    """Refuse a name that no column can have, or that another metric has."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name.endswith(("_low", "_high")):
+        raise ValueError(f"A metric's name must be a word, such as 'f1', got {name!r}.")
+    if name in _TAKEN:
+        raise ValueError(f"{name!r} is the name of a metric that every experiment may have: choose another.")
+
+
+def apply_metric(name: str, function: Callable[..., Any], *rows: Any, **offered: Any) -> float:
+    """Give what a metric of the user's own says of some rows, or say in a sentence what is wrong with it.
+
+    Examples
+    --------
+    >>> apply_metric("half", lambda y, scores, groups, threshold: threshold / 2, [], [], [], threshold=1)
+    0.5
+    """
+    try:
+        value = function(*rows, **_taken(function, offered))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(f"The metric {name!r} failed with {type(error).__name__}: {error}") from error
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isinf(number):
+        raise ValueError(f"The metric {name!r} must give a number or NaN, got {str(value)[:80]}.")
+    return number
+
+
+def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose what a function has parameters for."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of some that are written in C
+        return {}
+    return {name: value for name, value in offered.items() if name in parameters}
+
+
+def _named(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+@register_metric("equalized_odds_ratio")
+def _equalized_odds_ratio(y_true: Any, scores: Any, groups: Any, metrics: Mapping[str, float]) -> float:
+    """Give the lesser of the ratios of false-positive and true-positive rates between groups."""
+    ratios = metrics["fpr_ratio"], metrics["tpr_ratio"]
+    return math.nan if any(map(math.isnan, ratios)) else min(ratios)

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from fado.aim import lines_of
+from fado.experiment._bench import Bench, Measuring
+from fado.experiment._choice import Choice, choose_row, untouched_row
 from fado.experiment._data import Data
 from fado.experiment._dossier import dossier_content, write_dossier
+from fado.experiment._estimators import describe_object, is_object
+from fado.experiment._frame import same_data
 from fado.experiment._results import Results
+from fado.experiment._results_page import results_shown
+from fado.experiment._settings import Config, Given
 from fado.experiment._store import Store
-from fado.experiment.config import Given
-from fado.experiment.frontier._choosing import choose_row
-from fado.experiment.frontier._handing import train_choice
-from fado.experiment.results import results_shown
-from fado.models import ChosenModel
+from fado.experiment._trial import DONE, UNTOUCHED, Trial
+from fado.interventions import intervention_entries
+from fado.models import ChosenModel, Facts, GroupRates, Part, summarize_columns
+from fado.valuation import Valuation
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import optuna
     import pandas as pd
 
-__all__ = ["Frontier"]
+__all__ = [
+    "Frontier",
+    "fit_best_of",
+    "train_choice",
+]
 
 
 class Frontier:
@@ -41,8 +52,6 @@ class Frontier:
         The ratios that were aimed at, and the line of each.
     fits : int
         How many whole fits the search took.
-    store : pathlib.Path
-        The directory that the search is kept in.
     given : Given
         The estimator that was passed to the search, if one was.
 
@@ -62,7 +71,6 @@ class Frontier:
         data: Data,
         lines: Mapping[str, float],
         fits: int,
-        store: Path,
         given: Given,
     ) -> None:
         self.results = results
@@ -70,7 +78,6 @@ class Frontier:
         self.ratio = next(iter(self.lines))
         self._data = data
         self._fits = fits
-        self._store = store
         self._given = given
 
     def __repr__(self) -> str:
@@ -139,7 +146,7 @@ class Frontier:
         choice = choose_row(self.results, self._data, self._lines(at_least), confidence)
         if choice is None or not (choice.reached or or_closest):
             return None
-        with Store.reading(self._store) as store:
+        with self.results.opened() as store:
             return train_choice(self.results, choice, self._data, store, given=self._given, fits=self._fits)
 
     def _lines(self, at_least: Any) -> dict[str, float]:
@@ -207,3 +214,173 @@ class Frontier:
     def to_optuna(self, storage: Any, study_name: str | None = None) -> optuna.Study:
         """Add every fit to an Optuna study of the ratio that was aimed at; see `Results.to_optuna`."""
         return self.results.to_optuna(storage, study_name, metric=self.ratio)
+
+
+FloatArray = npt.NDArray[np.float64]
+DRAWS = 200
+_TITLES = {"train": "training"}
+
+
+def train_choice(
+    results: Results,
+    choice: Choice,
+    data: Data,
+    store: Store,
+    *,
+    given: Given | None = None,
+    fits: int,
+) -> ChosenModel:
+    """Train the chosen model once more, measure it on all parts, and gather what its card tells."""
+    config, trials = results.config, store.trials
+    trial = trials[choice.row]
+    bench = Bench(data, config, _valuations(store, trial), given=given)
+    scorer, scores = bench.scorer(trial)
+    measuring = _measuring(config, data, choice.confidence)
+    after, measured = _by_part(measuring, scores, trial.fit)
+    untouched = untouched_row(results, choice.lines) if config.evaluation.keep_scores else None
+    before: dict[str, FloatArray] = {}
+    measured_before: dict[str, dict[str, float]] = {}
+    if untouched is not None:
+        fit = trials[untouched].fit
+        kept = store.scores(fit)
+        before, measured_before = _by_part(measuring, np.concatenate([kept["validation"], kept["test"]]), fit)
+    first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
+    measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
+    name = config.models.estimator
+    if given is not None and given.estimator is not None:
+        name = type(given.estimator).__name__
+    titles = dict(zip(data.groups.names, data.groups.titles, strict=True))
+    facts = Facts(
+        target=config.data.target,
+        protected=config.data.protected,
+        ratio=ratio,
+        at_least=line,
+        lines=choice.lines,
+        budget=config.evaluation.budget,
+        chosen_on=first,
+        reached=choice.reached,
+        confidence=choice.confidence,
+        why=choice.reason,
+        estimator=name.rpartition(".")[2],
+        parameters=dict(trial.parameters),
+        intervention="" if trial.intervention == UNTOUCHED.intervention else trial.intervention,
+        settings=dict(trial.settings),
+        fits=fits,
+        models=choice.tried,
+        chosen=choice.sentence,
+        parts=[
+            Part.of(_TITLES.get(name, name), data.positive[rows], data.part(name).groups)
+            for name, rows in data.parts.items()
+            if len(rows)
+        ],
+        measured=measured,
+        before=measured_before,
+        rates=[
+            own
+            for part in after
+            for own in GroupRates.of(
+                part,
+                data.positive[data.parts[part]],
+                data.part(part).groups,
+                after[part] >= measured[part]["threshold"],
+                before[part] >= measured_before[part]["threshold"] if before else None,
+                data.part(part).weights,
+                0.95 if choice.confidence is None else 2 * choice.confidence - 1,
+            )
+        ],
+        left_out=[titles.get(entry["group"], entry["group"]) for entry in results.left_out],
+        min_group_size=config.data.min_group_size,
+        seed=config.seed,
+    )
+    return ChosenModel(
+        scorer,
+        classes=data.labels,
+        threshold=measured[first]["threshold"],
+        metrics=measured[first],
+        facts=facts,
+        sample_weight=bench.training_set(trial).weights,
+        columns=summarize_columns(data.problem.table, data.parts["train"]),
+    )
+
+
+def _measuring(config: Config, data: Data, confidence: float | None) -> Measuring:
+    """Measure as the frame was measured, but at the threshold that the model decides with."""
+    evaluation = replace(
+        config.evaluation,
+        threshold="validation",
+        bootstrap=config.evaluation.bootstrap or DRAWS,
+        metrics=(),
+    )
+    measuring = Measuring.of(data, replace(config, evaluation=evaluation))
+    # each end of an interval is as sure as was asked
+    return measuring if confidence is None else replace(measuring, confidence=2 * confidence - 1)
+
+
+def _by_part(
+    measuring: Measuring, scores: FloatArray, fit: str
+) -> tuple[dict[str, FloatArray], dict[str, dict[str, float]]]:
+    """Give the scores of validation rows, if there are any, and of test rows, and what is measured there."""
+    cut, measured = measuring.n_validation, measuring.measure(scores, fit)
+    by_part = {"validation": scores[:cut], "test": scores[cut:]} if cut else {"test": scores}
+    told = {
+        part: {
+            name.removeprefix(f"{part}_"): value
+            for name, value in measured.items()
+            if name.startswith(f"{part}_")
+        }
+        for part in by_part
+    }
+    return by_part, told
+
+
+def fit_best_of(
+    results: Results,
+    ratio: Any,
+    at_least: float,
+    *,
+    confidence: float | None,
+    data: Any,
+    estimator: Any,
+) -> ChosenModel | None:
+    """Do the work of `Results.fit_best`."""
+    if results.lacking:
+        raise ValueError(
+            f"The experiment was made with {'; '.join(results.lacking)}, not registered here: import or "
+            "install that first, and load the results again."
+        )
+    if len(results.attributes) > 1:
+        raise ValueError(
+            "`evaluation.groups` compares the groups of each attribute, and a chosen model keeps lines "
+            'between those of all crossed: run the experiment with `evaluation.groups = "crossed"`.'
+        )
+    lines, named = lines_of(ratio, at_least), _given(results.config, estimator)
+    with results.opened() as store:
+        rows = same_data(store, results.config, data)
+        choice = choose_row(results, rows, lines, confidence)
+        if choice is None or not choice.reached:
+            return None
+        done = results.frame["intervention"][results.frame["status"] == DONE]
+        changing = [entry.name for entry in intervention_entries() if entry.changes_scores]
+        fits = int((~done.isin(changing)).sum())
+        return train_choice(results, choice, rows, store, given=named, fits=fits)
+
+
+def _given(config: Config, estimator: Any) -> Given:
+    """Give the estimator that an experiment was run with, refusing another than that."""
+    asked = config.models.estimator
+    if not is_object(asked):
+        if estimator is not None:
+            raise ValueError(f"The experiment names its estimator, {asked!r}: hand none over.")
+        return Given()
+    if estimator is None or describe_object(estimator) != asked:
+        raise ValueError(
+            f"The experiment was run with an estimator that was handed over, {asked!r}: hand it over again, "
+            "by `estimator`."
+        )
+    return Given(estimator)
+
+
+def _valuations(store: Store, trial: Trial) -> dict[str, Valuation]:
+    asked = [trial.settings["algorithm"]] if "algorithm" in trial.settings else []
+    found = {algorithm: store.values(algorithm) for algorithm in asked}
+    return {algorithm: own for algorithm, own in found.items() if isinstance(own, Valuation)}

@@ -6,12 +6,11 @@ import re
 import numpy as np
 import pytest
 from tests.aim.conftest import draw_applicants
-from tests.experiment.frontier.conftest import model_of, search
+from tests.experiment.conftest import model_of, search
 
 from fado import load_model
 from fado.aim import count_events
-from fado.experiment.frontier import choose_row
-from fado.experiment.frontier._choosing import _curves
+from fado.experiment._choice import _curves, choose_row
 from fado.metrics import evaluate
 
 LINE = 0.8

@@ -1,22 +1,37 @@
-"""Which row of the results to hand over: the best above all lines, or the one that comes closest."""
+"""The one rule of choice: of the models that can be compared, the best above all lines, or the closest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.aim import check_confidence, count_events
-from fado.experiment._data import Data
-from fado.experiment._results import Results
 from fado.experiment._trial import UNTOUCHED
 from fado.interventions import BaseScoreIntervention, intervention_named
 
-__all__ = ["Choice", "choose_row", "handed_over", "tell_lines", "untouched_row"]
+if TYPE_CHECKING:
+    import pandas as pd
 
+    from fado.experiment._data import Data
+    from fado.experiment._results import Results
+
+__all__ = [
+    "Choice",
+    "best_first",
+    "choose_row",
+    "chosen_rows",
+    "decides_alone",
+    "handed_over",
+    "is_whole",
+    "tell_lines",
+    "untouched_row",
+]
+
+Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
 
@@ -73,89 +88,104 @@ class Choice:
         )
 
 
-def tell_lines(lines: Mapping[str, float]) -> str:
-    """Say which ratios are to reach which lines.
+def best_first(rows: Positions, rates: FloatArray, shares: FloatArray, reached: Bools) -> Positions:
+    """Order rows: those that reached the lines by true-positive rate, then the others by how close they come.
+
+    Of equal rates the more equal one comes first, of equally close ones that of the higher rate, then the
+    earlier row.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        What is to be ordered.
+    rates, shares : ndarray
+        Of every row the true-positive rate, and the ratio over the line.
+    reached : ndarray of bool
+        The rows that reached the lines.
 
     Examples
     --------
-    >>> tell_lines({"fpr_ratio": 0.8, "tpr_ratio": 0.9})
-    'fpr_ratio of at least 0.8 and tpr_ratio of at least 0.9'
+    >>> rates, shares = np.array([0.7, 0.8, 0.7, 0.9]), np.array([1.0, 0.9, 1.2, 0.95])
+    >>> best_first(np.arange(4), rates, shares, shares >= 1)
+    array([2, 0, 3, 1])
     """
-    return " and ".join(f"{ratio} of at least {line:g}" for ratio, line in lines.items())
+    rate, share, above = rates[rows], shares[rows], reached[rows]
+    first, second = np.where(above, rate, share), np.where(above, share, rate)
+    return rows[np.lexsort([-second, -first, ~above])]
+
+
+def chosen_rows(results: Results, metric: str, at_least: float, attribute: str | None) -> pd.DataFrame:
+    """Give the chosen row of each intervention, the best first, and whether it ``reached`` the line."""
+    rates, shares = _points(results, {metric: at_least}, attribute)
+    rows = np.flatnonzero(~np.isnan(shares) & is_whole(results.frame))
+    ordered = best_first(rows, rates, shares, shares >= 1)
+    found = results.frame.iloc[ordered].assign(reached=shares[ordered] >= 1)
+    return found.drop_duplicates("intervention")
 
 
 def choose_row(
     results: Results, data: Data, lines: Mapping[str, float], confidence: float | None
 ) -> Choice | None:
-    """Choose the row of highest true-positive rate above all lines; the closest if there is none.
+    """Choose one row among those of models that decide by themselves; None if no row can be compared.
 
     With a confidence, lower bounds must reach the lines too. Along one model's curve bounds are looked at
     from the most equal point back until the first that fails, which needs no correction; the best of several
     curves may be the luckiest, and so they share the error, see `shared_errors`.
-
-    Returns
-    -------
-    Choice or None
-        None if no row can be compared.
     """
     confidence = check_confidence(confidence)
-    rates, shares = _points(results, lines)
-    known = np.flatnonzero(~np.isnan(rates) & ~np.isnan(shares) & _whole(results))
-    if not len(known):
+    rates, shares = handed_over(results, lines)
+    rows = np.flatnonzero(~np.isnan(shares))
+    if not len(rows):
         return None
-    above = known[shares[known] >= 1]
-    about: dict[str, Any] = {
-        "lines": dict(lines),
-        "confidence": confidence,
-        "tried": len(known),
-        "above": len(above),
-    }
-    passed, bounds = above, dict[int, dict[str, float]]()
-    if confidence is not None and len(above):
-        passed, bounds = _sure(results, data, lines, confidence, known, rates, shares)
-    if len(passed):
-        best = int(passed[np.lexsort([-shares[passed], -rates[passed]])[0]])
-        return Choice(best, reached=True, bounds=bounds.get(best, {}), **about)
-    closest = int(known[np.lexsort([-rates[known], -shares[known]])[0]])
-    own = bounds.get(closest, {})
-    reason = _reason(results, lines, closest, len(known), len(above), own, confidence)
-    return Choice(closest, reached=False, bounds=own, reason=reason, **about)
+    reached, bounds = shares >= 1, dict[int, dict[str, float]]()
+    above = int(reached[rows].sum())
+    if confidence is not None and above:
+        sure, bounds = _sure(results, data, lines, confidence, rows, rates, shares)
+        reached = np.isin(np.arange(len(shares)), sure)
+    row = int(best_first(rows, rates, shares, reached)[0])
+    own = bounds.get(row, {})
+    reason = "" if reached[row] else _reason(results, lines, row, len(rows), above, own, confidence)
+    return Choice(row, dict(lines), confidence, bool(reached[row]), len(rows), above, own, reason)
 
 
 def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
     """Give the row of the best model without an intervention, on all rows; None if there is none."""
     rates, _ = _points(results, lines)
     plain = (results.frame["intervention"] == UNTOUCHED.intervention).to_numpy()
-    rows = np.flatnonzero(plain & _whole(results) & ~np.isnan(rates))
+    rows = np.flatnonzero(plain & is_whole(results.frame) & ~np.isnan(rates))
     return int(rows[np.argmax(rates[rows])]) if len(rows) else None
 
 
 def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
     """Give what `_points` gives, NaN for rows of which no model could be handed over."""
     rates, shares = _points(results, lines)
-    out = ~_whole(results)
+    names = results.frame["intervention"]
+    alone = names.isin([name for name in names.unique() if decides_alone(name)]).to_numpy()
+    out = ~(is_whole(results.frame) & alone)
     rates[out] = shares[out] = np.nan
     return rates, shares
 
 
-def _points(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+def _points(
+    results: Results, lines: Mapping[str, float], attribute: str | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Give every row's true-positive rate, and its ratio over the line, of all ratios the lowest."""
-    points = [results.comparable_points(ratio, results.chosen_on) for ratio in lines]
-    shares = [own[:, 1] / line for own, line in zip(points, lines.values(), strict=True)]
+    points = [results.comparable_points(name, results.chosen_on, attribute=attribute) for name in lines]
+    shares = [
+        own[:, 1] / line if line > 0 else 1 + own[:, 1]
+        for own, line in zip(points, lines.values(), strict=True)
+    ]
     return np.max([own[:, 0] for own in points], axis=0), np.min(shares, axis=0)
 
 
-def _whole(results: Results) -> npt.NDArray[np.bool_]:
-    """Mark the rows that a model could be handed over of: no first looks, and none that needs the group."""
-    frame = results.frame
-    names = frame["intervention"]
-    whole = names.isin([name for name in names.unique() if _decides_alone(name)]).to_numpy(copy=True)
-    if "cost" in frame.columns:
-        whole &= ~frame["cost"].between(0, 1, inclusive="neither").to_numpy()
-    return whole
+def is_whole(frame: pd.DataFrame) -> Bools:
+    """Mark the models that were trained wholly; a search takes a first look at many."""
+    if "cost" not in frame.columns:
+        return np.ones(len(frame), dtype=np.bool_)
+    return ~frame["cost"].between(0, 1, inclusive="neither").to_numpy()
 
 
-def _decides_alone(intervention: str) -> bool:
+def decides_alone(intervention: str) -> bool:
     """Tell whether there is a model that decides by itself after an intervention."""
     try:
         entry = intervention_named(intervention)
@@ -213,15 +243,6 @@ def shared_errors(
     The model of the highest true-positive rate without an intervention was not chosen by its ratios, and has
     half of the error. The other half is for the others: divided by their number, or by twice the number of
     those with a point above the lines.
-
-    Parameters
-    ----------
-    curves : sequence of ndarray
-        The rows of each, the untouched one first.
-    rates, shares : ndarray
-        The true-positive rate of every row, and its ratio over the line.
-    error : float
-        Of all together.
 
     Examples
     --------
@@ -287,3 +308,8 @@ def _reason(
     if len(lines) > 1:
         return f"Of {tried:,} models, the closest has {told}."
     return f"The highest {next(iter(lines))} of {tried:,} models is {told.rpartition(' ')[2]}."
+
+
+def tell_lines(lines: Mapping[str, float]) -> str:
+    """Say which ratios are to reach which lines."""
+    return " and ".join(f"{ratio} of at least {line:g}" for ratio, line in lines.items())

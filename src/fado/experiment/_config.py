@@ -7,7 +7,6 @@ import os
 import re
 import tomllib
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -15,9 +14,8 @@ from typing import Any
 
 from fado._checks import MOST_ROWS, check_probabilities
 from fado._storage import remove_abandoned, replacing
-from fado.experiment.config._estimators import LIGHTGBM, is_object, make_estimator, parameter_names
-from fado.experiment.config._metrics import check_metric_name, metric_names
-from fado.experiment.config._section import (
+from fado.experiment._estimators import LIGHTGBM, is_object, make_estimator, parameter_names
+from fado.experiment._section import (
     MOST_SEEDS,
     Reader,
     Section,
@@ -31,7 +29,8 @@ from fado.experiment.config._section import (
     read_space,
     shown,
 )
-from fado.experiment.config._settings import (
+from fado.experiment._settings import (
+    BUDGET_FIELDS,
     CROSSED,
     EACH,
     GIVEN,
@@ -43,6 +42,8 @@ from fado.experiment.config._settings import (
     ModelsConfig,
     SplitConfig,
     ValuationConfig,
+    check_metric_name,
+    metric_names,
 )
 from fado.interventions import Entry, Setting, intervention_entries
 from fado.tabular import MIN_GROUP_SIZE
@@ -65,7 +66,7 @@ GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
 MOST_BAGS = 100_000
 MOST_RESAMPLES = 100_000
-_BUDGETS = ("max_fpr", "max_selection_rate", "top_k", "fixed_threshold")
+_BUDGETS = tuple(BUDGET_FIELDS.values())
 MOST_TRIALS = 10_000_000
 
 
@@ -120,7 +121,6 @@ def config_from(
         evaluation=read_evaluation(
             top.section("evaluation") if "evaluation" in top else Section({}), given, stored=stored
         ),
-        source=table,
     )
     for key in ("valuation", "evaluation"):
         top.take(key, None)
@@ -131,7 +131,7 @@ def config_from(
         raise ValueError(
             '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
         )
-    return replace(config, source=deepcopy(table))  # the caller may change it before a store keeps it
+    return config
 
 
 def _with_kept_scores(config: Config) -> Config:
@@ -510,7 +510,7 @@ def preset_text(preset: str) -> str:
     """
     if preset not in PRESETS:
         raise ValueError(f"`preset` must be {' or '.join(map(repr, PRESETS))}, got {preset!r}.")
-    return (files("fado.experiment.config") / "templates" / f"{preset}.toml").read_text(encoding="utf-8")
+    return (files("fado.experiment") / "templates" / f"{preset}.toml").read_text(encoding="utf-8")
 
 
 def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:

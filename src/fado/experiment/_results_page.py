@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from fado._messages import list_names, warn_user
 from fado._storage import replacing
-from fado.experiment._trial import DONE
-from fado.experiment.config import ratio_name
-from fado.experiment.results._looks import describe_marks, describe_settings, looks_of
-from fado.experiment.results._winners import ENDS
-from fado.metrics import RATIO_TITLES, pareto_frontier
-from fado.reporting import landscape_page, tabulate_points
+from fado.experiment._choice import best_first, decides_alone, is_whole
+from fado.experiment._frame import parts_of
+from fado.experiment._settings import metric_names, ratio_name
+from fado.experiment._trial import DONE, UNTOUCHED
+from fado.interventions import Entry, intervention_entries
+from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
+from fado.reporting import landscape_page, shown_table, tabulate_points
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fado.experiment._results import Results
 
-__all__ = ["RULE", "models_table", "points_table", "report_content", "write_report"]
+__all__ = [
+    "ENDS",
+    "RULE",
+    "describe_settings",
+    "intervention_names",
+    "looks_of",
+    "notes_of",
+    "points_table",
+    "report_content",
+    "results_shown",
+    "setting_columns",
+    "tell_lacking",
+    "write_report",
+]
 
 View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is that of one
 
 RULE = 0.8  # the 80 % rule
+ENDS = ("", "_low", "_high")
 REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 RATE_TITLES = {"tpr": "True-positive rate", "fpr": "False-positive rate"}
 ALL = "all attributes (the least ratio)"
@@ -53,11 +70,12 @@ def report_content(results: Results) -> dict[str, Any]:
         "notes": results.notes,
         "errors": _errors(results),
         "chosen_on": results.chosen_on,
+        "first_looks": not is_whole(results.frame).all(),
         "looks": _looks(results),
         "marks": describe_marks(),
         "titles": [RATIO_TITLES[metric] for metric in REPORTED],
         "attributes": [attribute or ALL for attribute in attributes],
-        "points": models_table(results, views),
+        "points": _models_table(results, views),
         "figures": [{"name": name, "title": _title(name)} for name in _measured(results.frame)],
         "areas": [_areas(results, *view) for view in views],
         "parts": list(dict.fromkeys(entry["part"] for entry in results.summary)),
@@ -90,10 +108,10 @@ def points_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
     )
 
 
-def models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
+def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
     """Give all that a page tells of the models that are done, by falling true-positive rate.
 
-    They are sorted as `Results.best` sorts them, on the part that they are chosen on.
+    It is that on the part that they are chosen on, where those that were trained in part are barred.
     """
     frame, parts = results.frame, _measuring_parts(results)
     done = np.flatnonzero((frame["status"] == DONE).to_numpy())
@@ -103,7 +121,14 @@ def models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
     return _tabulated(
         results,
         rows,
-        [{"ratio": ratio_name(*view), "frontiers": _frontiers(results, view)} for view in views],
+        [
+            {
+                "ratio": ratio_name(*view),
+                "frontiers": _frontiers(results, view),
+                "order": _order(results, view, rows),
+            }
+            for view in views
+        ],
         metrics=[name for name in columns if name in frame.columns],
         counts=[name for name in ("training_rows", "fits") if name in frame.columns],
         barred={part: _barred(results, views, part) for part in parts},
@@ -139,7 +164,15 @@ def _measuring_parts(results: Results) -> list[str]:
 def _barred(results: Results, views: Sequence[View], part: str) -> Any:
     """Mark the rows that can be compared in no view: beyond the budget, not done, or undefined."""
     points = [results.comparable_points(metric, part, attribute=own)[:, 1] for metric, own in views]
-    return np.isnan(points).all(axis=0)
+    barred = np.isnan(points).all(axis=0)
+    return barred | ~is_whole(results.frame) if part == results.chosen_on else barred
+
+
+def _order(results: Results, view: View, rows: Any) -> list[int]:
+    """Give the positions of rows, those that would be chosen above any line first."""
+    rates, ratios = results.comparable_points(view[0], results.chosen_on, attribute=view[1])[rows].T
+    known = np.flatnonzero(~np.isnan(ratios))
+    return best_first(known, rates, ratios, np.ones(len(rows), dtype=np.bool_)).tolist()
 
 
 def _frontiers(results: Results, view: View) -> list[Any]:
@@ -229,3 +262,157 @@ def _groups(summary: list[dict[str, Any]], *, left_out: bool) -> list[dict[str, 
 
 def _shown(number: Any, digits: int = 3) -> str:
     return "" if number is None or number != number else f"{number:.{digits}f}"
+
+
+_SHAPE, _COLOUR = "circle", "#777777"  # of what is not registered, or has neither a colour nor an alpha
+_PLURALS = {"triangle-up": "triangles", "triangle-down": "triangles", "cross": "crosses"}
+
+
+def intervention_names(frame: pd.DataFrame) -> list[str]:
+    """List the interventions of a frame: in the registry's order, then those that it does not know."""
+    there = list(dict.fromkeys(frame["intervention"]))
+    known = [entry.name for entry in intervention_entries()]
+    return [name for name in dict.fromkeys([*known, *there]) if name in there]
+
+
+def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Give the mark of every intervention of a frame; without a colour, alpha gives it.
+
+    The mark also says whether decisions need the group of a row, and whether a model decides alone.
+    """
+    entries = {entry.name: entry for entry in intervention_entries()}
+    steered = set(frame.loc[frame["alpha"].notna(), "intervention"])
+    looks = []
+    for name in intervention_names(frame):
+        entry = entries.get(name)
+        colour = entry.colour if entry is not None else None
+        looks.append(
+            {
+                "name": name,
+                "shape": entry.shape if entry is not None else _SHAPE,
+                "colour": _COLOUR if colour is None and name not in steered else colour,
+                "needs_group": bool(getattr(entry, "needs_group", False)),
+                "alone": entry is None or decides_alone(name),
+            }
+        )
+    return looks
+
+
+def describe_marks() -> str:
+    """Say what the shapes stand for.
+
+    Examples
+    --------
+    >>> describe_marks()
+    'Circles are baselines, triangles sampling, squares and diamonds reweighing, crosses changed scores'
+    """
+    shapes: dict[str, dict[str, None]] = {}
+    for entry in intervention_entries():
+        shapes.setdefault(_family(entry), {})[_PLURALS.get(entry.shape, f"{entry.shape}s")] = None
+    told = [
+        f"{' and '.join(own)}{'' if place else ' are'} {family}"
+        for place, (family, own) in enumerate(shapes.items())
+    ]
+    return ", ".join(told).capitalize()
+
+
+def _family(entry: Entry) -> str:
+    if entry.changes_scores:
+        return "changed scores"
+    if not entry.uses_values:
+        return "baselines"
+    return "sampling" if entry.kind.changes == "rows" else "reweighing"
+
+
+def setting_columns(frame: pd.DataFrame) -> list[str]:
+    """Name the columns of a frame that tell settings, except those that have one value per experiment."""
+    columns = list(frame.columns)
+    single = {
+        setting.name
+        for entry in intervention_entries()
+        for setting in entry.settings
+        if setting.plural is None
+    }
+    there = columns[columns.index("intervention") + 1 : columns.index("model")]
+    return [name for name in there if name not in single]
+
+
+def describe_settings(frame: pd.DataFrame) -> list[str]:
+    """Say every row's settings in words; the algorithm only where there are several."""
+    names = [
+        name
+        for name in setting_columns(frame)
+        if name != "algorithm" or len(frame[name].dropna().unique()) > 1
+    ]
+    return [
+        ", ".join(
+            f"{str(name).replace('_', ' ')} {value if isinstance(value, str) else format(value, '.4g')}"
+            for name, value in row.items()
+            if value is not None and value == value
+        )
+        for row in frame[names].to_dict("records")
+    ]
+
+
+def notes_of(results: Results) -> list[str]:
+    """Say of how many models an intervention on scores leaves the scores as they are, by line."""
+    changing = {entry.name for entry in intervention_entries() if entry.changes_scores}
+    done = results.frame[results.frame["status"] == DONE]
+    asked = done[done["intervention"].isin(changing)]
+    if asked.empty or "ratio" not in asked.columns:  # a plug-in on scores may know no ratio
+        return []
+    asked = asked[asked["ratio"].notna()]
+    if "demand" in asked.columns:
+        asked = asked[asked["demand"].isna()]
+    metrics = [f"{results.chosen_on}_{name}" for name in ("threshold", "fpr", "tpr", *RATIO_NAMES)]
+    untouched = done[done["intervention"] == UNTOUCHED.intervention].set_index("model")[metrics]
+    notes = []
+    for (name, ratio, line), rows in asked.groupby(["intervention", "ratio", "at_least"], sort=False):
+        same = sum(
+            untouched.loc[[model]].iloc[0].equals(row)
+            for model, (_, row) in zip(rows["model"], rows[metrics].iterrows(), strict=True)
+            if model in untouched.index
+        )
+        if same:
+            notes.append(
+                f"{name}: {same:,} of {len(rows):,} models reach a {ratio} of {line:g} on "
+                f"{results.chosen_on} rows as they are, or cannot be moved: their scores stay as they are."
+            )
+    return notes
+
+
+MOST = 20  # rows
+
+
+def results_shown(title: str, results: Results, metric: str) -> str:
+    """Give the frontier of one ratio, on the rows that models are chosen by, as an output of a notebook."""
+    part = results.chosen_on
+    frontier = results.pareto(metric, part)
+    if not len(frontier):
+        return shown_table(title, [f"No model can be compared by {metric} so far."])
+    chosen = frontier.iloc[:MOST]
+    table = chosen[["intervention"]].assign(settings=describe_settings(chosen), model=chosen["model"])
+    for own in parts_of(results.config):
+        for name in ("tpr", metric):
+            table[f"{own} {name}"] = chosen[f"{own}_{name}"]
+    told = [f"Models that no other beats in both true-positive rate and {metric} on {part} rows:"]
+    if len(frontier) > MOST:
+        told.append(f"The first {MOST} of {len(frontier):,}; `pareto` gives all.")
+    return shown_table(title, told, table)
+
+
+def tell_lacking(results: Results, store: str | os.PathLike[str]) -> None:
+    """Warn of what an experiment used and nobody has registered here."""
+    where = f"The store {os.fspath(store)!r}"
+    if results.lacking:
+        warn_user(
+            f"{where} was made with {'; '.join(results.lacking)}, not registered here: its results are shown "
+            "as they were measured. To go on with it, or to train its models again, import or install that "
+            "first."
+        )
+    metrics = [name for name in results.config.evaluation.metrics if name not in metric_names()]
+    if metrics:
+        warn_user(
+            f"{where} has metrics that are not registered here, {list_names(metrics)}: they are shown as "
+            "they were measured."
+        )

@@ -1,0 +1,334 @@
+"""Trials for other tools: as runs of MLflow, and as a study of Optuna, which optuna-dashboard opens."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from fado._version import __version__
+from fado.experiment._section import Parameter
+from fado.experiment._settings import Config, ratio_name
+from fado.experiment._trial import DONE, PENDING, Trial, key_of
+from fado.interventions import intervention_entries
+from fado.metrics import RATIO_NAMES
+from fado.utility import utility_names
+from fado.valuation import valuator_names
+
+if TYPE_CHECKING:
+    import optuna
+    import pandas as pd
+
+    from fado.experiment._results import Results
+
+__all__ = ["add_trials", "log_runs"]
+
+Plain: TypeAlias = bool | int | float | str
+
+TRIAL, STORE = "fado.trial", "fado.store"
+_AT_ONCE = 100  # entries of a kind that a server takes in one request
+_LONGEST = 500  # characters of a parameter, and of an error, that every server takes
+_FORBIDDEN = re.compile(r"[^\w./: -]")  # in MLflow's names
+_WORDS = {">=": " ge ", "<=": " le ", "!=": " ne ", "==": " eq ", ">": " gt ", "<": " lt ", "=": " eq "}
+
+
+def log_runs(results: Results, experiment_name: str, tracking_uri: str | None) -> pd.Series[str]:
+    """Do the work of `Results.to_mlflow`."""
+    import pandas as pd
+
+    client = _extra("mlflow", "MLflow").MlflowClient(tracking_uri=tracking_uri)
+    identity = _identity(results)
+    found = client.get_experiment_by_name(experiment_name)
+    experiment = client.create_experiment(experiment_name) if found is None else found.experiment_id
+    known = _known_runs(client, experiment, identity)
+    runs = {}
+    for key, row in _rows_out(results, identity).items():
+        run = known.get(key)
+        if run is None:
+            name = f"{row.intervention} {row.number}"
+            tags = _tags(row) | {TRIAL: key, STORE: identity}
+            run = client.create_run(experiment, tags=tags, run_name=name).info
+        if run.status == "RUNNING":  # new, or cut short when it was sent before
+            _fill(client, run.run_id, row)
+        runs[row.number] = run.run_id
+    return pd.Series(runs, name="run_id", dtype="str")
+
+
+def _known_runs(client: Any, experiment: str, identity: str) -> dict[str, Any]:
+    """Find the runs that were sent before, by trial."""
+    known: dict[str, Any] = {}
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment], filter_string=f"tags.`{STORE}` = '{identity}'", page_token=token
+        )
+        known |= {run.data.tags[TRIAL]: run.info for run in page}
+        token = page.token
+        if not token:
+            return known
+
+
+def _tags(row: Trial) -> dict[str, str]:
+    tags = {"fado.version": __version__, "fado.status": row.status}
+    return tags if row.error is None else tags | {"fado.error": row.error[:_LONGEST]}
+
+
+def _fill(client: Any, run: str, row: Trial) -> None:
+    """Send all that is known of a trial, and close its run."""
+    from mlflow.entities import Metric, Param
+
+    now = int(1000 * time.time())
+    told = {"intervention": row.intervention, **row.settings, "model": row.model, **row.parameters}
+    parameters = [Param(name, str(value)[:_LONGEST]) for name, value in _named(told).items()]
+    metrics = [Metric(name, value, now, 0) for name, value in _named(dict(row.metrics or {})).items()]
+    for start in range(0, max(len(parameters), len(metrics)), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        client.log_batch(run, metrics=metrics[part], params=parameters[part])
+    with redirect_stdout(StringIO()):  # of a server, it prints where each run can be seen
+        client.set_terminated(run, "FINISHED" if row.status == DONE else "FAILED")
+
+
+def _named(entries: dict[str, Any]) -> dict[str, Any]:
+    """Give entries names that MLflow takes, different ones different names.
+
+    Examples
+    --------
+    >>> list(_named({"tpr": 1, "fpr_ratio[age>=50]": 1, "fpr_ratio[age<50]": 1, "a(b": 1, "a)b": 1}))
+    ['tpr', 'fpr_ratio/age ge 50', 'fpr_ratio/age lt 50', 'a_b', 'a_b_2']
+    """
+    named: dict[str, Any] = {}
+    for name, value in entries.items():
+        text = name.removesuffix("]").replace("[", "/")
+        for sign, word in _WORDS.items():
+            text = re.sub(rf"\s*{sign}\s*", word, text)
+        text = plain = _FORBIDDEN.sub("_", text).strip()
+        number = 2
+        while text in named:
+            text, number = f"{plain}_{number}", number + 1
+        named[text] = value
+    return named
+
+
+_TOLD = ("direction",)  # a setting that is found and not drawn: text of many numbers
+
+
+def add_trials(
+    results: Results, storage: Any, study_name: str | None, metric: str, part: str, attribute: str | None
+) -> optuna.Study:
+    """Do the work of `Results.to_optuna`."""
+    optuna = _extra("optuna", "Optuna")
+    points = results.comparable_points(metric, part, attribute=attribute)
+    objectives = [f"{part}_tpr", f"{part}_{ratio_name(metric, attribute)}"]
+    identity = _identity(results)
+    name = f"fado {identity[:8]} {objectives[1]}" if study_name is None else study_name
+    with _quiet(optuna):
+        study = optuna.create_study(
+            storage=_storage(optuna, storage),
+            study_name=name,
+            directions=["maximize"] * 2,
+            load_if_exists=True,
+        )
+        directions = [direction.name.lower() for direction in study.directions]
+        if directions != ["maximize"] * 2:  # of a study that was there before
+            raise ValueError(
+                f"The study {name!r} has {len(directions)} objective(s) ({' and '.join(directions)}), and "
+                f"these trials have two to maximize, {objectives}: give another `study_name`."
+            )
+        known = study.get_trials(deepcopy=False)
+        if not known:
+            study.set_metric_names(objectives)
+            study.set_user_attr("fado.version", __version__)
+        elif study.metric_names != objectives:
+            told = study.metric_names or "trials of objectives without names"
+            raise ValueError(
+                f"The study {name!r} has the objectives {told}, and these trials "
+                f"{objectives}: give another `study_name`."
+            )
+        rows = _rows_out(results, identity)
+        sent = {trial.user_attrs.get(TRIAL) for trial in known}
+        values = dict(zip(results.frame.index, points, strict=True))
+        spaces = _distributions(optuna.distributions, list(rows.values()), results.config)
+        study.add_trials(
+            [
+                _trial(optuna.trial, key, row, values[row.number], spaces)
+                for key, row in rows.items()
+                if key not in sent
+            ]
+        )
+    return study
+
+
+def _trial(trials: Any, key: str, row: Trial, point: Any, spaces: dict[str, Any]) -> Any:
+    """Make one trial; what is done and may not be compared has no values, and counts as pruned."""
+    states = trials.TrialState
+    comparable = not np.isnan(point).any()
+    done = states.COMPLETE if comparable else states.PRUNED
+    told = {name: value for name, value in row.settings.items() if name in _TOLD}
+    about = {TRIAL: key, "status": row.status, "model": row.model, **told, **(row.metrics or {})}
+    parameters = _parameters(row)
+    return trials.create_trial(
+        state=done if row.status == DONE else states.FAIL,
+        values=point.tolist() if comparable else None,
+        params=parameters,
+        distributions={name: spaces[name] for name in parameters},
+        user_attrs=about if row.error is None else about | {"error": row.error},
+    )
+
+
+def _parameters(row: Trial) -> dict[str, Plain]:
+    drawn = {name: value for name, value in row.settings.items() if name not in _TOLD}
+    return {"intervention": row.intervention, **drawn, **row.parameters}
+
+
+def _distributions(kinds: Any, rows: Sequence[Trial], config: Config) -> dict[str, Any]:
+    """Say of every parameter where its values lie."""
+    values: dict[str, dict[Plain, None]] = {}
+    for row in rows:
+        for name, value in _parameters(row).items():
+            values.setdefault(name, {})[value] = None
+    return {name: _distribution(kinds, name, list(own), config) for name, own in values.items()}
+
+
+def _distribution(kinds: Any, name: str, values: list[Plain], config: Config) -> Any:
+    drawn = config.models.space.get(name)
+    choices = list(dict.fromkeys([*_choices(name, drawn), *values]))
+    if any(isinstance(value, bool | str) for value in choices):
+        # A study holds all trials to the same choices: those that may come later are among them.
+        return kinds.CategoricalDistribution(choices)
+    is_log = drawn is not None and drawn.low is not None
+    numbers = [number for number in choices if not isinstance(number, str)]
+    if drawn is not None and drawn.low is not None and drawn.high is not None:
+        numbers += [drawn.low, drawn.high]
+    low, high = min(numbers), max(numbers)
+    if all(isinstance(number, int) for number in numbers):
+        return kinds.IntDistribution(low, high, log=is_log)
+    return kinds.FloatDistribution(float(low), float(high), log=is_log)
+
+
+def _choices(name: str, drawn: Parameter | None) -> list[Plain]:
+    """List all that a text may be, and the choices of a parameter, as far as they are known."""
+    if drawn is not None:
+        return [_whole(_plain(choice)) for choice in drawn.choices if choice is not None]
+    entries = intervention_entries()
+    known: dict[str, Sequence[str]] = {
+        "intervention": [entry.name for entry in entries],
+        "utility": utility_names(),
+        "algorithm": valuator_names(),
+        "ratio": RATIO_NAMES,
+    }
+    for setting in (setting for entry in entries for setting in entry.settings):
+        known.setdefault(setting.name, setting.choices)
+    return list(known.get(name, ()))
+
+
+def _storage(optuna: Any, storage: Any) -> Any:
+    """Open what Optuna takes: a path is a SQLite file."""
+    if storage is None or isinstance(storage, optuna.storages.BaseStorage):
+        return storage
+    if not isinstance(storage, str | os.PathLike):
+        raise TypeError(
+            "`storage` must be a file, the address of a database or an Optuna storage, got "
+            f"{type(storage).__name__}."
+        )
+    where = os.fspath(storage)
+    try:
+        return optuna.storages.get_storage(where if "://" in where else f"sqlite:///{where}")
+    except Exception as error:  # SQLAlchemy's, a driver's, or Optuna's own
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(f"`storage` {where!r} cannot be opened: {said}") from error
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Keep Optuna from telling that a study was made, and that names of objectives are new to it."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def _extra(name: str, title: str) -> Any:
+    """Import a library that is an extra."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"`to_{name}` needs {title}: install it with `pip install 'fado-ml[{name}]'`.", name=error.name
+        ) from error
+
+
+def _identity(results: Results) -> str:
+    """Name an experiment by all that its results depend on."""
+    with results.opened() as store:
+        about = store.about
+    return key_of([about[name] for name in ("format", "fingerprint", "versions", "settings")])
+
+
+def _rows_out(results: Results, identity: str) -> dict[str, Trial]:
+    """Read the rows of the frame that are not pending, as other tools keep them.
+
+    Settings and parameters are plain data and only those that concern a row, metrics all that are finite.
+    Each has a name that only this trial of this store has, in this status: what was sent is known by it.
+    """
+    frame = results.frame
+    columns = list(map(str, frame.columns))
+    model, measured, status = (columns.index(name) for name in ("model", "training_rows", "status"))
+    found = {}
+    for label, row in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
+        told = dict(zip(columns, row, strict=True))
+        name, number, state, error = (told[own] for own in ("intervention", "model", "status", "error"))
+        if state == PENDING:
+            continue
+        settings = _known(told, columns[1:model])
+        parameters = _known(told, columns[model + 1 : measured])
+        parameters = {own: _whole(value) for own, value in parameters.items()}
+        numbers = {own: float(value) for own, value in _known(told, columns[measured:status]).items()}
+        key = key_of([identity, int(label), name, settings, int(number), parameters, state])
+        found[key] = Trial(
+            name,
+            settings,
+            int(number),
+            parameters,
+            state,
+            metrics={own: value for own, value in numbers.items() if math.isfinite(value)},
+            error=error if isinstance(error, str) else None,
+            number=label,
+        )
+    return found
+
+
+def _known(told: dict[str, Any], names: list[str]) -> dict[str, Plain]:
+    """Give what is not missing, as plain data."""
+    import pandas as pd
+
+    values = {name: told[name] for name in names}
+    return {
+        name: _plain(value)
+        for name, value in values.items()
+        if not (value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)))
+    }
+
+
+def _plain(value: Any) -> Plain:
+    """Give a value as plain data; a list and the like as text."""
+    value = value.item() if hasattr(value, "item") else value
+    return value if isinstance(value, Plain) else json.dumps(value, default=str)
+
+
+def _whole(value: Plain) -> Plain:
+    """Give a whole number as one: a column of them that lacks some holds floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

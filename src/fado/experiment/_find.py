@@ -1,0 +1,470 @@
+"""Search for the best models of a table at every level of ratios between groups, in so many fits."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fado._checks import MOST_ROWS, check_count, check_share, seed_from
+from fado.aim import check_line, demands_of, lines_of, read_rows_apart
+from fado.experiment._config import read_models
+from fado.experiment._data import data_from
+from fado.experiment._frontier import Frontier
+from fado.experiment._results import Results
+from fado.experiment._runner import run_experiment
+from fado.experiment._section import Section, draw_models
+from fado.experiment._settings import (
+    BUDGET_FIELDS,
+    GIVEN,
+    Config,
+    DataConfig,
+    EvaluationConfig,
+    Given,
+    Grid,
+    SplitConfig,
+    ValuationConfig,
+)
+from fado.experiment._trial import UNTOUCHED, Trial
+from fado.interventions import intervention_entries
+from fado.metrics import Budget
+from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
+
+__all__ = ["FrontierProposer", "find_frontier", "n_models"]
+
+SPACE: dict[str, Any] = {
+    "n_estimators": {"log_uniform": [40, 250]},
+    "num_leaves": {"log_uniform": [6, 64]},
+    "min_child_samples": {"log_uniform": [5, 200]},
+    "learning_rate": {"log_uniform": [0.03, 0.25]},
+}
+LINES = (0.8, 0.9, 0.95, 0.7)
+SHARE = 0.25  # of its trees, or of the rows, at first
+VALIDATION = 0.2  # of the rows, if none are given
+DRAWS = 200  # for intervals
+MOST_FITS = 10_000
+TREES = "n_estimators"
+CURVE, STUDENT = "aimed", "student"
+KEPT = 3  # of so many models one is trained wholly
+GROUP_FITS = 1  # models of the groups
+FOLDS = 5  # of the models that score training rows for students
+
+
+def find_frontier(
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    ratio: str | Mapping[str, float] = "fpr_ratio",
+    max_fpr: float = 0.05,
+    max_fits: int = 60,
+    validation: Any = None,
+    test: Any = 0.2,
+    estimator: Any = None,
+    space: Mapping[str, Any] | None = None,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    lines: Sequence[float] = LINES,
+    students: bool = False,
+    budget: Any = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    sample_weight: Any = None,
+    groups: Any = None,
+    pos_label: Any = None,
+    client: Any = None,
+    progress: bool = False,
+) -> Frontier:
+    """Search for the best models at every level of ratios between groups, in so many fits.
+
+    First, models of random parameters are trained in part: on a quarter of their trees or, if they have no
+    trees, of the rows. The best third of them is trained in full. A model of the groups then gives the whole
+    trade-off of each of these without another fit: the scores of the model, moved by what a row's features
+    tell of its group. Validation rows decide at every step. Test rows decide nothing; they only show what
+    the models achieve.
+
+    Parameters
+    ----------
+    X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+        The features. Without `validation`, a fifth of the rows is kept apart as validation rows.
+    y : array-like of shape (n_rows,)
+        The target, of two classes.
+    sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+        The protected attributes; the groups are the combinations of several.
+    ratio : str or mapping of str to float, default="fpr_ratio"
+        ``"fpr_ratio"``, ``"fnr_ratio"``, ``"tpr_ratio"`` or ``"selection_rate_ratio"``: the lowest of the
+        groups' rates over the highest; ``"equalized_odds_ratio"`` is both ``"fpr_ratio"`` and
+        ``"tpr_ratio"``. Or several with the line of each, as
+        ``{"fpr_ratio": 0.8, "tpr_ratio": 0.8}``: all lines must hold.
+    max_fpr : float, default=0.05
+        The share of negatives that may be predicted positive. It sets the threshold of every model.
+    max_fits : int, default=60
+        How many whole fits the search may cost, at least 2. A model with a quarter of its trees costs a
+        quarter, the model of the groups one.
+    validation : tuple of (X, y, sensitive_features), optional
+        The validation rows; a fourth entry says how much each counts.
+    test : float or tuple of (X, y, sensitive_features), default=0.2
+        The share of the rows that is kept apart as test rows, in (0, 0.7]; or the test rows, as `validation`.
+    estimator : classifier, optional
+        What is trained; None is LightGBM's classifier.
+    space : dict, optional
+        The values to draw the estimator's parameters from. For the name of each parameter it has a value, a
+        list of choices, or ``{"log_uniform": [low, high]}``. None is a space of our own for LightGBM's
+        classifier; an `estimator` that you pass without a space is trained with its own parameters.
+    store : path-like, optional
+        A directory that keeps the search. A search that was stopped goes on if it is called again with the
+        same directory. None keeps nothing.
+    n_jobs : int, optional
+        How many fits run side by side; None uses every core. It changes no result.
+    random_state : int, RandomState or None, default=0
+        The seed of all random numbers.
+    lines : sequence of float, default=(0.8, 0.9, 0.95, 0.7)
+        The lines that students are trained for, each in (0, 1], if `ratio` is a name.
+    students : bool, default=False
+        Whether the best model at the first line also teaches a student for each of them, a regressor of the
+        features alone. The first takes eleven fits, every other one.
+    budget : Budget or pair of kind and limit, optional
+        What sets the threshold instead of `max_fpr`: ``("selection_rate", 0.02)``, ``("top_k", 500)`` rows
+        of each part, or ``("threshold", 0.5)``.
+    min_group_size : int, default=30
+        Groups of fewer rows that are also less than 1 % of a part are left out of ratios. 0 compares all.
+    sample_weight : array-like of shape (n_rows,), optional
+        How much each row counts, in training (scaled to a mean of 1) and in rates.
+    groups : array-like of shape (n_rows,), optional
+        Rows of the same entry, such as those of one person, are in the same part: training, validation or
+        test.
+    pos_label : label, optional
+        The positive label; None is the larger of the two.
+    client : dask.distributed.Client, cluster or str, optional
+        A cluster to run the fits on: a client of it, the cluster object, or
+        its scheduler's address. The store stays on this machine.
+    progress : bool, default=False
+        Whether to show progress lines.
+
+    Returns
+    -------
+    Frontier
+        ``best(at_least=0.8)`` gives the best model above a line, fitted, or None if no model reaches it.
+
+    Examples
+    --------
+    >>> from fado import find_frontier
+    >>> from fado.datasets import make_account_fraud
+    >>> X = make_account_fraud(4000, random_state=0)
+    >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
+    >>> frontier = find_frontier(X, y, sensitive_features=old, max_fits=4, space={"n_estimators": 20})
+    >>> best = frontier.best(at_least=0.5)
+    >>> best.predict_proba(X[:3]).shape
+    (3, 2)
+    """
+    asked = lines_of(ratio, 0.8)
+    check_count("max_fits", max_fits, 2, MOST_FITS)
+    sought = _lines(lines)
+    limit = Budget.read(budget, max_fpr)
+    problem = read_problem(
+        X,
+        y,
+        sensitive_features,
+        sample_weight=sample_weight,
+        groups=groups,
+        pos_label=pos_label,
+        least_rows=10,
+    )
+    if not problem.protected:
+        raise ValueError("`sensitive_features` is missing: name the protected attributes.")
+    seed = seed_from(random_state)
+    joined, parts = _parts(problem, validation, test, seed)
+    given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
+    own_lines = isinstance(ratio, Mapping) or "=" in ratio
+    taught = [asked] if own_lines else [dict.fromkeys(asked, own) for own in sought]
+    taught = taught if students else []
+    reserved = GROUP_FITS + student_fits(len(taught))
+    if reserved >= max_fits:
+        raise ValueError(f"`max_fits` must be at least {reserved + 1} with students, got {max_fits}.")
+    count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
+    evaluation = EvaluationConfig(bootstrap=DRAWS, keep_scores=True)
+    limits: dict[str, Any] = {BUDGET_FIELDS[limit.kind]: limit.limit}
+    models = given.added_to({"models": {"count": count, "seed": seed}})["models"]
+    config = Config(
+        seed=seed,
+        data=DataConfig(
+            target=_name_of(y),
+            protected=tuple(variable.name for variable in problem.protected),
+            min_group_size=check_count("min_group_size", min_group_size, 0, MOST_ROWS),
+            given=True,
+        ),
+        split=SplitConfig(GIVEN, None, (), (True,), ()),
+        valuation=ValuationConfig(),
+        interventions=_interventions(asked, taught),
+        models=read_models(Section(models, "models"), given, stored=False),
+        evaluation=replace(evaluation, **limits),
+    )
+    data = data_from(joined, parts, config)
+    proposer = _proposer(config, asked, taught, max_fits, estimator)
+    results = run_experiment(
+        config,
+        store,
+        n_jobs=n_jobs,
+        client=client,
+        progress=progress,
+        proposer=proposer,
+        isolated=False,
+        data=data,
+        given=given,
+    )
+    _check_trained(results)
+    with results.opened() as kept:
+        costs = proposer.costs(kept.trials)
+    results.frame.insert(list(results.frame.columns).index("training_rows") + 1, "cost", costs)
+    return Frontier(results, data, asked, int(np.ceil(sum(costs) + GROUP_FITS - 1e-9)), given)
+
+
+def _name_of(y: Any) -> str:
+    """Give the name of a target, if it has one."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else "y"
+
+
+def _interventions(
+    lines: Mapping[str, float], taught: Sequence[Mapping[str, float]]
+) -> dict[str, Grid | bool | None]:
+    """Say what is tried: no intervention, the curve of every model, and students if any are asked for."""
+    found: dict[str, Grid | bool | None] = {
+        entry.key: None if entry.settings or entry.uses_values else False for entry in intervention_entries()
+    }
+    found[UNTOUCHED.intervention] = True
+    for key, asked in ((CURVE, [lines]), (STUDENT, taught)):
+        if asked:
+            sought = dict.fromkeys(line for own in asked for line in own.values())
+            found[key] = {"ratios": tuple(lines), "lines": tuple(sought)}
+    return found
+
+
+def _check_trained(results: Results) -> None:
+    """Refuse a search in which every model failed, with the reason of the first."""
+    failed = results.frame["status"] == "failed"
+    if len(failed) and failed.all():
+        kind, _, reason = str(results.frame["error"].iloc[0]).partition(": ")
+        raise ValueError(f"No model could be trained: {reason or kind}")
+
+
+def _lines(lines: Any) -> tuple[float, ...]:
+    """Read the lines that students are trained for."""
+    if isinstance(lines, str) or not isinstance(lines, Iterable):
+        raise TypeError(f"`lines` must be a list of numbers in (0, 1], got {lines!r}.")
+    found = tuple(check_line(line, "lines") for line in lines)
+    if not found:
+        raise ValueError("`lines` is empty: list at least one line.")
+    return tuple(dict.fromkeys(found))
+
+
+def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Problem, dict[str, Any]]:
+    """Deal the rows out to parts, but for those that are given."""
+    given = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
+    if given["test"] is None and not 0 < check_share("test", test) <= 0.7:
+        raise ValueError(f"`test` must be a share in (0, 0.7] or rows, got {test!r}.")
+    shares = [
+        VALIDATION if validation is None else 0.0,
+        float(test) if given["test"] is None else 0.0,
+    ]
+    cells = 2 * problem.groups.codes + problem.labels.is_positive
+    generator = np.random.default_rng([seed, 1])
+    dealt = deal_rows(cells, [1 - sum(shares), *shares], generator, problem.blocks)
+    parts = {name: np.flatnonzero(dealt == number) for number, name in enumerate(("train", *given))}
+    for name, rows in given.items():
+        if rows is not None:
+            own = read_rows_apart(rows, name)
+            parts[name] = problem.n_rows + np.arange(own.n_rows)
+            problem = join_problems(problem, own, f"`{name}`")
+    return problem, parts
+
+
+def _proposer(
+    config: Config,
+    lines: Mapping[str, float],
+    taught: Sequence[Mapping[str, float]],
+    max_fits: int,
+    estimator: Any,
+) -> FrontierProposer:
+    models = draw_models(config.models.space, config.models.count, config.models.seed)
+    if estimator is None:
+        models = [model | {"random_state": config.models.seed} for model in models]
+    models = list({repr(model): model for model in models}.values())  # a list of choices has but a few
+    trees: tuple[int, ...] | None = None
+    own = 100 if estimator is None else estimator.get_params().get(TREES)
+    if isinstance(own, int) and len(models) > 1:
+        trees = tuple(int(model.get(TREES, own)) for model in models)
+    return FrontierProposer(tuple(models), trees, SHARE, dict(lines), max_fits, tuple(taught))
+
+
+@dataclass(frozen=True)
+class FrontierProposer:
+    """Proposes the trials of a search, by what came of those before.
+
+    First every model grows a part of its trees, or sees a part of the rows. The third with the highest
+    true-positive rates on validation rows is trained wholly. Then every point of the curve of each of these
+    is a trial that takes no fit: the scores of the model, moved by a model of the groups. Last come students,
+    if any are asked for, one for each line, all of the model that is best at the first.
+
+    Parameters
+    ----------
+    models : tuple of mapping
+        Their parameters.
+    trees : tuple of int or None
+        How many trees each has, which are not all grown at first; None shows models fewer rows instead.
+    share : float
+        Of the trees or rows, at first.
+    lines : mapping of str to float
+        The ratios, and the line of each that a demand of 0 asks for.
+    max_fits : int
+        How many whole fits all may cost, that of the model of the groups among them.
+    students : tuple of mapping
+        The lines that students are trained for, each a line of every ratio.
+    """
+
+    models: tuple[Mapping[str, Any], ...]
+    trees: tuple[int, ...] | None
+    share: float
+    lines: Mapping[str, float]
+    max_fits: int
+    students: tuple[Mapping[str, float], ...] = ()
+
+    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
+        """Give the next trials; none when all fits are spent, or nothing is left to try."""
+        known = {outcome.key: outcome for outcome in outcomes}
+        first = [self._first(number) for number in range(len(self.models))]
+        new = self._affordable(first, outcomes)
+        if not new:
+            whole = [self._whole(trial.model) for trial in self._best(first, known, KEPT)]
+            new = self._affordable(whole, outcomes)
+        if not new:
+            curves = [self._curve(trial, known[trial.key]) for trial in self._best(whole, known, 1)]
+            new = self._affordable([trial for curve in curves for trial in curve], outcomes)
+        return (new or self._affordable(self._taught(outcomes), outcomes))[:n]
+
+    def _affordable(self, trials: Sequence[Trial], before: Sequence[Trial]) -> list[Trial]:
+        """Give the trials that are new, as far as the fits that are left go."""
+        known, chosen = {trial.key for trial in before}, list[Trial]()
+        left = self.max_fits - GROUP_FITS - sum(self.costs(before))
+        taught = [trial for trial in before if trial.intervention == STUDENT]
+        for trial in trials:
+            cost = self.costs([*taught, trial])[-1]
+            kept = 0 if trial.intervention == STUDENT else student_fits(len(self.students))
+            if trial.key not in known and cost <= left - kept + 1e-9:
+                left -= cost
+                chosen.append(trial)
+                taught += [trial] if trial.intervention == STUDENT else []
+        return chosen
+
+    def costs(self, trials: Sequence[Trial]) -> list[float]:
+        """Say how much of a whole fit each trial costs, given those before it."""
+        found, taught = list[float](), False
+        for trial in trials:
+            if trial.intervention == STUDENT:
+                found.append(1.0 if taught else 1.0 + 2 * FOLDS)
+                taught = True
+            elif trial.intervention == CURVE:
+                found.append(0.0)
+            elif self.trees is None:
+                found.append(float(trial.settings.get("share", 1.0)))
+            else:
+                found.append(trial.parameters[TREES] / self.trees[trial.model])
+        return found
+
+    def _whole(self, number: int) -> Trial:
+        trees = {} if self.trees is None else {TREES: self.trees[number]}
+        return Trial(UNTOUCHED.intervention, {}, number, {**self.models[number], **trees})
+
+    def _first(self, number: int) -> Trial:
+        whole = self._whole(number)
+        if len(self.models) == 1:
+            return whole
+        if self.trees is None:
+            return Trial(whole.intervention, {"share": self.share}, number, whole.parameters)
+        few = max(1, round(self.share * self.trees[number]))
+        return Trial(whole.intervention, {}, number, {**whole.parameters, TREES: few})
+
+    @staticmethod
+    def _best(trials: Sequence[Trial], known: Mapping[str, Trial], of: int) -> list[Trial]:
+        """Give one of so many trials, those of the highest true-positive rates, by falling rate."""
+        rates = {trial.key: _rate(known.get(trial.key)) for trial in trials}
+        done = [trial for trial in trials if rates[trial.key] > -math.inf]
+        ordered = sorted(done, key=lambda trial: (-rates[trial.key], trial.model))
+        return ordered[: math.ceil(len(trials) / of)]
+
+    def _curve(self, whole: Trial, outcome: Trial) -> list[Trial]:
+        """Give the points of a model's curve, from the untouched model on."""
+        metrics = outcome.metrics or {}
+        ratios = [metrics[f"validation_{ratio}"] for ratio in self.lines]
+        return [
+            Trial(CURVE, settings_of(self.lines) | {"demand": demand}, whole.model, whole.parameters)
+            for demand in demands_of(ratios, list(self.lines.values()))
+        ]
+
+    def _taught(self, outcomes: Sequence[Trial]) -> list[Trial]:
+        """Give a student for each line, all of the model that has the best point at the first."""
+        points = [one for one in outcomes if one.intervention == CURVE and one.metrics]
+        if not points or not self.students:
+            return []
+        best = max(points, key=lambda one: _above(one, self.students[0]))
+        return [Trial(STUDENT, settings_of(lines), best.model, best.parameters) for lines in self.students]
+
+
+def settings_of(lines: Mapping[str, float]) -> dict[str, Any]:
+    """Give the settings that say some lines.
+
+    Examples
+    --------
+    >>> settings_of({"fpr_ratio": 0.8})
+    {'ratio': 'fpr_ratio', 'at_least': 0.8}
+    >>> settings_of({"fpr_ratio": 0.8, "tpr_ratio": 0.9})
+    {'ratio': 'fpr_ratio=0.8, tpr_ratio=0.9'}
+    """
+    if len(lines) == 1:
+        ((ratio, line),) = lines.items()
+        return {"ratio": ratio, "at_least": line}
+    return {"ratio": ", ".join(f"{ratio}={line!r}" for ratio, line in lines.items())}
+
+
+def student_fits(n_students: int) -> int:
+    """Say how many fits so many students take: folds of label and groups once, and one each."""
+    return 2 * FOLDS + n_students if n_students else 0
+
+
+def n_models(max_fits: float, share: float) -> int:
+    """Say how many models so many whole fits are to begin with.
+
+    Parameters
+    ----------
+    max_fits : float
+        Whole fits of models of the label.
+    share : float
+        What a first fit costs.
+
+    Examples
+    --------
+    >>> n_models(59, 0.25), n_models(1, 0.25)
+    (100, 1)
+    """
+    most = int(max_fits / (share + 1 / KEPT))
+    return next((n for n in range(most, 1, -1) if share * n + math.ceil(n / KEPT) <= max_fits), 1)
+
+
+def _rate(outcome: Trial | None) -> float:
+    """Give the true-positive rate on validation rows; -inf where there is none."""
+    if outcome is None or outcome.metrics is None or outcome.scores is None:
+        return -math.inf
+    rate = outcome.metrics["validation_tpr"]
+    return -math.inf if math.isnan(rate) else rate
+
+
+def _above(outcome: Trial, lines: Mapping[str, float]) -> tuple[float, float]:
+    """Order points: those above all lines by true-positive rate, the others by how close they come."""
+    metrics = outcome.metrics or {}
+    shares = [metrics[f"validation_{ratio}"] / line for ratio, line in lines.items()]
+    share = min((0.0 if math.isnan(own) else own for own in shares), default=0.0)
+    return (1.0, _rate(outcome)) if share >= 1 else (share, 0.0)
