@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from fado.datasets._baf import load_baf
-from fado.datasets._fraud import make_account_fraud
-from fado.datasets._split import temporal_split
+from fado.datasets._fraud import make_account_fraud, temporal_split
 
 if TYPE_CHECKING:
     from fado.tabular import protected_from

@@ -2,8 +2,7 @@
 
 from fado.reporting._explore import explore_chart, explore_page
 from fado.reporting._landscape import landscape_chart, landscape_page, select_points, tabulate_points
-from fado.reporting._model_card import card_page, card_text
-from fado.reporting._page import page_in_frame, render_page, shown_table
+from fado.reporting._page import card_page, card_text, page_in_frame, render_page, shown_table
 
 __all__ = [
     "card_page",
