@@ -257,8 +257,8 @@ def train_choice(
         at_least=line,
         lines=choice.lines,
         budget=config.evaluation.budget,
-        chosen_on=first,
         reached=choice.reached,
+        chosen_on=first,
         confidence=choice.confidence,
         why=choice.reason,
         estimator=name.rpartition(".")[2],
@@ -285,7 +285,7 @@ def train_choice(
                 after[part] >= measured[part]["threshold"],
                 before[part] >= measured_before[part]["threshold"] if before else None,
                 data.part(part).weights,
-                0.95 if choice.confidence is None else 2 * choice.confidence - 1,
+                measuring.confidence,
             )
         ],
         left_out=[titles.get(entry["group"], entry["group"]) for entry in results.left_out],

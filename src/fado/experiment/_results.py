@@ -23,7 +23,7 @@ from fado.experiment._results_page import (
     intervention_names,
     looks_of,
     notes_of,
-    points_table,
+    points_of,
     results_shown,
     tell_lacking,
     write_report,
@@ -32,7 +32,7 @@ from fado.experiment._settings import EACH, Config, lacking_plugins, ratio_name
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, hypervolume, pareto_frontier
-from fado.reporting import landscape_chart, select_points
+from fado.reporting import landscape_chart
 
 if TYPE_CHECKING:
     import optuna
@@ -344,7 +344,7 @@ class Results:
         altair.Chart
             Notebooks show it. ``chart.save("landscape.png")`` writes it as PNG, SVG, PDF or HTML.
         """
-        points = select_points(points_table(self, [(metric, attribute)]), 0)
+        points = points_of(self, metric, attribute)
         title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
         return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 

@@ -18,7 +18,7 @@ from fado.experiment._settings import metric_names, ratio_name
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import Entry, intervention_entries
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, pareto_frontier
-from fado.reporting import landscape_page, shown_table, tabulate_points
+from fado.reporting import landscape_page, select_points, shown_table, tabulate_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ __all__ = [
     "intervention_names",
     "looks_of",
     "notes_of",
-    "points_table",
+    "points_of",
     "report_content",
     "results_shown",
     "setting_columns",
@@ -87,25 +87,17 @@ def report_content(results: Results) -> dict[str, Any]:
     }
 
 
-def points_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
-    """Give the points of several landscapes on the test part; see `fado.reporting.tabulate_points`.
-
-    Parameters
-    ----------
-    results : Results
-        The models.
-    views : sequence of pairs
-        Of each landscape the ratio, and the attribute if it is that of one.
-    """
-    ratios = [ratio_name(*view) for view in views]
-    fronts = [results.on_frontier(metric, attribute=attribute) for metric, attribute in views]
-    return _tabulated(
+def points_of(results: Results, metric: str, attribute: str | None) -> list[dict[str, Any]]:
+    """Give the points of one landscape on the test part, as a chart draws them."""
+    ratio, view = ratio_name(metric, attribute), (metric, attribute)
+    table = _tabulated(
         results,
         np.arange(len(results.frame)),
-        [{"ratio": ratio, "frontiers": [front]} for ratio, front in zip(ratios, fronts, strict=True)],
-        metrics=[f"test_{name}" for name in ("tpr", *ratios)],
-        barred={"test": _barred(results, views, "test")},
+        [{"ratio": ratio, "frontiers": [results.on_frontier(metric, attribute=attribute)]}],
+        metrics=["test_tpr", f"test_{ratio}"],
+        barred={"test": _barred(results, [view], "test")},
     )
+    return select_points(table, 0)
 
 
 def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
@@ -113,7 +105,7 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
 
     It is that on the part that they are chosen on, where those that were trained in part are barred.
     """
-    frame, parts = results.frame, _measuring_parts(results)
+    frame, parts = results.frame, parts_of(results.config)
     done = np.flatnonzero((frame["status"] == DONE).to_numpy())
     rates = frame[f"{results.chosen_on}_tpr"].reset_index(drop=True).iloc[done]
     rows = rates.sort_values(ascending=False, kind="stable").index.to_numpy()
@@ -155,10 +147,6 @@ def _tabulated(
         counts=counts,
         barred={part: mask[rows] for part, mask in barred.items()},
     )
-
-
-def _measuring_parts(results: Results) -> list[str]:
-    return list(dict.fromkeys([results.chosen_on, "test"]))
 
 
 def _barred(results: Results, views: Sequence[View], part: str) -> Any:
