@@ -41,8 +41,9 @@ def test_the_command_the_card_the_page_and_python_choose_one_model(frontier, bro
     row = whole.index[whole["validation_threshold"] == model.threshold_][0]
     intervention = model.facts_.intervention or "none"
     assert frame["intervention"][row] == intervention
-    for name, value in model.metrics_.items():  # with the ends of intervals
-        assert value == pytest.approx(frame[f"validation_{name}"][row], rel=0, abs=0, nan_ok=True), name
+    for part, told in model.facts_.measured.items():
+        for name, value in told.items():  # with the ends of intervals
+            assert value == pytest.approx(frame[f"{part}_{name}"][row], rel=0, abs=0, nan_ok=True), name
     (winner,) = winners[winners["intervention"] == intervention].to_dict("records")
     assert (winner["model"], winner["reached"]) == (frame["model"][row], model.reached_)
     assert winner["tpr"] == frame["test_tpr"][row]

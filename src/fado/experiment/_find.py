@@ -186,7 +186,8 @@ def find_frontier(
     if reserved >= max_fits:
         raise ValueError(f"`max_fits` must be at least {reserved + 1} with students, got {max_fits}.")
     count = 1 if estimator is not None and not space else n_models(max_fits - reserved, SHARE)
-    evaluation = EvaluationConfig(bootstrap=DRAWS, keep_scores=True)
+    # test rows are measured at the threshold that a model would decide with
+    evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)
     limits: dict[str, Any] = {BUDGET_FIELDS[limit.kind]: limit.limit}
     models = given.added_to({"models": {"count": count, "seed": seed}})["models"]
     config = Config(
