@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fado.experiment._config import config_from, read_config, write_preset
-from fado.experiment._proposers import GridProposer
 from fado.experiment._results import Results
 from fado.experiment._settings import Config, Given
+from fado.experiment._trial import GridProposer
 
 __all__ = ["Experiment"]
 

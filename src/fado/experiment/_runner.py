@@ -32,7 +32,6 @@ from fado.execution import (
 from fado.experiment._bench import OUT_OF_MEMORY, Bench, run_trials
 from fado.experiment._data import Data, read_data
 from fado.experiment._estimators import LIGHTGBM, estimator_versions, make_estimator
-from fado.experiment._proposers import GridProposer, Proposer
 from fado.experiment._results import Results
 from fado.experiment._settings import (
     Config,
@@ -43,7 +42,17 @@ from fado.experiment._settings import (
     register_metric,
 )
 from fado.experiment._store import FORMAT, SHELF, Store
-from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, UNTOUCHED, Trial, key_of
+from fado.experiment._trial import (
+    DONE,
+    FAILED,
+    IMPOSSIBLE,
+    PENDING,
+    UNTOUCHED,
+    GridProposer,
+    Proposer,
+    Trial,
+    key_of,
+)
 from fado.interventions import intervention_entries, register_intervention
 from fado.tabular import Problem, Table, on_shelf
 from fado.utility import register_utility, utility_class, utility_names
