@@ -354,9 +354,7 @@ class Results:
         title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
         return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 
-    def report(
-        self, path: str | os.PathLike[str], metric: str = "fpr_ratio", at_least: float = 0.8
-    ) -> None:
+    def report(self, path: str | os.PathLike[str], metric: str = "fpr_ratio", at_least: float = 0.8) -> None:
         """Write charts, the best models and the configuration to one HTML page that needs no network.
 
         It shows models as they do on the part that they are chosen on, and on the test part only the one that

@@ -58,9 +58,7 @@ def write_report(results: Results, path: Path, metric: str = RATIO_NAMES[0], at_
         temporary.write_text(text, encoding="utf-8")
 
 
-def report_content(
-    results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE
-) -> dict[str, Any]:
+def report_content(results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE) -> dict[str, Any]:
     """Give all that the page tells, as plain data: first of the ratio that was asked for."""
     if metric not in RATIO_NAMES:
         raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
@@ -236,7 +234,7 @@ def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, An
     """Tell the areas that interventions cover, the largest first only where all have as many models."""
     areas = results.hypervolume(metric, part=results.chosen_on, attribute=attribute)
     areas = areas[areas["models"] > 0]
-    ranked = areas["models"].nunique() <= 1
+    ranked = len(set(areas["models"])) <= 1
     if ranked:
         areas = areas.sort_values("hypervolume", ascending=False, kind="stable")
     return {
@@ -307,7 +305,8 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def describe_marks(frame: pd.DataFrame) -> str:
     """Say what the shapes of a frame's interventions stand for; those that are not registered are circles."""
-    entries, shapes = {entry.name: entry for entry in intervention_entries()}, {}
+    entries = {entry.name: entry for entry in intervention_entries()}
+    shapes: dict[str, dict[str, None]] = {}
     for name in intervention_names(frame):
         entry = entries.get(name)
         family, shape = ("not registered here", _SHAPE) if entry is None else (_family(entry), entry.shape)

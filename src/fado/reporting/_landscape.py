@@ -91,7 +91,8 @@ def tabulate_points(
         ``model``, and the columns named below.
     views : sequence of dict
         Of each landscape the ``ratio``, as columns of `frame` call it behind the name of a part
-        (``"fpr_ratio"`` for ``test_fpr_ratio``), and by part its ``frontiers``: masks of the rows that are on them.
+        (``"fpr_ratio"`` for ``test_fpr_ratio``), and by part its ``frontiers``: masks of the rows on
+        them.
     setting_columns, model_columns : sequence of str
         The columns that tell an intervention's settings, and those that tell a model's parameters.
     metrics, counts : sequence of str

@@ -29,6 +29,7 @@ function renewControls(models, state) {
       button.setAttribute("aria-pressed", String(Number(button.dataset[key]) === Number(pressed[key])));
     }
   }
+  for (const place of document.querySelectorAll("[data-rows]")) place.textContent = state.part;
   document.getElementById("voided").textContent = state.part === models.chosenOn ? "" : `Test rows of all models: look, but choose by ${models.chosenOn} rows. Whoever chooses a model by its test rows voids them: they no longer tell how it does on rows that had no part.`;
   const slider = document.getElementById("line-slider");
   if (Number(slider.value) !== state.line) slider.value = state.line;
