@@ -493,6 +493,8 @@ def test_where_nothing_reaches_the_line_the_page_says_so_and_why(browser, tmp_pa
     assert without == "UAR: no model that can be compared. 1 no training set (Weights are all 0)"
     browser.evaluate("document.querySelector('[data-ratio=\"1\"]').click()")
     assert browser.evaluate(told) == "No model can be compared in this ratio: 3 done, 1 no training set."
+    areas = browser.evaluate("document.querySelector('#areas article').textContent")
+    assert areas == "No model can be compared in this ratio."
     assert browser.troubles() == []
 
 

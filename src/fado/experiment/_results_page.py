@@ -304,13 +304,12 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def describe_marks(frame: pd.DataFrame) -> str:
-    """Say what the shapes of a frame's interventions stand for; those that are not registered are circles."""
-    entries = {entry.name: entry for entry in intervention_entries()}
+    """Say what the shapes of a frame's interventions stand for, of those that are registered."""
+    there = set(frame["intervention"])
     shapes: dict[str, dict[str, None]] = {}
-    for name in intervention_names(frame):
-        entry = entries.get(name)
-        family, shape = ("not registered here", _SHAPE) if entry is None else (_family(entry), entry.shape)
-        shapes.setdefault(family, {})[_PLURALS.get(shape, f"{shape}s")] = None
+    for entry in intervention_entries():
+        if entry.name in there:
+            shapes.setdefault(_family(entry), {})[_PLURALS.get(entry.shape, f"{entry.shape}s")] = None
     told = [
         f"{' and '.join(own)}{'' if place else ' are'} {family}"
         for place, (family, own) in enumerate(shapes.items())
