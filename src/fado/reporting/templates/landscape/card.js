@@ -13,7 +13,7 @@ function drawCard(models, content, state) {
     ...models.parts.filter((own) => own === models.chosenOn || own === state.part || row === state.best).map((validated) => ({ label: validated, text: true, of: (figure) => figureCell(models, `${validated}_${figure.name}`, row) })),
   ];
   box.replaceChildren(
-    el("h3", {}, markOf(look, models.alpha(row)), name(look.name)),
+    el("h2", {}, markOf(look, models.alpha(row)), name(look.name)),
     facts([
       ["Settings", setting || "none"],
       ["Model", models.model(row)],
