@@ -70,7 +70,7 @@ function drawMarks(svg, scene, models, state) {
     const look = models.looks[kind];
     const path = paint(put(svg, "path", { d: d.join(""), class: front ? "front" : "model" }), look, alpha, 1.8);
     if (front && !look.needs_group) Object.assign(path.style, { stroke: "var(--ink)", strokeWidth: "1px" });
-    path.style.opacity = front ? 1 : look.colour === null ? 0.5 : 0.7;
+    path.style.opacity = front ? 1 : look.colour === null ? 0.65 : 0.7;
   }
 }
 
