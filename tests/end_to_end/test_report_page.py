@@ -9,9 +9,8 @@ from fado.experiment import Experiment, Results
 from fado.experiment._config import config_from
 from fado.experiment._results_page import describe_settings
 from fado.experiment._results_page import looks_of as looks_before
-from fado.metrics import RATIO_NAMES
+from fado.metrics import RATIO_NAMES, RATIO_TITLES
 
-REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 EVIL = (
     "<img src=x onerror=alert(1)>'\"</script><script>alert(2)</script>{{7*7}}\u2028\u202e${1}"
     "javascript:alert(3)"
@@ -70,9 +69,25 @@ def told_numbers(text):
     return [float(piece) for piece in text.replace("(", " ").replace(")", " ").replace("to", " ").split()]
 
 
-def check_against_the_results(browser, results, metric, line):
-    """Compare all that the page tells of winners with `Results.winners`."""
-    expected = results.winners(metric, line).to_dict("records")
+def winners_on_validation(results, metric, line):
+    """Tell what `Results.winners` tells, by validation rows and in their order."""
+    chosen = pd.concat(
+        [
+            results.best(metric, line).assign(reached=True),
+            results.closest(metric, line).assign(reached=False),
+        ]
+    )
+    names = {f"validation_{metric}{end}": f"ratio{end}" for end in ("", "_low", "_high")}
+    names |= {f"validation_tpr{end}": f"tpr{end}" for end in ("", "_low", "_high")}
+    settings = pd.Series(describe_settings(results.frame), results.frame.index)[chosen.index]
+    told = chosen[["intervention", "model", "reached", *(name for name in names if name in chosen)]]
+    return told.rename(columns=names).assign(settings=settings)
+
+
+def check_against_the_results(browser, results, metric, line, part="validation"):
+    """Compare all that the page tells of winners with what `Results` chooses."""
+    tell = results.winners if part == "test" else lambda *asked: winners_on_validation(results, *asked)
+    expected = tell(metric, line).to_dict("records")
     told = browser.evaluate(TOLD)
     assert [(row[0], row[5]) for row in told] == [(row["intervention"], row["reached"]) for row in expected]
     for row, one in zip(told, expected, strict=True):
@@ -89,7 +104,7 @@ def check_against_the_results(browser, results, metric, line):
 def test_moving_the_line_shows_what_the_results_choose(results, browser, address):
     browser.open(address)
     line = 0.8
-    for number, metric in enumerate(REPORTED):
+    for number, metric in enumerate(RATIO_NAMES):
         browser.evaluate(f"document.querySelector('[data-ratio=\"{number}\"]').click()")
         check_against_the_results(browser, results, metric, line)
         for key, presses, step in ((RIGHT, 20, 0.005), (LEFT, 35, -0.005), (RIGHT, 15, 0.005)):
@@ -99,16 +114,138 @@ def test_moving_the_line_shows_what_the_results_choose(results, browser, address
             line = round(line + presses * step, 3)
             assert float(browser.evaluate(SHOWN_LINE)) == line
             check_against_the_results(browser, results, metric, line)
-    browser.until(f"location.hash === '#ratio={REPORTED[-1]}&line=0.8'")
+    browser.until(f"location.hash === '#ratio={RATIO_NAMES[-1]}&line=0.8'")
     assert browser.troubles() == []
 
 
 @pytest.mark.parametrize("line", [0, 0.6, 0.9, 1])
-@pytest.mark.parametrize("metric", REPORTED)
+@pytest.mark.parametrize("metric", RATIO_NAMES)
 def test_an_address_leads_to_a_view(results, browser, address, metric, line):
-    browser.open(f"{address}#ratio={metric}&line={line}")
-    assert float(browser.evaluate(SHOWN_LINE)) == line
-    check_against_the_results(browser, results, metric, line)
+    for part in ("validation", "test"):
+        browser.open(f"{address}#ratio={metric}&line={line}&rows={part}")
+        assert float(browser.evaluate(SHOWN_LINE)) == line
+        check_against_the_results(browser, results, metric, line, part)
+
+
+def test_test_rows_are_shown_of_the_chosen_model_alone_unless_one_asks_for_all(results, browser, address):
+    browser.open(f"{address}#ratio=fpr_ratio&line=0", height=1400)
+    drawn = """state.points.map((point) => [models.look(point.row).name, models.setting(point.row),
+      Number(models.model(point.row).split(":")[0]), point.tpr, point.ratio])"""
+    columns = "[...document.querySelectorAll('#card thead th')].map((cell) => cell.textContent)"
+    told = "document.getElementById('voided').textContent"
+    frame = results.frame.assign(settings=describe_settings(results.frame))
+    frame = frame.set_index(["intervention", "settings", "model"])
+
+    def check_points(part):
+        points, front = browser.evaluate(drawn), results.pareto("fpr_ratio", part)
+        assert len(points) == np.isfinite(results.comparable_points("fpr_ratio", part)[:, 0]).sum()
+        for *which, tpr, ratio in points:
+            row = frame.loc[tuple(which)]
+            assert (tpr, ratio) == pytest.approx((row[f"{part}_tpr"], row[f"{part}_fpr_ratio"]), abs=1.1e-6)
+        assert browser.evaluate("state.points.filter((p) => p.frontier !== null).length") == len(front)
+
+    check_points("validation")
+    assert browser.evaluate(told) == ""
+    assert browser.evaluate(columns) == ["metric", "validation", "test"]  # of the model that is chosen
+    best = results.best("fpr_ratio", 0).iloc[0]
+    verdict = browser.evaluate("document.getElementById('verdict').textContent")
+    assert (
+        f"On test rows, which had no part in choosing it: true-positive rate {best['test_tpr']:.3f} "
+        in verdict
+    )
+    browser.evaluate("document.querySelectorAll('[data-table=best] button')[1].click()")
+    assert browser.evaluate(columns) == ["metric", "validation"]  # of another
+    browser.evaluate("document.querySelector('[data-part=\"1\"]').click()")
+    check_points("test")
+    assert browser.evaluate(columns) == ["metric", "validation", "test"]
+    assert browser.evaluate(told).startswith("Test rows of all models: look, but choose by validation rows.")
+    assert "voids them" in browser.evaluate(told)
+    browser.until("location.hash.endsWith('&rows=test')")
+    assert browser.troubles() == []
+
+
+@pytest.mark.parametrize("metric", RATIO_NAMES)
+def test_the_page_opens_on_the_ratio_and_the_line_that_were_asked_for(results, browser, tmp_path, metric):
+    results.report(tmp_path / "r.html", metric, 0.8125)
+    browser.open((tmp_path / "r.html").as_uri())
+    assert browser.evaluate("models.views[state.view].ratio") == metric
+    pressed = "document.querySelector('#controls [data-ratio][aria-pressed=true]').textContent"
+    assert browser.evaluate(pressed) == RATIO_TITLES[metric]
+    assert browser.evaluate("document.querySelectorAll('#controls [data-ratio]').length") == 4
+    assert browser.evaluate(SHOWN_LINE) == "0.8125"
+    check_against_the_results(browser, results, metric, 0.8125)
+
+
+@pytest.mark.parametrize("part", ["validation", "test"])
+@pytest.mark.parametrize("metric", RATIO_NAMES)
+def test_the_zoom_holds_every_model_of_the_frontier(results, browser, address, metric, part):
+    for line in (0, 1):
+        browser.open(f"{address}#ratio={metric}&line={line}&rows={part}")
+        assert browser.evaluate("state.corner")
+        front = "state.points.filter((point) => point.frontier !== null)"
+        count = len(results.pareto(metric, part))
+        assert browser.evaluate(f"{front}.filter(state.scene.inside).length") == count
+
+
+def luminance(colour):
+    """Give the relative luminance of `rgb(r, g, b)`, as WCAG defines it."""
+    parts = np.array([int(one) for one in colour[4:-1].split(",")]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marks_stand_out_from_the_paper_and_alpha_is_told_by_lightness(browser, address, scheme):
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.open(address)
+    paper = luminance(browser.evaluate("getComputedStyle(document.querySelector('.paper')).backgroundColor"))
+    assert (paper < 0.05) == (scheme == "dark")
+    fills = "[...document.querySelectorAll('SELECTOR path')].map((path) => getComputedStyle(path).fill)"
+    kinds, alphas = (
+        [luminance(fill) for fill in browser.evaluate(fills.replace("SELECTOR", one))]
+        for one in ("#legend .kind", "#legend .alphas")
+    )
+    assert len(kinds) == 5
+    for mark in (*kinds, *alphas):
+        assert (max(mark, paper) + 0.05) / (min(mark, paper) + 0.05) >= 2.95
+    assert len(alphas) == 3  # 0, 0.5 and 1: those that there are
+    assert alphas == sorted(alphas)
+    assert min(np.diff(alphas)) > 0.05
+    browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+def test_the_legend_tells_nothing_that_is_not_there(results, browser, tmp_path):
+    frame = results.frame[results.frame["intervention"].isin(["none", "RW"])].reset_index(drop=True)
+    _, address = written(frame, tmp_path)
+    browser.open(address)
+    text = browser.evaluate("document.querySelector('.paper').innerText")
+    assert "Circles are baselines." in text
+    for word in ("alpha", "triangles", "squares", "crosses", "Hollow", "first look"):
+        assert word not in text
+    assert browser.evaluate("document.querySelectorAll('#legend .mark').length") == 2
+
+
+def test_the_configuration_is_folded_away_until_it_is_asked_for(browser, address):
+    browser.open(address)
+    shown = "document.querySelector('#settings table').checkVisibility()"
+    assert browser.evaluate(shown) is False
+    browser.evaluate("document.querySelector('#settings summary').click()")
+    assert browser.evaluate(shown) is True
+
+
+def test_areas_of_unequal_numbers_of_models_are_not_ranked(results, browser, address, tmp_path):
+    rows = """[...document.querySelectorAll('#areas tbody tr')].map((row) => row.cells[0].textContent)"""
+    browser.open(address)
+    assert browser.evaluate(rows) == results.interventions  # UAR has 8 models, the others 4
+    assert "Not ranked: more models cover more" in browser.evaluate(
+        "document.getElementById('areas').innerText"
+    )
+    frame = results.frame[results.frame["intervention"].isin(["none", "RPS", "RW"])].reset_index(drop=True)
+    equal, address = written(frame, tmp_path)
+    browser.open(address)
+    areas = equal.hypervolume("fpr_ratio", part="validation")["hypervolume"]
+    assert browser.evaluate(rows) == list(areas.sort_values(ascending=False, kind="stable").index)
+    assert "Not ranked" not in browser.evaluate("document.getElementById('areas').innerText")
 
 
 def mouse(browser, kind, x, y):
@@ -143,7 +280,7 @@ def test_the_line_is_dragged_with_the_mouse(results, browser, address):
 def test_a_mark_tells_its_model_and_a_click_shows_its_card(results, browser, address):
     browser.open(f"{address}#ratio=fnr_ratio&line=0.8", height=1400)
     told = results.frame.assign(
-        settings=describe_settings(results.frame), on=results.on_frontier("fnr_ratio")
+        settings=describe_settings(results.frame), on=results.on_frontier("fnr_ratio", "validation")
     )
     told = told[told["on"]].set_index(["intervention", "settings", "model"], drop=False).sort_index()
     x, y, *which = browser.evaluate("""(() => {
@@ -154,12 +291,12 @@ def test_a_mark_tells_its_model_and_a_click_shows_its_card(results, browser, add
         models.look(most.row).name, models.setting(most.row), Number(models.model(most.row).split(":")[0])];
     })()""")
     best = told.loc[tuple(which)]
-    assert best["test_tpr"] == told["test_tpr"].max()
+    assert best["validation_tpr"] == told["validation_tpr"].max()
     browser.hover(x, y)
     tip = browser.evaluate("document.getElementById('tip').innerText")
     assert tip.startswith(best["intervention"])
     assert f"model {best['model']}: n_estimators" in tip
-    assert f"true-positive rate {best['test_tpr']:.2f}" in tip
+    assert f"true-positive rate {best['validation_tpr']:.2f}" in tip
     mouse(browser, "mousePressed", x, y)
     mouse(browser, "mouseReleased", x, y)
     card = browser.evaluate(CARD)
@@ -169,18 +306,22 @@ def test_a_mark_tells_its_model_and_a_click_shows_its_card(results, browser, add
     assert "need no group" in card
     figures = browser.evaluate("""[...document.querySelectorAll("#card tbody tr")].map((row) =>
       [...row.cells].map((cell) => cell.textContent))""")
+    measured = browser.evaluate(
+        "[...document.querySelectorAll('#card thead th')].slice(1).map((cell) => cell.textContent)"
+    )
+    assert measured == ["validation", "test"][: 1 + browser.evaluate("state.shown === state.best")]
     assert len(figures) == 7  # two rates, four ratios and the threshold
     names = ["tpr", "fpr", *RATIO_NAMES, "threshold"]
     for name, (_, *parts) in zip(names, figures, strict=True):
-        for part, text in zip(("validation", "test"), parts, strict=True):
+        for part, text in zip(measured, parts, strict=True):
             ends = [best[f"{part}_{name}{end}"] for end in ("", "_low", "_high")]
             expected = [end for end in ends if end == end]
             assert ([] if text == "\u2013" else told_numbers(text)) == pytest.approx(expected, abs=5.1e-4)
     browser.evaluate("document.getElementById('chart').focus()")
     browser.press(*LEFT)
-    shown = browser.evaluate("models.figure('test_tpr', state.shown)")
+    shown = browser.evaluate("models.figure('validation_tpr', state.shown)")
     assert browser.evaluate(CARD) != card
-    assert shown in told["test_tpr"].to_numpy().astype(float).round(6)
+    assert shown in told["validation_tpr"].to_numpy().astype(float).round(6)
     assert browser.troubles() == []
 
 
@@ -269,7 +410,7 @@ def test_without_a_validation_part_the_page_says_that_figures_flatter(results, b
     columns = [name for name in results.frame.columns if not name.startswith("validation_")]
     found, address = written(results.frame[columns], tmp_path, validation=False)
     browser.open(f"{address}#ratio=fpr_ratio&line=0.5")
-    check_against_the_results(browser, found, "fpr_ratio", 0.5)
+    check_against_the_results(browser, found, "fpr_ratio", 0.5, "test")
     assert "chosen on the test part itself: its test figures flatter it" in browser.evaluate(CARD)
     assert "chosen on the rows that measure them" in browser.evaluate("document.body.innerText")
     assert browser.evaluate("document.querySelectorAll('#card thead th').length") == 2
@@ -301,16 +442,19 @@ def test_ties_budgets_and_what_is_undefined_are_chosen_as_in_python(browser, tmp
     results, address = written(frame, tmp_path, groups="each", protected=protected)
     browser.open(address)
     lines = [0, 0.05, 0.3, 0.6, 0.75, 0.795, 0.8, 0.805, 0.85, 0.95, 1]
-    views = [(ratio, attribute) for ratio in REPORTED for attribute in (None, *protected)]
+    views = [(ratio, attribute) for ratio in RATIO_NAMES for attribute in (None, *protected)]
     for view, (ratio, attribute) in enumerate(views):
-        chosen = browser.evaluate(f"""{lines}.map((line) => chooseModels(models, {view}, line).map((one) =>
-          [models.look(one.row).name, Number(models.model(one.row).split(":")[0]), one.reached]))""")
+        chosen = browser.evaluate(f"""{lines}.map((line) => chooseModels(models, {view}, line, "test")
+          .map((one) =>
+            [models.look(one.row).name, Number(models.model(one.row).split(":")[0]), one.reached]))""")
         for line, told in zip(lines, chosen, strict=True):
             expected = results.winners(ratio, line, attribute=attribute)
             assert told == expected[["intervention", "model", "reached"]].to_numpy().tolist()
-        frontier = browser.evaluate(f"""pointsOf(models, {view}).filter((point) => point.frontier !== null)
-          .map((point) => Number(models.model(point.row).split(":")[0]))""")
-        assert sorted(frontier) == sorted(results.pareto(ratio, attribute=attribute)["model"])
+        for part in ("validation", "test"):
+            frontier = browser.evaluate(f"""pointsOf(models, {view}, "{part}")
+              .filter((point) => point.frontier !== null)
+              .map((point) => Number(models.model(point.row).split(":")[0]))""")
+            assert sorted(frontier) == sorted(results.pareto(ratio, part, attribute=attribute)["model"])
     browser.evaluate("document.querySelector('[data-attribute=\"2\"]').click()")
     assert browser.evaluate("state.view") == 2
     assert "3, to find its settings" in browser.evaluate(CARD)
@@ -333,7 +477,7 @@ def test_where_nothing_reaches_the_line_the_page_says_so_and_why(browser, tmp_pa
     ]  # fmt: skip
     frame = pd.DataFrame(rows)
     frame = frame.assign(
-        **{f"{part}_{ratio}": np.nan for part in ("validation", "test") for ratio in REPORTED[1:]}
+        **{f"{part}_{ratio}": np.nan for part in ("validation", "test") for ratio in RATIO_NAMES[1:]}
     )
     _, address = written(frame, tmp_path)
     browser.open(address)
@@ -349,6 +493,8 @@ def test_where_nothing_reaches_the_line_the_page_says_so_and_why(browser, tmp_pa
     assert without == "UAR: no model that can be compared. 1 no training set (Weights are all 0)"
     browser.evaluate("document.querySelector('[data-ratio=\"1\"]').click()")
     assert browser.evaluate(told) == "No model can be compared in this ratio: 3 done, 1 no training set."
+    areas = browser.evaluate("document.querySelector('#areas article').textContent")
+    assert areas == "No model can be compared in this ratio."
     assert browser.troubles() == []
 
 
@@ -364,7 +510,7 @@ def test_what_needs_the_group_is_hollow_and_has_a_frontier_of_its_own(
     )  # fmt: skip
     results.report(tmp_path / "r.html")
     browser.open((tmp_path / "r.html").as_uri())
-    names = """((number) => pointsOf(models, 0).filter((point) => point.frontier === number)
+    names = """((number) => pointsOf(models, 0, "test").filter((point) => point.frontier === number)
       .map((point) => models.look(point.row).name))"""
     assert set(browser.evaluate(f"{names}(1)")) == {"RW"}
     without = browser.evaluate(f"{names}(0)")

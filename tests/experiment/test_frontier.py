@@ -1,5 +1,6 @@
 """The model that a frontier gives: which one, and that it is the one that was measured."""
 
+import json
 import math
 import re
 
@@ -212,6 +213,17 @@ def test_where_no_model_can_be_compared_there_is_none():
     found = search(APPLICANTS, max_fits=2, budget=("threshold", 0.999999))
     assert found.best(0.5) is None
     assert found.closest(0.5) is None
+
+
+def test_the_landscape_opens_on_what_was_asked_for(tmp_path):
+    found = search(draw_applicants(1500, seed=0), max_fits=2, ratio="tpr_ratio")
+    for at_least, line in ((None, 0.8), (0.9, 0.9), ({"tpr_ratio": 0.7}, 0.7)):
+        found.report(tmp_path / "page.html", at_least)
+        page = (tmp_path / "page.html").read_text()
+        start = page.index('id="data">') + len('id="data">')
+        content = json.loads(page[start : page.index("</script>", start)])
+        assert (content["points"]["views"][0]["ratio"], content["rule"]) == ("tpr_ratio", line)
+        assert content["titles"][0] == "Ratio of true-positive rates"
 
 
 def test_the_landscape_is_drawn(frontier, tmp_path):

@@ -268,7 +268,7 @@ def test_the_page_has_the_choice_of_attributes(each, tmp_path):
     content = json.loads(page[start : page.index("</script>", start)])
     assert content["attributes"] == ["all attributes (the least ratio)", "sex", "origin"]
     points = content["points"]
-    assert len(points["views"]) == len(content["areas"]) == 3 * 3
+    assert len(points["views"]) == len(content["areas"]) == 4 * 3
     assert [view["ratio"] for view in points["views"][:3]] == [
         "fpr_ratio", "fpr_ratio[sex]", "fpr_ratio[origin]"
     ]  # fmt: skip

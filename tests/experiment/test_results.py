@@ -85,6 +85,33 @@ def test_areas_by_hand():
     assert (areas["high"] == areas["hypervolume"]).all()
 
 
+def test_areas_on_validation_rows_by_hand():
+    areas = results_of(ROWS).hypervolume("fpr_ratio", part="validation")
+    assert areas["hypervolume"].to_dict() == pytest.approx(
+        {"none": 0.7 * 0.85 + 0.2 * 0.3, "RW": 0.65 * 0.95, "UAR": 0.99 * 0.99}
+    )
+    assert areas["models"].to_dict() == {"none": 2, "RW": 2, "UAR": 1}
+
+
+def test_what_was_trained_in_part_covers_no_area():
+    results = results_of(ROWS)
+    results.frame["cost"] = [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    areas = results.hypervolume("fpr_ratio", part="validation")
+    assert areas.loc["none", ["hypervolume", "models"]].tolist() == pytest.approx([0.7 * 0.85, 1])
+
+
+def test_a_page_opens_on_what_was_asked_for(undisturbed):
+    content = report_content(undisturbed[1], "tpr_ratio", 0.9)
+    ratios = [view["ratio"] for view in content["points"]["views"]]
+    assert ratios == ["tpr_ratio", "fpr_ratio", "fnr_ratio", "selection_rate_ratio"]
+    assert content["titles"][0] == "Ratio of true-positive rates"
+    assert content["rule"] == 0.9
+    with pytest.raises(ValueError, match=r"`metric` must be 'fpr_ratio' or .*, got 'accuracy'"):
+        report_content(undisturbed[1], "accuracy")
+    with pytest.raises(ValueError, match=r"`at_least` must be in \[0, 1\], got 80"):
+        report_content(undisturbed[1], "fpr_ratio", 80)
+
+
 def test_unknown_metrics_and_parts_are_refused():
     results = results_of(ROWS, validation=False)
     with pytest.raises(ValueError, match="`metric` must be 'fpr_ratio' or"):
@@ -108,7 +135,7 @@ def test_the_chart_holds_every_comparable_model_and_marks_the_frontier(tmp_path)
         assert (tmp_path / f"chart.{ending}").stat().st_size > 5000
 
 
-def test_shapes_and_colours_are_the_papers():
+def test_shapes_are_the_papers_and_colours_those_that_all_can_read():
     rows = [
         (name, alpha, 0, 0.5, 0.5, 0.5, 0.5, 0.05, "done")
         for name, alpha in (("none", NAN), ("RPS", NAN), ("UAPS", 0.0), ("UAR", 1.0))
@@ -121,16 +148,16 @@ def test_shapes_and_colours_are_the_papers():
         "UAPS": "triangle-up",
         "UAR": "square",
     }
-    green, *_, red = layers[1]["encoding"]["color"]["scale"]["range"]
-    assert (green, red) == ("#1a9850", "#d73027")
+    dark, *_, light = layers[1]["encoding"]["color"]["scale"]["range"]
+    assert (dark, light) == ("#440154", "#22a784")  # viridis
     assert layers[0]["data"]["values"] == [{"line": 0.8}]
 
 
-def test_the_zoom_shows_the_best_corner():
+def test_the_zoom_holds_the_whole_frontier():
     encoding = results_of(ROWS).plot("fpr_ratio", zoom=True).to_dict()["layer"][1]["encoding"]
     x, y = (encoding[axis]["scale"]["domain"] for axis in "xy")
-    assert x == [0.72, 0.808]
-    assert y == [0.4, 1.0]
+    assert x == [0.59, 0.808]  # from RW's (0.6, 0.9) on
+    assert y == [0.35, 1.0]  # down to none's (0.8, 0.4)
 
 
 def test_a_report_of_a_pending_store_can_be_written(undisturbed, tmp_path):

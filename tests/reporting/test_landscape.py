@@ -43,8 +43,8 @@ def table():
     return tabulate_points(
         FRAME,
         [
-            {"ratio": "a", "frontiers": [[True, True, False, False], [False] * 4]},
-            {"ratio": "b", "frontiers": [[False] * 4, [False, True, False, False]]},
+            {"ratio": "a", "frontiers": {"test": [[True, True, False, False], [False] * 4]}},
+            {"ratio": "b", "frontiers": {"test": [[False] * 4, [False, True, False, False]]}},
         ],
         setting_columns=["way", "alpha", "dose"],
         model_columns=["trees"],
@@ -75,8 +75,8 @@ def test_metrics_are_told_in_millionths_rounded_down(table):
     assert table["counts"] == {"training_rows": [10, 11, None, 13]}
     assert table["barred"] == {"test": [3]}
     assert table["views"] == [
-        {"ratio": "a", "frontiers": [[0, 1], []]},
-        {"ratio": "b", "frontiers": [[], [1]]},
+        {"ratio": "a", "frontiers": {"test": [[0, 1], []]}},
+        {"ratio": "b", "frontiers": {"test": [[], [1]]}},
     ]
 
 
@@ -120,6 +120,14 @@ def test_order_shape_and_colour_are_those_of_the_looks(table):
     assert baselines["transform"] == [{"filter": {"field": "intervention", "oneOf": ["as it is"]}}]
 
 
+def test_a_chart_without_alpha_has_no_legend_of_it(table):
+    points = [point for point in select_points(table, 0) if point["alpha"] is None]
+    chart = landscape_chart(points, title="", rule=0.8, looks=LOOKS, zoom=True).to_dict()
+    _, steered, baselines = chart["layer"]
+    assert steered["encoding"]["color"]["legend"] is None
+    assert baselines["encoding"]["color"]["legend"] == {"title": "baseline"}
+
+
 def test_an_intervention_without_a_look_is_refused(table):
     with pytest.raises(ValueError, match=r"`looks` must name every intervention .* lacks \['as it is'\]"):
         landscape_chart(select_points(table, 0), title="", rule=0.8, looks=LOOKS[1:], zoom=True)
@@ -132,7 +140,7 @@ def content_of(table):
         "marks": EVIL, "titles": ["First", EVIL], "points": table,
         "attributes": [EVIL],
         "figures": [{"name": "tpr", "title": EVIL}],
-        "areas": [{"rows": [
+        "areas": [{"ranked": False, "rows": [
             {"intervention": EVIL, "area": "0.3", "interval": "0.2 to 0.3", "models": "3"}]}] * 2,
         "parts": ["test"],
         "groups": [{"group": EVIL, "test": {"rows": "10", "rate": "0.5"}}],

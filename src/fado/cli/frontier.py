@@ -80,7 +80,7 @@ def frontier(
             f"No model can be compared by {' and '.join(lines)}: the groups have too few rows of a label, or "
             "no model tells rows apart."
         )
-    write_model(model, out, landscape=found.report)
+    write_model(model, out, landscape=lambda path: found.report(path, lines))
     if dossier is not None:
         found.dossier(dossier)
     print(found)

@@ -166,9 +166,19 @@ class Frontier:
         """Draw all models by true-positive rate and the ratio that was aimed at; see `Results.plot`."""
         return self.results.plot(self.ratio, zoom=zoom)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write charts and tables of all models to one HTML page; see `Results.report`."""
-        self.results.report(path)
+    def report(
+        self, path: str | os.PathLike[str], at_least: float | Mapping[str, float] | None = None
+    ) -> None:
+        """Write charts and tables of all models to one HTML page; see `Results.report`.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it; it must end in ``.html``.
+        at_least : float or mapping of str to float, optional
+            As for `best`. The page opens on `ratio` and its line.
+        """
+        self.results.report(path, self.ratio, self._lines(at_least)[self.ratio])
 
     def dossier(
         self,

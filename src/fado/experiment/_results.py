@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment._choice import chosen_rows
+from fado.experiment._choice import chosen_rows, is_whole
 from fado.experiment._config import config_from
 from fado.experiment._export import add_trials, log_runs
 from fado.experiment._frame import frame_of, parts_of, remeasured_frame
@@ -288,15 +288,19 @@ class Results:
         closest = table[~table["reached"]].sort_values("ratio", ascending=False, kind="stable")
         return pd.concat([best, closest], ignore_index=True)
 
-    def hypervolume(self, metric: str, n_boot: int = 200, *, attribute: str | None = None) -> pd.DataFrame:
+    def hypervolume(
+        self, metric: str, n_boot: int = 200, *, part: str = "test", attribute: str | None = None
+    ) -> pd.DataFrame:
         """Measure for every intervention the area of the landscape that its models cover.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-            The ratio; the other side of the area is the true-positive rate, both on the test part.
+            The ratio; the other side of the area is the true-positive rate.
         n_boot : int, default=200
             The number of resamples of models that ``low`` is computed from.
+        part : {"test", "validation"}, default="test"
+            The part of the data that models are measured on.
         attribute : str, optional
             As for `pareto`.
 
@@ -310,12 +314,13 @@ class Results:
         """
         import pandas as pd
 
-        points = self.comparable_points(metric, "test", attribute=attribute)
+        points = self.comparable_points(metric, part, attribute=attribute)
+        comparable = ~np.isnan(points).any(axis=1) & is_whole(self.frame)
         models, count = self.frame["model"].to_numpy(), self.config.models.count
         draws = np.random.default_rng(self.config.seed).integers(0, count, size=(n_boot, count))
         found = {}
         for name in self.interventions:
-            own = (self.frame["intervention"] == name).to_numpy() & ~np.isnan(points).any(axis=1)
+            own = (self.frame["intervention"] == name).to_numpy() & comparable
             mine, of_model = points[own], models[own]
             areas = [hypervolume(mine[np.isin(of_model, draw)]) for draw in draws]
             low = np.quantile(areas, 0.025) if areas else np.nan
@@ -327,15 +332,16 @@ class Results:
         """Draw the landscape, a chart of all models on the test part, as the paper does.
 
         The true-positive rate is on x, the ratio on y. Circles are baselines, triangles sampling, squares
-        reweighing. Colours run from green (alpha 0, fairness) to red (alpha 1, performance). Models on the
-        Pareto frontier are large and opaque. A line marks the 80 % rule.
+        reweighing. Colours run from purple (alpha 0, fairness) to green (alpha 1, performance), ever lighter,
+        so that the colour-blind can read them. Models on the Pareto frontier are large and opaque. A line
+        marks the 80 % rule.
 
         Parameters
         ----------
         metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
             The ratio.
         zoom : bool, default=False
-            Whether to show only the corner with the best models.
+            Whether to show only the corner with the best models, which holds all of the Pareto frontier.
         attribute : str, optional
             As for `pareto`.
 
@@ -348,15 +354,22 @@ class Results:
         title = RATIO_TITLES[metric] + ("" if attribute is None else f", {attribute}")
         return landscape_chart(points, title=title, rule=RULE, looks=looks_of(self.frame), zoom=zoom)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | os.PathLike[str], metric: str = "fpr_ratio", at_least: float = 0.8) -> None:
         """Write charts, the best models and the configuration to one HTML page that needs no network.
+
+        It shows models as they do on the part that they are chosen on, and on the test part only the one that
+        is chosen, unless its reader asks for all.
 
         Parameters
         ----------
         path : path-like
             Where to write it; it must end in ``.html``.
+        metric : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}, default="fpr_ratio"
+            The ratio that the page opens on; it has all.
+        at_least : float, default=0.8
+            The line that it opens on, in [0, 1].
         """
-        write_report(self, Path(path))
+        write_report(self, Path(path), metric, at_least)
 
     @property
     def interventions(self) -> list[str]:

@@ -44,27 +44,31 @@ View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is 
 
 RULE = 0.8  # the 80 % rule
 ENDS = ("", "_low", "_high")
-REPORTED = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 RATE_TITLES = {"tpr": "True-positive rate", "fpr": "False-positive rate"}
 ALL = "all attributes (the least ratio)"
 FEW = 10  # members below which a group's numbers are not told
 
 
-def write_report(results: Results, path: Path) -> None:
-    """Write the report."""
+def write_report(results: Results, path: Path, metric: str = RATIO_NAMES[0], at_least: float = RULE) -> None:
+    """Write the report, which opens on a ratio and its line."""
     if path.suffix.lower() != ".html":
         raise ValueError(f"A report must end in .html, got {str(path)!r}.")
-    text = landscape_page(report_content(results))
+    text = landscape_page(report_content(results, metric, at_least))
     with replacing(path, "The report") as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def report_content(results: Results) -> dict[str, Any]:
-    """Give all that the page tells, as plain data."""
+def report_content(results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE) -> dict[str, Any]:
+    """Give all that the page tells, as plain data: first of the ratio that was asked for."""
+    if metric not in RATIO_NAMES:
+        raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
+    if not 0 <= at_least <= 1:
+        raise ValueError(f"`at_least` must be in [0, 1], got {at_least!r}.")
+    ratios = list(dict.fromkeys([metric, *RATIO_NAMES]))
     attributes = [None, *results.attributes] if len(results.attributes) > 1 else [None]
-    views = [(metric, attribute) for metric in REPORTED for attribute in attributes]
+    views = [(metric, attribute) for metric in ratios for attribute in attributes]
     return {
-        "rule": RULE,
+        "rule": at_least,
         "models": f"{len(results.frame):,}",
         "statuses": _statuses(results.frame),
         "notes": results.notes,
@@ -72,8 +76,8 @@ def report_content(results: Results) -> dict[str, Any]:
         "chosen_on": results.chosen_on,
         "first_looks": not is_whole(results.frame).all(),
         "looks": _looks(results),
-        "marks": describe_marks(),
-        "titles": [RATIO_TITLES[metric] for metric in REPORTED],
+        "marks": describe_marks(results.frame),
+        "titles": [RATIO_TITLES[metric] for metric in ratios],
         "attributes": [attribute or ALL for attribute in attributes],
         "points": _models_table(results, views),
         "figures": [{"name": name, "title": _title(name)} for name in _measured(results.frame)],
@@ -93,7 +97,7 @@ def points_of(results: Results, metric: str, attribute: str | None) -> list[dict
     table = _tabulated(
         results,
         np.arange(len(results.frame)),
-        [{"ratio": ratio, "frontiers": [results.on_frontier(metric, attribute=attribute)]}],
+        [{"ratio": ratio, "frontiers": {"test": [results.on_frontier(metric, attribute=attribute)]}}],
         metrics=["test_tpr", f"test_{ratio}"],
         barred={"test": _barred(results, [view], "test")},
     )
@@ -103,7 +107,7 @@ def points_of(results: Results, metric: str, attribute: str | None) -> list[dict
 def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
     """Give all that a page tells of the models that are done, by falling true-positive rate.
 
-    It is that on the part that they are chosen on, where those that were trained in part are barred.
+    It is that on the part that they are chosen on. Those that were trained in part are barred.
     """
     frame, parts = results.frame, parts_of(results.config)
     done = np.flatnonzero((frame["status"] == DONE).to_numpy())
@@ -116,14 +120,14 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
         [
             {
                 "ratio": ratio_name(*view),
-                "frontiers": _frontiers(results, view),
+                "frontiers": {part: _frontiers(results, view, part) for part in parts},
                 "order": _order(results, view, rows),
             }
             for view in views
         ],
         metrics=[name for name in columns if name in frame.columns],
         counts=[name for name in ("training_rows", "fits") if name in frame.columns],
-        barred={part: _barred(results, views, part) for part in parts},
+        barred={part: _barred(results, views, part) | ~is_whole(frame) for part in parts},
     )
 
 
@@ -140,7 +144,15 @@ def _tabulated(
     columns = list(results.frame.columns)
     return tabulate_points(
         results.frame.assign(settings=describe_settings(results.frame)).iloc[rows],
-        [view | {"frontiers": [front[rows] for front in view["frontiers"]]} for view in views],
+        [
+            view
+            | {
+                "frontiers": {
+                    part: [front[rows] for front in fronts] for part, fronts in view["frontiers"].items()
+                }
+            }
+            for view in views
+        ],
         setting_columns=["settings"],
         model_columns=columns[columns.index("model") + 1 : columns.index("training_rows")],
         metrics=list(dict.fromkeys(metrics)),
@@ -152,8 +164,7 @@ def _tabulated(
 def _barred(results: Results, views: Sequence[View], part: str) -> Any:
     """Mark the rows that can be compared in no view: beyond the budget, not done, or undefined."""
     points = [results.comparable_points(metric, part, attribute=own)[:, 1] for metric, own in views]
-    barred = np.isnan(points).all(axis=0)
-    return barred | ~is_whole(results.frame) if part == results.chosen_on else barred
+    return np.isnan(points).all(axis=0)
 
 
 def _order(results: Results, view: View, rows: Any) -> list[int]:
@@ -163,14 +174,14 @@ def _order(results: Results, view: View, rows: Any) -> list[int]:
     return best_first(known, rates, ratios, np.ones(len(rows), dtype=np.bool_)).tolist()
 
 
-def _frontiers(results: Results, view: View) -> list[Any]:
+def _frontiers(results: Results, view: View, part: str) -> list[Any]:
     """Mark the frontier of the models whose decisions need no group, and that of those that need it."""
     needing = [look["name"] for look in looks_of(results.frame) if look["needs_group"]]
     needs = results.frame["intervention"].isin(needing).to_numpy()
     fronts = []
     for mask in (~needs, needs):
-        points = results.comparable_points(view[0], attribute=view[1])
-        points[~mask] = np.nan
+        points = results.comparable_points(view[0], part, attribute=view[1])
+        points[~mask | ~is_whole(results.frame)] = np.nan
         fronts.append(pareto_frontier(points))
     return fronts
 
@@ -220,8 +231,14 @@ def _errors(results: Results) -> list[dict[str, Any]]:
 
 
 def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, Any]:
-    areas = results.hypervolume(metric, attribute=attribute)
+    """Tell the areas that interventions cover, the largest first only where all have as many models."""
+    areas = results.hypervolume(metric, part=results.chosen_on, attribute=attribute)
+    areas = areas[areas["models"] > 0]
+    ranked = len(set(areas["models"])) <= 1
+    if ranked:
+        areas = areas.sort_values("hypervolume", ascending=False, kind="stable")
     return {
+        "ranked": ranked,
         "rows": [
             {
                 "intervention": name,
@@ -229,7 +246,7 @@ def _areas(results: Results, metric: str, attribute: str | None) -> dict[str, An
                 "interval": f"{_shown(row['low'])} to {_shown(row['high'])}",
                 "models": f"{row['models']:,.0f}",
             }
-            for name, row in areas.sort_values("hypervolume", ascending=False, kind="stable").iterrows()
+            for name, row in areas.iterrows()
         ],
     }
 
@@ -286,17 +303,13 @@ def looks_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return looks
 
 
-def describe_marks() -> str:
-    """Say what the shapes stand for.
-
-    Examples
-    --------
-    >>> describe_marks()
-    'Circles are baselines, triangles sampling, squares and diamonds reweighing, crosses changed scores'
-    """
+def describe_marks(frame: pd.DataFrame) -> str:
+    """Say what the shapes of a frame's interventions stand for, of those that are registered."""
+    there = set(frame["intervention"])
     shapes: dict[str, dict[str, None]] = {}
     for entry in intervention_entries():
-        shapes.setdefault(_family(entry), {})[_PLURALS.get(entry.shape, f"{entry.shape}s")] = None
+        if entry.name in there:
+            shapes.setdefault(_family(entry), {})[_PLURALS.get(entry.shape, f"{entry.shape}s")] = None
     told = [
         f"{' and '.join(own)}{'' if place else ' are'} {family}"
         for place, (family, own) in enumerate(shapes.items())

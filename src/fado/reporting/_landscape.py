@@ -22,7 +22,7 @@ _SCRIPTS = """
 numbers.js svg.js models.js choice.js words.js marks.js legend.js chart.js pointing.js controls.js winners.js
 card.js save.js sections.js main.js
 """
-_GREEN_TO_RED = ["#1a9850", "#d9c31c", "#d73027"]
+_ALPHAS = ["#440154", "#404387", "#29788e", "#22a784"]  # viridis as far as it stands out from white paper
 _SIZE = 340
 
 
@@ -38,20 +38,22 @@ def landscape_page(content: dict[str, Any]) -> str:
 
         - ``models``, how many there are; ``statuses``, a list such as ``["30 done"]``; ``notes``, sentences
           that stand below them.
-        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on;
-          ``first_looks``, whether some were trained in part and may not be chosen.
+        - ``rule``, the ratio that models should reach at first; ``chosen_on``, the part they are chosen on,
+          which the page draws; ``first_looks``, whether some were trained in part and may not be chosen.
         - ``looks``, see `landscape_chart`, with whether decisions need the group of a row (``needs_group``),
           whether a model decides ``alone``, and the ``statuses`` of the models; ``marks``, what the shapes
           stand for, in words.
         - ``titles``, of the ratios; ``attributes``, what to call the groups that each is shown of: all, and,
           if there are several attributes to choose from, those of each. A view is one ratio of one of
           them; the views of the first ratio come first.
-        - ``points``, what `tabulate_points` gives of the views, with two frontiers in each: of the models
-          that need no group, and of those that do, and the ``order`` in which rows are chosen above a line.
+        - ``points``, what `tabulate_points` gives of the views, with two frontiers of each part: of the
+          models that need no group, and of those that do, and the ``order`` in which rows are chosen above a
+          line. The page opens on the first view.
           Rows by falling true-positive rate on the part that they are chosen on.
         - ``figures``, the metrics that a model's card tells: the ``name`` of each, without that of its part,
           and its ``title``.
-        - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``).
+        - ``areas``, per view ``rows`` (``intervention``, ``area``, ``interval``, ``models``), and whether
+          they are ``ranked``.
         - ``groups`` and ``left_out``, the groups that ratios compare and those that they leave out, having
           fewer than ``min_group_size`` rows: the ``group``, and per entry of ``parts`` its ``rows`` and its
           ``rate``; ``positive``, the positive label or None.
@@ -89,7 +91,8 @@ def tabulate_points(
         ``model``, and the columns named below.
     views : sequence of dict
         Of each landscape the ``ratio``, as columns of `frame` call it behind the name of a part
-        (``"fpr_ratio"`` for ``test_fpr_ratio``), and its ``frontiers``: masks of the rows that are on them.
+        (``"fpr_ratio"`` for ``test_fpr_ratio``), and by part its ``frontiers``: masks of the rows on
+        them.
     setting_columns, model_columns : sequence of str
         The columns that tell an intervention's settings, and those that tell a model's parameters.
     metrics, counts : sequence of str
@@ -111,7 +114,7 @@ def tabulate_points(
     ...     "intervention": ["none", "UAR"], "alpha": [None, 0.5], "model": [0, 0], "trees": [5, 5],
     ...     "test_tpr": [0.7, 0.6], "test_fpr_ratio": [0.5, 0.7999999]})
     >>> table = tabulate_points(
-    ...     frame, [{"ratio": "fpr_ratio", "frontiers": [[True, True]]}], setting_columns=["alpha"],
+    ...     frame, [{"ratio": "fpr_ratio", "frontiers": {"test": [[True, True]]}}], setting_columns=["alpha"],
     ...     model_columns=["trees"], metrics=["test_tpr", "test_fpr_ratio"], barred={"test": [False, False]})
     >>> table["settings"][1], table["models"]
     ({'intervention': 'UAR', 'alpha': 0.5, 'setting': 'alpha 0.5'}, ['0: trees 5'])
@@ -135,7 +138,15 @@ def tabulate_points(
         "metrics": {name: _millionths(frame[name].to_numpy(dtype=np.float64)) for name in metrics},
         "counts": {name: _whole(frame[name]) for name in counts},
         "barred": {part: _positions(mask) for part, mask in barred.items()},
-        "views": [{**view, "frontiers": [_positions(mask) for mask in view["frontiers"]]} for view in views],
+        "views": [
+            {
+                **view,
+                "frontiers": {
+                    part: [_positions(mask) for mask in masks] for part, masks in view["frontiers"].items()
+                },
+            }
+            for view in views
+        ],
     }
 
 
@@ -143,7 +154,7 @@ def select_points(table: dict[str, Any], which: int) -> list[dict[str, Any]]:
     """Give the points of one landscape on the test part, those on a frontier last, to be drawn on top."""
     view = table["views"][which]
     tpr, ratio = (table["metrics"][f"test_{name}"] for name in ("tpr", view["ratio"]))
-    barred, frontier = set(table["barred"]["test"]), set().union(*view["frontiers"])
+    barred, frontier = set(table["barred"]["test"]), set().union(*view["frontiers"]["test"])
     points = [
         {
             **table["settings"][table["setting"][row]],
@@ -237,8 +248,8 @@ def landscape_chart(
     by_alpha = {
         "field": "alpha",
         "type": "quantitative",
-        "scale": {"domain": [0, 1], "range": _GREEN_TO_RED},
-        "legend": {"title": "alpha"},
+        "scale": {"domain": [0, 1], "range": _ALPHAS},
+        "legend": {"title": "alpha"} if steered else None,
     }
     shape = _by_intervention(seen, "shape", "intervention")
     by_name = _by_intervention(baselines, "colour", "baseline")
@@ -318,9 +329,10 @@ def _all_ranges(points: list[dict[str, Any]]) -> tuple[list[float], list[float]]
 
 
 def _corner(points: list[dict[str, Any]], rule: float) -> tuple[list[float], list[float]]:
-    """Give the ranges that show the frontier down to nine tenths of the best true-positive rate."""
+    """Give the ranges that show the whole frontier, and at least the best tenth of true-positive rates."""
     best = max((point["tpr"] for point in points), default=1.0)
-    near = [point for point in points if point["frontier"] and point["tpr"] >= 0.9 * best]
-    lowest = min((point["ratio"] for point in near), default=rule)
-    bottom = math.floor(20 * min(lowest, rule - 0.05)) / 20
-    return [round(0.9 * best, 3), round(min(1.01 * best, 1.0), 3)], [max(bottom, 0.0), 1.0]
+    front = [point for point in points if point["frontier"]]
+    left = min([0.9 * best, *(point["tpr"] - 0.01 for point in front)])
+    bottom = min([rule - 0.05, *(point["ratio"] - 0.01 for point in front)])
+    x = [max(math.floor(100 * left) / 100, 0.0), min(math.ceil(1010 * best) / 1000, 1.0)]
+    return x, [max(math.floor(20 * bottom + 1e-9) / 20, 0.0), 1.0]

@@ -1,16 +1,16 @@
-// The landscape: the true-positive rate on x, the ratio on y, one mark per model, as it does on the test part.
+// The landscape: the true-positive rate on x, the ratio on y, one mark per model, as it does on the part that is shown.
 // Marks of a colour are one path, so that thousands of them stay quick.
 
 const LARGE = 5.5, SMALL = 3.5; // marks on a frontier, and others
 const EDGES = { left: 50, right: 16, top: 14, foot: 46 };
 
-// The ranges to show: all models, or the corner of the best, with all in it that are chosen.
+// The ranges to show: all models, or the whole frontier with all that are chosen.
 function rangesOf(state) {
   const most = state.points.reduce((best, point) => Math.max(best, point.tpr), 0) || 1;
   if (!state.corner) return { x: [0, Math.min(Math.ceil(20 * most + 0.5) / 20, 1)], y: [0, 1] };
   const none = !state.chosen.some((one) => one.reached);
   const chosen = new Set([state.shown, ...state.chosen.filter((one) => none || one.reached || one.kind === state.only).map((one) => one.row)]);
-  const shown = state.points.filter((point) => chosen.has(point.row) || (point.frontier !== null && point.tpr >= 0.9 * most));
+  const shown = state.points.filter((point) => chosen.has(point.row) || point.frontier !== null);
   const left = Math.min(0.9 * most, ...shown.map((point) => point.tpr - 0.01));
   const bottom = Math.min(state.line - 0.05, ...shown.map((point) => point.ratio - 0.01));
   return {
@@ -34,7 +34,7 @@ function drawChart(box, models, state, title) {
     Object.assign(scene, { left, end, top, floor, width });
     drawAxes(svg, scene);
     drawMarks(svg, scene, models, state);
-    const [without, needing] = models.views[state.view].frontiers;
+    const [without, needing] = models.views[state.view].frontiers[state.part];
     drawFrontier(svg, scene, state, without, "stairs");
     drawFrontier(svg, scene, state, needing, "stairs needing");
     scene.over = put(svg, "g", {});
@@ -70,7 +70,7 @@ function drawMarks(svg, scene, models, state) {
     const look = models.looks[kind];
     const path = paint(put(svg, "path", { d: d.join(""), class: front ? "front" : "model" }), look, alpha, 1.8);
     if (front && !look.needs_group) Object.assign(path.style, { stroke: "var(--ink)", strokeWidth: "1px" });
-    path.style.opacity = front ? 1 : look.colour === null ? 0.4 : 0.7;
+    path.style.opacity = front ? 1 : look.colour === null ? 0.65 : 0.7;
   }
 }
 

@@ -2,8 +2,9 @@
 // `Results.best`, `closest` and `winners`, and of `Frontier.best`: `best_first` in Python.
 
 // Per kind that has a model to compare: its row, whether it reaches the line, and how many it was chosen from.
-function chooseModels(models, view, line) {
-  const wanted = Math.round(line * 1000) * 1000; // in millionths, as ratios are
+// They come by what they do on a part.
+function chooseModels(models, view, line, part) {
+  const wanted = Math.round(line * MILLION);
   const found = new Map();
   for (const [place, row] of models.views[view].order.entries()) {
     const ratio = models.ratio(models.chosenOn, view, row);
@@ -18,8 +19,8 @@ function chooseModels(models, view, line) {
   const chosen = [...found.values()];
   const falling = (name) => (a, b) => order(models.millionths(name, b.row)) - order(models.millionths(name, a.row));
   return [
-    ...chosen.filter((one) => one.reached).sort(before).sort(falling("test_tpr")),
-    ...chosen.filter((one) => !one.reached).sort(before).sort(falling(`test_${models.views[view].ratio}`)),
+    ...chosen.filter((one) => one.reached).sort(before).sort(falling(`${part}_tpr`)),
+    ...chosen.filter((one) => !one.reached).sort(before).sort(falling(`${part}_${models.views[view].ratio}`)),
   ];
 }
 

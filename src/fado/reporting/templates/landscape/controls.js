@@ -1,4 +1,4 @@
-// What is chosen: the ratio, the groups it compares, the line, and how much of the landscape is shown.
+// What is chosen: the ratio, the groups it compares, the rows that measure it, the line, and how much of the landscape is shown.
 
 function buttons(title, key, options, change, value = (index) => index) {
   const row = options.map((text, index) => {
@@ -9,25 +9,28 @@ function buttons(title, key, options, change, value = (index) => index) {
   return el("div", { role: "group", "aria-label": title }, el("span", {}, title), row);
 }
 
-function drawControls(content, state, change) {
+function drawControls(models, content, change) {
   const box = document.getElementById("controls");
   const slider = el("input", { type: "range", id: "line-slider", min: 0, max: 1, step: STEP, "aria-label": "The line: the least ratio" });
   slider.addEventListener("input", () => change({ line: snapped(Number(slider.value)) }));
   box.append(
     ...[buttons("Ratio", "ratio", content.titles, change),
       content.attributes.length > 1 ? buttons("Groups of", "attribute", content.attributes, change) : null,
+      models.parts.length > 1 ? buttons("Measured on", "part", models.parts.map((part) => `${part} rows`), change, (index) => models.parts[index]) : null,
       el("div", {}, el("span", {}, "The line"), slider, el("output", { for: "line-slider" })),
-      buttons("Show", "corner", ["all models", "the best corner"], change, (index) => index === 1)].filter(Boolean));
+      buttons("Show", "corner", ["all models", "the frontier"], change, (index) => index === 1)].filter(Boolean));
 }
 
 // Keep the slider under the hand that moves it: only what it says is renewed.
-function renewControls(state) {
-  const box = document.getElementById("controls");
-  for (const key of ["ratio", "attribute", "corner"]) {
+function renewControls(models, state) {
+  const box = document.getElementById("controls"), pressed = { ...state, part: models.parts.indexOf(state.part) };
+  for (const key of ["ratio", "attribute", "part", "corner"]) {
     for (const button of box.querySelectorAll(`[data-${key}]`)) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset[key]) === Number(state[key])));
+      button.setAttribute("aria-pressed", String(Number(button.dataset[key]) === Number(pressed[key])));
     }
   }
+  for (const place of document.querySelectorAll("[data-rows]")) place.textContent = state.part;
+  document.getElementById("voided").textContent = state.part === models.chosenOn ? "" : `Test rows of all models: look, but choose by ${models.chosenOn} rows. Whoever chooses a model by its test rows voids them: they no longer tell how it does on rows that had no part.`;
   const slider = document.getElementById("line-slider");
   if (Number(slider.value) !== state.line) slider.value = state.line;
   box.querySelector("output").textContent = lineText(state.line);

@@ -1,6 +1,7 @@
 // What a model looks like: the shape and the colour of its kind, or of its alpha.
 
-const GREEN_TO_RED = [[26, 152, 80], [217, 195, 28], [215, 48, 39]];
+// Viridis, of lightness that grows evenly, as the colour-blind see it too: its dark part for white paper, its light part for dark.
+const ON_LIGHT = ["#440154", "#404387", "#29788e", "#22a784"], ON_DARK = ["#29788e", "#22a784", "#79d151", "#fde725"];
 
 const SHAPES = {
   circle: (x, y, r) => `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0Z`,
@@ -22,20 +23,28 @@ function shapePath(shape, x, y, r) {
   return SHAPES[known_](+x.toFixed(1), +y.toFixed(1), r);
 }
 
-function alphaColour(alpha) {
-  const at = 2 * Math.min(1, Math.max(0, alpha)), step = Math.min(1, Math.floor(at));
-  const [from, to] = [GREEN_TO_RED[step], GREEN_TO_RED[step + 1]];
-  return `rgb(${from.map((one, i) => Math.round(one + (to[i] - one) * (at - step))).join(", ")})`;
+function mixed(from, to, share) {
+  const [a, b] = [from, to].map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
+  return `#${a.map((one, i) => Math.round(one + (b[i] - one) * share).toString(16).padStart(2, "0")).join("")}`;
 }
 
-function colourOf(look, alpha) {
-  return look.colour === null ? alphaColour(known(alpha) ? alpha : 0.5) : look.colour;
+function alphaColour(scale, alpha) {
+  const at = (scale.length - 1) * Math.min(1, Math.max(0, alpha)), step = Math.min(scale.length - 2, Math.floor(at));
+  return mixed(scale[step], scale[step + 1], at - step);
+}
+
+// A mark's colours on light and on dark paper; without an alpha to give them, that of text.
+function coloursOf(look, alpha) {
+  if (look.colour === null) return known(alpha) ? [ON_LIGHT, ON_DARK].map((scale) => alphaColour(scale, alpha)) : ["var(--soft)", "var(--soft)"];
+  return [look.colour, /^#[0-9a-f]{6}$/i.test(look.colour) ? mixed(look.colour, "#ffffff", 0.5) : look.colour];
 }
 
 // Paint a path of marks: hollow if decisions need the group.
 function paint(path, look, alpha, width) {
-  path.style.fill = look.needs_group ? "none" : colourOf(look, alpha);
-  if (look.needs_group) path.style.stroke = colourOf(look, alpha);
+  ["--on-light", "--on-dark"].forEach((key, place) => path.style.setProperty(key, coloursOf(look, alpha)[place]));
+  path.classList.add("painted");
+  path.style.fill = look.needs_group ? "none" : "var(--own)";
+  if (look.needs_group) path.style.stroke = "var(--own)";
   path.style.strokeWidth = look.needs_group ? `${width}px` : "0";
   return path;
 }

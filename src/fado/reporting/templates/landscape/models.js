@@ -33,16 +33,16 @@ function readModels(content) {
   return models;
 }
 
-// The points of a view as they are drawn, on the test part; `frontier` is the number of theirs, or null.
-function pointsOf(models, view) {
+// The points of a view as they are drawn, on one part; `frontier` is the number of theirs, or null.
+function pointsOf(models, view, part) {
   const frontier = new Map();
-  models.views[view].frontiers.forEach((rows, number) => rows.forEach((row) => frontier.set(row, number)));
+  models.views[view].frontiers[part].forEach((rows, number) => rows.forEach((row) => frontier.set(row, number)));
   return models.rows
-    .filter((row) => models.ratio("test", view, row) !== null)
+    .filter((row) => models.ratio(part, view, row) !== null)
     .map((row) => ({
       row,
-      tpr: models.figure("test_tpr", row),
-      ratio: models.ratio("test", view, row) / MILLION,
+      tpr: models.figure(`${part}_tpr`, row),
+      ratio: models.ratio(part, view, row) / MILLION,
       frontier: frontier.has(row) ? frontier.get(row) : null,
     }));
 }

@@ -63,9 +63,9 @@ function showTip(tip, scene, models, state, point) {
   tip.replaceChildren(
     el("div", {}, el("b", {}, name(models.look(row).name)), " ", name(models.setting(row))),
     el("div", {}, "model ", name(models.model(row))),
-    el("div", {}, `true-positive rate ${withInterval(models, "test_tpr", row)}`),
-    el("div", {}, `ratio ${withInterval(models, `test_${models.views[state.view].ratio}`, row)}`),
-    el("div", { class: "small" }, "on the test part; click for its card"));
+    el("div", {}, `true-positive rate ${withInterval(models, `${state.part}_tpr`, row)}`),
+    el("div", {}, `ratio ${withInterval(models, `${state.part}_${models.views[state.view].ratio}`, row)}`),
+    el("div", { class: "small" }, `on ${state.part} rows; click for its card`));
   const right = scene.x(point.tpr) > scene.width / 2;
   tip.style.top = `${scene.y(point.ratio) + 12}px`;
   tip.style.left = right ? "auto" : `${scene.x(point.tpr) + 12}px`;

@@ -10,6 +10,7 @@ function savedPicture(svg) {
     ours[index].removeAttribute("style");
     for (const key of STYLES) ours[index].setAttribute(key, style.getPropertyValue(key));
   });
+  copy.prepend(svgEl("rect", { width: "100%", height: "100%", fill: getComputedStyle(document.querySelector(".paper")).backgroundColor }));
   return new XMLSerializer().serializeToString(copy);
 }
 

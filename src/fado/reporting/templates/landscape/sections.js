@@ -12,15 +12,19 @@ function drawTexts(content) {
     notes: content.notes.join(" "),
     least: content.attributes.length > 1 ? "Each protected attribute is measured for itself: a ratio is that of the attribute where it is least, unless one is chosen." : "",
     needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row whenever a decision is made, and have a frontier of their own, dotted." : "",
-    drawn: content.chosen_on === "test" ? "" : `Models are chosen by their figures on the ${content.chosen_on} part and drawn by those on the test part: a chosen one may stand below the line.`,
+    marks: content.marks ? `${content.marks}.` : "",
+    alphas: content.points.settings.some((setting) => setting.alpha !== null) ? "The lighter the colour, the higher alpha, which moves the weight from fairness to performance." : "",
+    drawn: content.first_looks ? "Models that were trained in part, as a first look, cannot be chosen and are not drawn." : "",
     flattered: content.chosen_on === "test" ? "; with no validation part, models are chosen on the rows that measure them, which flatters them" : "",
   };
   for (const place of document.querySelectorAll("[data-text]")) place.append(String(texts[place.dataset.text]));
 }
 
-function drawAreas(content, state) {
+function drawAreas(content, view) {
+  const { rows, ranked } = content.areas[view];
   const columns = textColumns([["intervention", "intervention"], ["area", "area"], ["interval", "interval"], ["models", "models"]]);
-  part("areas").append(el("article", { class: "card" }, table(columns, content.areas[state.view].rows)));
+  part("areas").append(el("article", { class: "card" }, rows.length ? table(columns, rows) : el("p", {}, "No model can be compared in this ratio."),
+    ranked ? null : el("p", { class: "note" }, "Not ranked: more models cover more, and these are not of equally many.")));
 }
 
 function drawGroups(content) {

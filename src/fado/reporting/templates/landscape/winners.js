@@ -13,20 +13,24 @@ function verdict(models, content, state) {
     return [`No model can be compared in this ratio: ${content.statuses.join(", ")}.`];
   }
   if (reached.length) {
-    const row = bestOfAll(models, state.chosen), onTest = models.figure(`test_${ratio}`, row);
+    const row = state.best, onTest = models.figure(`test_${ratio}`, row);
     return [
       `${count(reached.length)} of ${several(content.looks.length, "kind")} of intervention reach${reached.length === 1 ? "es" : ""} ${line} on the ${part} part. ${leader(models, state.chosen, reached, "The model")} that finds most there is `,
-      ...shortName(models, row), `: true-positive rate ${withInterval(models, "test_tpr", row)}, ratio ${withInterval(models, `test_${ratio}`, row)} on the test part.`,
+      ...shortName(models, row), `: ${figuresText(models, part, ratio, row)}.`, part === "test" ? "" : ` On test rows, which had no part in choosing it: ${figuresText(models, "test", ratio, row)}.`,
       part !== "test" && known(onTest) && onTest < state.line ? " There its ratio falls short of the line." : ""];
   }
   const all = state.chosen.reduce((sum, one) => sum + one.compared, 0);
-  const row = bestOfAll(models, state.chosen), one = state.chosen.find((other) => other.row === row);
+  const { best: row } = state, one = state.chosen.find((other) => other.row === row);
   const [low, high] = ["_low", "_high"].map((end) => models.figure(`${part}_${ratio}${end}`, one.row));
   return [
     `Nothing reaches ${line} on the ${part} part, of ${several(all, "model")} that can be compared. ${leader(models, state.chosen, state.chosen, "The closest")} is `,
     ...shortName(models, one.row), `, at ${ratioText(one.most / MILLION, state.line)}.`,
     known(high) && low <= state.line && state.line <= high ? ` Its interval there, ${digits(low)} to ${digits(high)}, holds the line: so few rows cannot tell whether it is reached.` : "",
     known(high) && high < state.line ? ` Its whole interval there, ${digits(low)} to ${digits(high)}, lies below.` : ""];
+}
+
+function figuresText(models, part, ratio, row) {
+  return `true-positive rate ${withInterval(models, `${part}_tpr`, row)}, ratio ${withInterval(models, `${part}_${ratio}`, row)}`;
 }
 
 function leader(models, chosen, among, title) {
@@ -41,10 +45,10 @@ function drawWinners(models, content, state, change) {
     box.append(el("article", { class: "card", "data-table": "best" }, table([
       { label: "intervention", text: true, of: (one) => pickButton(models, one, state, change) },
       { label: "settings", text: true, of: (one) => name(models.setting(one.row)) },
-      { label: "true-positive rate", text: true, of: (one) => figureCell(models, "test_tpr", one.row) },
-      { label: "ratio", text: true, of: (one) => figureCell(models, `test_${ratio}`, one.row) },
-      ...attributes.map((attribute) => ({ label: `ratio, ${attribute}`, text: true, of: (one) => figureCell(models, `test_${base}[${attribute}]`, one.row) })),
-      ...(models.chosenOn === "test" ? [] : [{
+      { label: "true-positive rate", text: true, of: (one) => figureCell(models, `${state.part}_tpr`, one.row) },
+      { label: "ratio", text: true, of: (one) => figureCell(models, `${state.part}_${ratio}`, one.row) },
+      ...attributes.map((attribute) => ({ label: `ratio, ${attribute}`, text: true, of: (one) => figureCell(models, `${state.part}_${base}[${attribute}]`, one.row) })),
+      ...(models.chosenOn === state.part ? [] : [{
         label: `chosen on ${models.chosenOn} by`, text: true,
         of: (one) => `${digits(models.figure(`${models.chosenOn}_tpr`, one.row))}, ratio ${digits(models.figure(`${models.chosenOn}_${ratio}`, one.row))}`,
       }]),
@@ -73,12 +77,12 @@ function missedItem(models, content, state, one, change) {
     el("span", { "data-model": "" }, ...modelName(models, one.row)),
     `, at ${ratioText(one.most / MILLION, state.line)} on the ${models.chosenOn} part, of ${several(one.compared, "model")} compared`,
     left ? [" (left out: ", name(left), ")"] : "",
-    ". On the test part: true-positive rate ", el("span", { "data-tpr": "" }, withInterval(models, "test_tpr", one.row)),
-    ", ratio ", el("span", { "data-ratio": "" }, withInterval(models, `test_${ratio}`, one.row)), ".");
+    `. On ${state.part} rows: true-positive rate `, el("span", { "data-tpr": "" }, withInterval(models, `${state.part}_tpr`, one.row)),
+    ", ratio ", el("span", { "data-ratio": "" }, withInterval(models, `${state.part}_${ratio}`, one.row)), ".");
 }
 
 function triesNote(models) {
   return models.chosenOn === "test"
     ? "Every model here is the best of as many as its row says, chosen on the test part itself: its figures flatter it, the more so the more were tried."
-    : `Every model here is the best of as many as its row says: its ${models.chosenOn} figures flatter it, the more so the more were tried; its test figures do not.`;
+    : `Every model here is the best of as many as its row says: its ${models.chosenOn} figures flatter it, the more so the more were tried. The test figures of the model that is chosen do not: they stand above, and on its card.`;
 }

@@ -15,7 +15,7 @@ function figureCell(models, name, row) {
 
 // The line, and a ratio below it with as many decimals as tell the two apart.
 function lineText(line) {
-  return String(+line.toFixed(3));
+  return String(+line.toFixed(6));
 }
 
 function ratioText(ratio, line) {
