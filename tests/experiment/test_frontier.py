@@ -224,6 +224,16 @@ def test_the_landscape_opens_on_what_was_asked_for(tmp_path):
         content = json.loads(page[start : page.index("</script>", start)])
         assert (content["points"]["views"][0]["ratio"], content["rule"]) == ("tpr_ratio", line)
         assert content["titles"][0] == "Ratio of true-positive rates"
+        assert content["notes"] == []
+
+
+def test_a_landscape_of_several_lines_says_that_it_chooses_by_one(tmp_path):
+    lines = {"fpr_ratio": 0.8, "tpr_ratio": 0.75}
+    search(draw_applicants(1500, seed=0), max_fits=2, ratio=lines).report(tmp_path / "page.html")
+    told = (
+        "models that keep all of fpr_ratio 0.8 and tpr_ratio 0.75. This page chooses by one ratio at a time"
+    )
+    assert told in (tmp_path / "page.html").read_text()
 
 
 def test_the_landscape_is_drawn(frontier, tmp_path):

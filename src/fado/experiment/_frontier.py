@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fado.experiment._dossier import dossier_content, write_dossier
 from fado.experiment._estimators import describe_object, is_object
 from fado.experiment._frame import same_data
 from fado.experiment._results import Results
-from fado.experiment._results_page import results_shown
+from fado.experiment._results_page import results_shown, write_report
 from fado.experiment._settings import Config, Given
 from fado.experiment._store import Store
 from fado.experiment._trial import DONE, UNTOUCHED, Trial
@@ -178,7 +179,14 @@ class Frontier:
         at_least : float or mapping of str to float, optional
             As for `best`. The page opens on `ratio` and its line.
         """
-        self.results.report(path, self.ratio, self._lines(at_least)[self.ratio])
+        lines, notes = self._lines(at_least), []
+        if len(lines) > 1:
+            asked = " and ".join(f"{ratio} {line:g}" for ratio, line in lines.items())
+            notes.append(
+                f"The search is for models that keep all of {asked}. This page chooses by one ratio at a time, "
+                "and may choose another model than the card tells of."
+            )
+        write_report(self.results, Path(path), self.ratio, lines[self.ratio], notes)
 
     def dossier(
         self,

@@ -49,16 +49,20 @@ ALL = "all attributes (the least ratio)"
 FEW = 10  # members below which a group's numbers are not told
 
 
-def write_report(results: Results, path: Path, metric: str = RATIO_NAMES[0], at_least: float = RULE) -> None:
+def write_report(
+    results: Results, path: Path, metric: str, at_least: float, notes: Sequence[str] = ()
+) -> None:
     """Write the report, which opens on a ratio and its line."""
     if path.suffix.lower() != ".html":
         raise ValueError(f"A report must end in .html, got {str(path)!r}.")
-    text = landscape_page(report_content(results, metric, at_least))
+    text = landscape_page(report_content(results, metric, at_least, notes))
     with replacing(path, "The report") as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def report_content(results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE) -> dict[str, Any]:
+def report_content(
+    results: Results, metric: str = RATIO_NAMES[0], at_least: float = RULE, notes: Sequence[str] = ()
+) -> dict[str, Any]:
     """Give all that the page tells, as plain data: first of the ratio that was asked for."""
     if metric not in RATIO_NAMES:
         raise ValueError(f"`metric` must be {' or '.join(map(repr, RATIO_NAMES))}, got {metric!r}.")
@@ -71,7 +75,7 @@ def report_content(results: Results, metric: str = RATIO_NAMES[0], at_least: flo
         "rule": at_least,
         "models": f"{len(results.frame):,}",
         "statuses": _statuses(results.frame),
-        "notes": results.notes,
+        "notes": [*results.notes, *notes],
         "errors": _errors(results),
         "chosen_on": results.chosen_on,
         "first_looks": not is_whole(results.frame).all(),
