@@ -136,7 +136,7 @@ def test_a_store_resumes(folder):
 
 
 def test_a_landscape_that_cannot_be_written_leaves_the_directory_as_it_was(folder, monkeypatch):
-    def half(_, path):
+    def half(_, path, at_least):
         path.with_name(".landscape.html.0123abcd.part").write_text("half")
         raise OSError(28, "No space left on device", str(path))
 

@@ -183,8 +183,8 @@ class Frontier:
         if len(lines) > 1:
             asked = " and ".join(f"{ratio} {line:g}" for ratio, line in lines.items())
             notes.append(
-                f"The search is for models that keep all of {asked}. This page chooses by one ratio at a time, "
-                "and may choose another model than the card tells of."
+                f"The search is for models that keep all of {asked}. This page chooses by one ratio at a "
+                "time, and may choose another model than the card tells of."
             )
         write_report(self.results, Path(path), self.ratio, lines[self.ratio], notes)
 
