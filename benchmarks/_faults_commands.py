@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 
 import pandas as pd
 
@@ -121,9 +122,9 @@ def run_experiment(config, store):
 
 
 def run_demo(out):
-    demo = sys.modules["fado.cli.demo"]
+    demo = import_module("fado.cli.demo")
     demo.ROWS, demo.FITS = 1000, 1
-    demo.demo(out)
+    demo.demo(out=out)
 
 
 def writings(folder, place, store):
