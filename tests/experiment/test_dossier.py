@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fado import find_frontier
 from fado.datasets import make_account_fraud
+from fado.experiment._dossier import expected_gain
 from fado.metrics import evaluate
 
 FRAME = make_account_fraud(4000, "II", random_state=3)
@@ -98,3 +99,12 @@ def test_what_is_written(frontier, content, tmp_path):
     assert told["searched"] == json.loads(json.dumps(content["searched"]))
     with pytest.raises(ValueError, match=r"ends in .html or .json, got"):
         frontier.dossier(tmp_path / "d.txt")
+
+
+def test_as_many_draws_again_gain_no_more_than_the_bound_on_average():
+    rng = np.random.default_rng(0)
+    for draw in (rng.random, rng.standard_normal, rng.standard_exponential):
+        found = draw((4_000, 2, 9))
+        bounds = [expected_gain(own)[1] for own in found[:, 0]]
+        gains = found.max(axis=(1, 2)) - found[:, 0].max(axis=1)
+        assert 0 < gains.mean() <= np.mean(bounds)

@@ -204,7 +204,7 @@ class JoblibExecutor:
 
     Tasks run in processes, unless another backend of joblib is set. `shared` is pickled with every task;
     joblib puts large arrays into memory that all processes see. Tasks may be taken in another thread than the
-    caller's. Closing a run early ends the processes; tasks that run in this process are told by `stop`.
+    caller's. Closing a run early ends the processes; tasks that run in this process see it in `stop`.
 
     Parameters
     ----------
