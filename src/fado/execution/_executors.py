@@ -22,20 +22,6 @@ from fado._checks import check_count
 if TYPE_CHECKING:
     from fado.execution._dask import DaskExecutor
 
-__all__ = [
-    "Executor",
-    "Function",
-    "JoblibExecutor",
-    "LostTask",
-    "Result",
-    "Task",
-    "ThreadExecutor",
-    "cluster_executor",
-    "n_workers",
-    "on_cluster",
-    "opened_client",
-]
-
 _MOST_WORKERS = 1_000
 _SECONDS = 10  # until a scheduler that does not answer is taken for absent
 

@@ -32,8 +32,6 @@ from fado.tabular import Groups, Labels, Table, Variable, mean_one
 from fado.utility import utility_class
 from fado.valuation import Valuation
 
-__all__ = ["OUT_OF_MEMORY", "Bench", "Measuring", "run_trials"]
-
 OUT_OF_MEMORY = "out of memory"  # the status of a trial that is worth another try
 _SETS_KEPT, _ROWS_KEPT = 4, 8
 

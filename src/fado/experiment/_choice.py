@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from fado.experiment._data import Data
     from fado.experiment._results import Results
 
-__all__ = [
-    "Choice",
-    "best_first",
-    "choose_row",
-    "chosen_rows",
-    "decides_alone",
-    "handed_over",
-    "is_whole",
-    "tell_lines",
-    "untouched_row",
-]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]

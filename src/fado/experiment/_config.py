@@ -50,18 +50,6 @@ from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_names
 from fado.valuation import valuator_names
 
-__all__ = [
-    "PRESETS",
-    "config_from",
-    "keep_interventions",
-    "preset_text",
-    "read_config",
-    "read_evaluation",
-    "read_interventions",
-    "read_models",
-    "write_preset",
-]
-
 GENERATORS = ("account_fraud",)
 VARIANTS = ("base", "I", "II", "III", "IV", "V")
 MOST_BAGS = 100_000

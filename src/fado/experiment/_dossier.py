@@ -20,8 +20,6 @@ from fado.experiment._results import Results
 from fado.metrics import audit
 from fado.reporting import render_page
 
-__all__ = ["dossier_content", "write_dossier"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _RATES = ("selection_rate", "tpr", "fpr")

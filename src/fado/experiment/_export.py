@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from fado.experiment._results import Results
 
-__all__ = ["add_trials", "log_runs"]
-
 Plain: TypeAlias = bool | int | float | str
 
 TRIAL, STORE = "fado.trial", "fado.store"

@@ -34,8 +34,6 @@ from fado.interventions import intervention_entries
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
 
-__all__ = ["FrontierProposer", "find_frontier", "n_models"]
-
 SPACE: dict[str, Any] = {
     "n_estimators": {"log_uniform": [40, 250]},
     "num_leaves": {"log_uniform": [6, 64]},

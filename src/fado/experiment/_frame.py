@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from fado.experiment._data import Data
 
-__all__ = ["frame_of", "parts_of", "remeasured_frame", "same_data"]
-
 _RATES = {"selection_rate": ("selection_rate",), "top_k": ("selection_rate", "selected")}
 
 

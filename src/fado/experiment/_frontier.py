@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     import optuna
     import pandas as pd
 
-__all__ = [
-    "Frontier",
-    "fit_best_of",
-    "train_choice",
-]
-
 
 class Frontier:
     """The models that a search found, and the trade-off between performance and ratios among them.

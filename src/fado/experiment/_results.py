@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from fado.models import ChosenModel
 
-__all__ = ["Results"]
-
 
 class Results:
     """The metrics of all models of an experiment, and ways to choose among them.

@@ -25,21 +25,6 @@ if TYPE_CHECKING:
 
     from fado.experiment._results import Results
 
-__all__ = [
-    "ENDS",
-    "RULE",
-    "describe_settings",
-    "intervention_names",
-    "looks_of",
-    "notes_of",
-    "points_of",
-    "report_content",
-    "results_shown",
-    "setting_columns",
-    "tell_lacking",
-    "write_report",
-]
-
 View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is that of one
 
 RULE = 0.8  # the 80 % rule

@@ -58,8 +58,6 @@ from fado.tabular import Problem, Table, on_shelf
 from fado.utility import register_utility, utility_class, utility_names
 from fado.valuation import Valuation, make_valuator, register_valuator, valuator_class, valuator_names
 
-__all__ = ["estimate_seconds", "run_experiment", "session"]
-
 SECONDS_BETWEEN_LINES = 5.0
 _TRIES = 3  # of values that crash or hang
 _LARGE = 2**25  # bytes of a table that workers see in a file, and are not sent

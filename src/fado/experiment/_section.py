@@ -14,23 +14,6 @@ import numpy as np
 
 from fado._messages import closest_names, list_names
 
-__all__ = [
-    "MOST_SEEDS",
-    "Parameter",
-    "Section",
-    "as_amount",
-    "as_share",
-    "as_text",
-    "as_whole",
-    "draw_models",
-    "is_number",
-    "plain_reader",
-    "read_parameter",
-    "read_space",
-    "shown",
-    "shown_place",
-]
-
 Item = TypeVar("Item")
 
 REQUIRED: Any = object()

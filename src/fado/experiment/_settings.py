@@ -21,31 +21,6 @@ from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_class, utility_names
 from fado.valuation import valuator_class, valuator_names
 
-__all__ = [
-    "BUDGET_FIELDS",
-    "CROSSED",
-    "EACH",
-    "GIVEN",
-    "PLUGIN_FIELDS",
-    "Config",
-    "DataConfig",
-    "EvaluationConfig",
-    "Given",
-    "Grid",
-    "ModelsConfig",
-    "SplitConfig",
-    "ValuationConfig",
-    "apply_metric",
-    "check_metric_name",
-    "decides_data",
-    "lacking_plugins",
-    "metric_functions",
-    "metric_names",
-    "plugins_used",
-    "ratio_name",
-    "register_metric",
-]
-
 CROSSED, EACH = "crossed", "each"  # how several protected attributes are measured
 BUDGET_FIELDS = {
     "fpr": "max_fpr",

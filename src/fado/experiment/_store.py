@@ -41,8 +41,6 @@ from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 from fado.valuation import Valuation
 
-__all__ = ["DATABASE", "FORMAT", "SHELF", "Store", "check_metrics", "differences"]
-
 FORMAT = 1
 DATABASE, LOCK, VALUES, SHELF = "experiment.sqlite", "lock", "values", "shelf"
 _MOST = 2**53  # rows, or anything else that is counted

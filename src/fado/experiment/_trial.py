@@ -25,18 +25,6 @@ from fado.interventions import (
 )
 from fado.utility import utility_class, utility_names
 
-__all__ = [
-    "DONE",
-    "FAILED",
-    "IMPOSSIBLE",
-    "PENDING",
-    "UNTOUCHED",
-    "GridProposer",
-    "Proposer",
-    "Trial",
-    "key_of",
-]
-
 PENDING, DONE, FAILED, IMPOSSIBLE = "pending", "done", "failed", "no training set"
 _SAMPLERS = (RandomPrevalenceSampler, UtilityAwarePrevalenceSampler)
 

@@ -30,8 +30,6 @@ from fado.models._facts import Facts
 from fado.reporting import shown_table
 from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
 
-__all__ = ["Check", "Judged", "budget_used", "check_line", "is_positive", "judge_ratio"]
-
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
 VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
 _ROUNDING = 1e-12

@@ -28,8 +28,6 @@ from fado.tabular import Problem, Table, group_rows, read_problem
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ChosenModel"]
-
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 

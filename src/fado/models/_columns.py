@@ -19,8 +19,6 @@ from fado.engine import Schema
 from fado.models._facts import FEW
 from fado.tabular import Column, Table
 
-__all__ = ["DRIFT_LIMIT", "ColumnSummary", "compare_columns", "summarize_columns"]
-
 Counts = npt.NDArray[np.int64]
 
 DRIFT_LIMIT = 0.2  # the index from which a column is said to have drifted, if chance does not explain it

@@ -16,8 +16,6 @@ from fado._version import library_versions
 from fado.metrics import RATIO_NAMES, Budget, effective_sizes, share_limits
 from fado.tabular import MIN_GROUP_SIZE, Groups
 
-__all__ = ["FEW", "RATES", "STATED", "Facts", "GroupCount", "GroupRates", "Part"]
-
 FEW = 10  # members below which a group's numbers are not kept
 RATES = {"tpr": "true-positive rate", "fpr": "false-positive rate", "selection_rate": "selection rate"}
 STATED = ("purpose", "owner", "data", "contact", "date")  # what only people can tell

@@ -19,8 +19,6 @@ from fado.models._chosen import ChosenModel
 from fado.models._columns import ColumnSummary
 from fado.models._facts import Facts
 
-__all__ = ["LANDSCAPE", "check_directory", "load_model", "write_model"]
-
 SAVED = Manifest(name="model.json", kind="fado model", layout=1, what="model")
 WEIGHTS = "weights.parquet"
 CARD, PAGE = "card.md", "card.html"

@@ -22,8 +22,6 @@ from fado.tabular import small_groups
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_check", "check_trend"]
-
 PAGE = "trend.html"
 _NAME = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _COUNTS = ("rows", "positives", "false_positives", "true_positives")
