@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fado._messages import list_names
 from fado._storage import replacing
+from fado.engine import Schema
 from fado.metrics import (
     RATIOS,
     Budget,
@@ -26,15 +27,18 @@ from fado.metrics import (
     ratio_interval,
 )
 from fado.models._card import held_against, is_above
-from fado.models._facts import Facts
+from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import shown_table
-from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
+from fado.tabular import Column, Groups, Problem, Table, group_rows, small_groups, tell_small
 
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
 VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
 _ROUNDING = 1e-12
 _ENOUGH = 5  # events of a group that an interval needs
 _NEVER = 1_000  # times as many rows are as good as never
+DRIFT_LIMIT = 0.2  # the index from which a column is said to have drifted, if chance does not explain it
+_FALSE_ALARMS = 0.001  # the share of checks in which chance alone passes for drift, over all columns
+_NAMED = 5  # levels that a check names
 
 
 @dataclass(frozen=True)
@@ -412,5 +416,93 @@ def _group_notes(
     for name, count in missing.items():
         notes.append(
             f"{name!r} is missing in {count:,} of {problem.n_rows:,} rows, which are a group of their own."
+        )
+    return notes
+
+
+def compare_columns(
+    summaries: Sequence[ColumnSummary], schema: Schema | None, table: Table
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Say how far each column of new rows is from the training rows, and in sentences which have drifted.
+
+    Parameters
+    ----------
+    summaries : sequence of ColumnSummary
+        One per column of the schema, or none.
+    schema : Schema or None
+        The columns that the model learnt from.
+    table : Table
+        New rows, which the model has scored.
+    """
+    if schema is None or table.is_sparse:
+        return [], [] if schema is None else ["Columns of a sparse matrix are not compared."]
+    found: list[dict[str, Any]] = []
+    for j, place in enumerate(schema.find(table, ())):
+        column, known = None if place is None else table.column(place), schema.levels[j]
+        if column is None:
+            continue
+        told: dict[str, Any] = {"column": schema.names[j]}
+        if summaries and not (column.levels is not None and summaries[j].levels is None):
+            told |= _distance(summaries[j], column, len(summaries))
+        told |= {"unseen": 0, "unseen_levels": []}
+        if known is not None and column.levels is not None:
+            told |= _unseen(column, set(known))
+        found.append(told)
+    return found, _notes(found, told_of=bool(summaries))
+
+
+def _distance(summary: ColumnSummary, column: Column, n_columns: int) -> dict[str, Any]:
+    """Say how far a column is from its summary, and whether that is drift."""
+    from scipy.special import chdtri
+
+    index, n_bins = summary.distance(column)
+    n_before = sum(summary.counts)
+    chance = 0.0
+    if n_bins > 1 and n_before:
+        unsure = 1 / n_before + 1 / len(column)
+        chance = unsure * float(chdtri(n_bins - 1, _FALSE_ALARMS / n_columns))
+    limit = max(DRIFT_LIMIT, chance)
+    missing = int(summary.count(column)[-1]) / len(column)
+    return {
+        "stability_index": index,
+        "limit": limit,
+        "drifted": index > limit,
+        "missing": missing,
+        "missing_before": summary.counts[-1] / n_before if n_before else 0.0,
+    }
+
+
+def _unseen(column: Column, known: set[str]) -> dict[str, Any]:
+    """Count the rows of levels that the model has not seen, and name the most frequent."""
+    levels = column.levels or ()
+    codes = column.codes()
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    strange = [code for code, level in enumerate(levels) if level not in known and counts[code]]
+    strange.sort(key=lambda code: -counts[code])
+    named = [levels[code] for code in strange[:_NAMED]]
+    return {"unseen": int(counts[strange].sum()), "unseen_levels": named}
+
+
+def _notes(found: Sequence[dict[str, Any]], *, told_of: bool) -> list[str]:
+    """Say in sentences which columns have drifted, and which hold levels that the model has not seen."""
+    notes = []
+    drifted = sorted((own for own in found if own.get("drifted")), key=lambda own: -own["stability_index"])
+    if drifted:
+        named = list_names([f"{own['column']!r} ({own['stability_index']:.2f})" for own in drifted], 10)
+        notes.append(
+            f"Drifted from the training rows, by a population stability index above {DRIFT_LIMIT:g} and "
+            f"beyond chance: {len(drifted)} of {len(found)} columns, {named}."
+        )
+    unseen = [
+        f"{own['column']!r} in {own['unseen']:,} rows ({', '.join(map(repr, own['unseen_levels']))})"
+        for own in found
+        if own["unseen"]
+    ]
+    if unseen:
+        told = list_names(unseen, 10)
+        notes.append(f"Levels that the model has not seen, which it takes for missing: {told}.")
+    if not told_of:
+        notes.append(
+            "The model keeps no summary of its training columns: whether columns have drifted cannot be told."
         )
     return notes

@@ -16,8 +16,7 @@ from fado._storage import DamagedError, Manifest, digest_of, replacing_directory
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.models._chosen import ChosenModel
-from fado.models._columns import ColumnSummary
-from fado.models._facts import Facts
+from fado.models._facts import ColumnSummary, Facts
 
 SAVED = Manifest(name="model.json", kind="fado model", layout=1, what="model")
 WEIGHTS = "weights.parquet"
@@ -72,7 +71,7 @@ def write_model(
             "metrics": encode(model.metrics_),
             "facts": model.facts_.to_plain(),
             "scorer": plain,
-            "columns": [column.to_plain() for column in model.columns_],
+            "columns": encode(model.columns_),
             "files": {name: digest_of(own) for name, own in files.items()},
         }
         SAVED.write(temporary, told)
