@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from fado.reporting import shown_table
 from fado.tabular import Column, Groups, Problem, Table, group_rows, small_groups, tell_small
 
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
+COUNTS = ("rows", "positives", "false_positives", "true_positives")
 VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
 _ROUNDING = 1e-12
 _ENOUGH = 5  # events of a group that an interval needs
@@ -104,33 +105,18 @@ class Check:
     def to_plain(self) -> dict[str, Any]:
         """Give all of it as plain data that JSON can hold; None is what is undefined."""
         counts = counts_of(self.groups)
-        told = {
+        told = asdict(self) | {
             "kind": KIND,
             "format": LAYOUT,
-            "date": self.date,
-            "held": self.held,
             "verdict": VERDICTS[self.held],
-            "sentence": self.sentence,
             "rows": int(counts.negatives.sum() + counts.positives.sum()),
-            "lines": dict(self.lines),
-            "level": self.level,
-            "metrics": dict(self.metrics),
-            "budget": {
-                "kind": self.budget.kind,
-                "limit": self.budget.limit,
-                "used": budget_used(self.budget, counts),
-                "kept": self.budget_kept,
-            },
-            "min_group_size": self.min_group_size,
-            "groups": [dict(own) for own in self.groups],
+            "budget": asdict(self.budget)
+            | {"used": budget_used(self.budget, counts), "kept": self.budget_kept},
             "unknown_groups": [own["group"] for own in self.groups if own["known"] is False],
-            "missing": dict(self.missing),
-            "columns": [dict(own) for own in self.columns],
-            "drifted": list(self.drifted),
-            "notes": list(self.notes),
+            "drifted": self.drifted,
         }
-        known: dict[str, Any] = _without_nan(told)
-        return known
+        del told["budget_kept"]
+        return dict(without_nan(told))
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
         """Write all of it as a JSON file, whole or not at all."""
@@ -151,11 +137,12 @@ class Check:
         return shown_table(self.sentence, self.notes, table)
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Give plain data with None for numbers that are not finite."""
     if isinstance(value, dict):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
+        return {key: without_nan(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(own) for own in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -205,7 +192,8 @@ def check_line(
     kept = compared_counts(counts, ~small)
     names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
     judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
-    held = _all_held([own.held for own in judged])
+    found = [own.held for own in judged]
+    held = False if False in found else None if None in found else True
     sentence = _sentence(judged, held, kept, facts)
     if held is None and _decides(kept):
         sentence += "".join(
@@ -214,7 +202,6 @@ def check_line(
     missing = _missing(problem)
     known = _known(groups, problem, facts)
     rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
-    keys = ("rows", "positives", "false_positives", "true_positives")
     return Check(
         held,
         sentence,
@@ -224,7 +211,7 @@ def check_line(
         facts.budget,
         facts.budget.kept(metrics),
         tuple(
-            {"group": title, **dict(zip(keys, own, strict=True)), "compared": not left_out, "known": seen}
+            {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not left_out, "known": seen}
             for title, own, left_out, seen in zip(groups.titles, rows, small.tolist(), known, strict=True)
         ),
         missing,
@@ -237,10 +224,7 @@ def check_line(
 
 def counts_of(groups: Sequence[Mapping[str, Any]]) -> GroupCounts:
     """Give the counts of groups as a check tells them."""
-    rows, *others = (
-        np.array([own[name] for own in groups], dtype=np.int64)
-        for name in ("rows", "positives", "false_positives", "true_positives")
-    )
+    rows, *others = (np.array([own[name] for own in groups], dtype=np.int64) for name in COUNTS)
     return GroupCounts(rows - others[0], *others)
 
 
@@ -303,11 +287,6 @@ def _decides(counts: GroupCounts) -> bool:
     """Tell whether there are two groups or more, with rows that are selected and rows that are not."""
     selected = counts.false_positives.sum() + counts.true_positives.sum()
     return len(counts.negatives) > 1 and 0 < selected < counts.negatives.sum() + counts.positives.sum()
-
-
-def _all_held(held: Sequence[bool | None]) -> bool | None:
-    """Tell whether all lines are held; None if none is missed and one cannot be told."""
-    return False if False in held else None if None in held else True
 
 
 def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, facts: Facts) -> str:

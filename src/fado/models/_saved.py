@@ -33,10 +33,7 @@ NAMES = frozenset({WEIGHTS, CARD, PAGE, LANDSCAPE, *CONTENT.values()})
 
 
 def write_model(
-    model: ChosenModel,
-    directory: str | os.PathLike[str],
-    *,
-    landscape: Callable[[Path], None] | None = None,
+    model: ChosenModel, directory: str | os.PathLike[str], *, landscape: Callable[[Path], None] | None = None
 ) -> None:
     """Write a model into a directory, whole or not at all.
 
