@@ -185,7 +185,9 @@ class Measuring:
         metrics = dict(measured[0])
         # a ratio is that of the attribute where it is least; NaN, if it is undefined for one, is
         least = {ratio: int(np.argmin([found[ratio] for found in measured])) for ratio in RATIO_NAMES}
-        told = [(None, ratio, measured[number]) for ratio, number in least.items()]
+        told: list[tuple[str | None, str, dict[str, float]]] = [
+            (None, ratio, measured[number]) for ratio, number in least.items()
+        ]
         for comparison, found in zip(self.comparisons, measured, strict=True):
             told += [(comparison.attribute, ratio, found) for ratio in RATIO_NAMES if comparison.attribute]
         for attribute, ratio, found in told:

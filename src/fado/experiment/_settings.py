@@ -11,7 +11,7 @@ from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
 from fado._messages import closest_names
-from fado._registry import load_plugins
+from fado._registry import ClassRegistry
 from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
 from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries
@@ -300,7 +300,7 @@ def _names_used(config: Config) -> Iterator[tuple[str, str]]:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+_FUNCTIONS: Any = ClassRegistry("metric")
 _NAME = re.compile(r"[A-Za-z]\w*")
 _TAKEN = {"threshold", "fpr", "tpr", "selection_rate", "selected", *RATIO_NAMES}
 
@@ -329,21 +329,14 @@ def register_metric(name: str) -> Callable[[Function], Function]:
     ...     return ((scores >= threshold) == y_true).mean()
     """
     check_metric_name(name)
-
-    def enter(function: Function) -> Function:
-        known = _FUNCTIONS.get(name)
-        if known is not None and _named(known) != _named(function):
-            raise ValueError(f"There is a metric called {name!r} already, {_named(known)}.")
-        _FUNCTIONS[name] = function
-        return function
-
-    return enter
+    decorator: Callable[[Function], Function] = _FUNCTIONS.register(name)
+    return decorator
 
 
 def metric_names() -> tuple[str, ...]:
     """List the metrics, in the order in which they were registered."""
-    load_plugins()
-    return tuple(_FUNCTIONS)
+    names: tuple[str, ...] = _FUNCTIONS.names()
+    return names
 
 
 def metric_functions(
@@ -400,10 +393,6 @@ def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
     except (TypeError, ValueError):  # of some that are written in C
         return {}
     return {name: value for name, value in offered.items() if name in parameters}
-
-
-def _named(function: Any) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 @register_metric("equalized_odds_ratio")
