@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -131,8 +131,11 @@ def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
         return _value_from(last, value, name, what)
     if is_dataclass(hint):
         return record_from(hint, value, what)  # type: ignore[arg-type]
-    if kind in (tuple, list) and isinstance(value, list):
-        return kind(_value_from(inner[0], own, name, what) for own in value)
+    if hint is Any or (kind is Literal and value in inner):
+        return decode(value)
+    if kind in (tuple, list, Sequence) and isinstance(value, list):
+        found = [_value_from(inner[0], own, name, what) for own in value]
+        return found if kind is list else tuple(found)
     if kind is Mapping and isinstance(value, Mapping):
         return {str(key): _value_from(inner[1], own, name, what) for key, own in value.items()}
     if hint is float and (is_number(value) or value in _NOT_FINITE):

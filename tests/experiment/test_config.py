@@ -196,6 +196,9 @@ def test_what_is_excluded_from_some_models_may_not_be_unseen_by_all(table):
         Experiment(table)
 
 
+OFF = ("aimed", "fairlearn_grid", "group_thresholds", "student")
+
+
 def test_every_setting_has_its_place(table):
     table["interventions"] = {
         "rps": False,
@@ -216,6 +219,9 @@ def test_every_setting_has_its_place(table):
         "interventions.corrected_uar.alphas": [0.5],
         "interventions.corrected_uar.floors": [0.1],
         "interventions.corrected_uar.prevalence_corrections": [1.0],
+        **{
+            f"interventions.{key}": None for key in ("aimed", "fairlearn_grid", "group_thresholds", "student")
+        },
     }
     assert (flat["data.weight"], flat["data.groups"]) == (None, None)
 

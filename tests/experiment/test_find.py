@@ -72,11 +72,11 @@ def test_a_search_that_was_ended_goes_on_as_if_it_had_not(frontier, tmp_path, mo
     asked = []
     ask = FrontierProposer.ask
 
-    def ending(self, outcomes, n=None):
+    def ending(self, outcomes):
         asked.append(len(outcomes))
         if len(asked) > rounds:
             raise StoppedError
-        return ask(self, outcomes, n)
+        return ask(self, outcomes)
 
     with monkeypatch.context() as patched:
         patched.setattr(FrontierProposer, "ask", ending)

@@ -12,8 +12,7 @@ from tests.experiment.conftest import TINY
 from fado.experiment import Experiment, Results
 from fado.experiment._bench import Bench
 from fado.experiment._data import read_data
-from fado.experiment._runner import run_experiment
-from fado.experiment._store import DATABASE, Store, _compressed, _scores_from
+from fado.experiment._store import DATABASE, _compressed, _scores_from
 from fado.experiment._trial import Trial
 from fado.metrics import evaluate
 
@@ -182,30 +181,3 @@ def test_a_store_with_scores_of_other_fits_is_read_and_no_further(kept, store):
             assert "The scores of a fit in the store" in str(error)  # noqa: PT017
             wrong += 1
     assert wrong == 1
-
-
-class Halving:
-    """Proposes the models again whose scores of validation rows spread the most, with more trees."""
-
-    def __init__(self):
-        self.lengths = set()
-
-    def ask(self, outcomes, n=None):
-        if not outcomes:
-            return [Trial("none", {}, j, {"n_estimators": j + 2, "random_state": 0}) for j in range(4)]
-        if len(outcomes) > 4:
-            return []
-        self.lengths |= {len(outcome.scores()) for outcome in outcomes}
-        best = max(outcomes, key=lambda outcome: np.std(outcome.scores()))
-        return [Trial("RW", {}, 4, {**best.parameters, "n_estimators": 10})]
-
-
-def test_a_proposer_sees_scores(kept, tmp_path):
-    config, proposer = Experiment(copy.deepcopy(kept[0])).config, Halving()
-    run_experiment(config, tmp_path / "s", n_jobs=2, proposer=proposer)
-    assert proposer.lengths == {len(read_data(config).parts["validation"])}
-    frame = Results.load(tmp_path / "s").frame
-    assert frame["status"].tolist() == ["done"] * 5
-    assert frame["n_estimators"].tolist() == [2, 3, 4, 5, 10]
-    with Store.reading(tmp_path / "s") as opened:
-        assert len({len(trial.scores()) for trial in opened.trials}) == 1

@@ -17,7 +17,7 @@ from fado.experiment._store import check_metrics
 @pytest.fixture
 def own(table, monkeypatch):
     """The tiny experiment with few interventions, and a registry that forgets."""
-    monkeypatch.setattr(_settings, "_FUNCTIONS", dict(_settings._FUNCTIONS))
+    monkeypatch.setattr(_settings, "_FUNCTIONS", copy.copy(_settings._FUNCTIONS))
     table["interventions"] = {"rps": False}
     table["evaluation"] = {"max_fpr": 0.3, "keep_scores": True}
     return table

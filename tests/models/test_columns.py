@@ -8,8 +8,9 @@ import pytest
 from tests.models.made import LATE, SEX, X, chosen
 
 import fado
+from fado._records import encode
 from fado.models import ColumnSummary, summarize_columns
-from fado.models._columns import DRIFT_LIMIT, compare_columns
+from fado.models._check import DRIFT_LIMIT, compare_columns
 from fado.tabular import Table, column_from
 
 LABELS = np.where(LATE, "yes", "no")
@@ -152,10 +153,10 @@ def test_columns_that_are_not_those_of_the_model_are_refused():
     ids=str,
 )
 def test_a_summary_that_is_none_is_refused(broken):
-    with pytest.raises(ValueError, match="summary of its training columns is not told as it should be"):
+    with pytest.raises(ValueError, match="of the summary of its training columns is broken"):
         ColumnSummary.from_plain(broken)
 
 
 def test_a_summary_comes_back_from_json():
     for summary in summarize_columns(Table.from_input(X)):
-        assert ColumnSummary.from_plain(json.loads(json.dumps(summary.to_plain()))) == summary
+        assert ColumnSummary.from_plain(json.loads(json.dumps(encode(summary)))) == summary

@@ -209,7 +209,7 @@ def changed(told, *path, to):
         (["metrics"], None, "does not tell of a model"),
         (["metrics", "tpr"], "much", "does not tell of a model"),
         (["facts"], [], "does not tell of a model"),
-        (["facts", "budget"], ["fpr", 7], "how it was made is broken"),
+        (["facts", "budget"], {"kind": "fpr", "limit": 7}, "how it was made is broken"),
         (["facts", "ratio"], "ratio", "how it was made is broken"),
         (["facts", "target"], 3, "how it was made is broken"),
         (["facts", "parts"], [{}], "how it was made is broken"),

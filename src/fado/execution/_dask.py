@@ -20,8 +20,6 @@ import distributed
 from fado._version import library_versions
 from fado.execution._executors import Function, LostTask, Result, Task
 
-__all__ = ["DaskExecutor"]
-
 _AHEAD = 3  # tasks given out per thread of the cluster, so that none waits for the next
 _MOST_DEATHS = 5  # while all workers are asked something
 _PAUSE = 0.2  # seconds until the scheduler knows of one

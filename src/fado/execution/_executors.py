@@ -22,20 +22,6 @@ from fado._checks import check_count
 if TYPE_CHECKING:
     from fado.execution._dask import DaskExecutor
 
-__all__ = [
-    "Executor",
-    "Function",
-    "JoblibExecutor",
-    "LostTask",
-    "Result",
-    "Task",
-    "ThreadExecutor",
-    "cluster_executor",
-    "n_workers",
-    "on_cluster",
-    "opened_client",
-]
-
 _MOST_WORKERS = 1_000
 _SECONDS = 10  # until a scheduler that does not answer is taken for absent
 
@@ -157,9 +143,30 @@ class ThreadExecutor:
         self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
     ) -> Generator[Result, None, None]:
         """Give the results in the order of the tasks; only a few tasks are taken ahead of the results."""
-        stop = threading.Event()
-        remaining = iter(tasks)
-        pending: deque[Future[Result]] = deque()
+        with self._opened(function, tasks, shared) as (pending, submit):
+            while pending:
+                result = pending.popleft().result()
+                submit(1)
+                yield result
+
+    def run_unordered(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
+    ) -> Generator[list[Result], None, None]:
+        """Give the results as they come."""
+        with self._opened(function, tasks, shared) as (pending, submit):
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    pending.remove(future)
+                yield [future.result() for future in done]
+                submit(len(done))
+
+    @contextmanager
+    def _opened(
+        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any
+    ) -> Iterator[tuple[deque[Future[Result]], Callable[[int], None]]]:
+        """Give the first tasks that are under way, and what begins more; what has not begun is dropped."""
+        stop, remaining, pending = threading.Event(), iter(tasks), deque[Future[Result]]()
         with ThreadPoolExecutor(self.workers, thread_name_prefix="fado") as pool:
 
             def submit(count: int) -> None:
@@ -168,31 +175,7 @@ class ThreadExecutor:
 
             try:
                 submit(2 * self.workers)
-                while pending:
-                    result = pending.popleft().result()
-                    submit(1)
-                    yield result
-            finally:
-                stop.set()
-                for future in pending:
-                    future.cancel()
-
-    def run_unordered(
-        self, function: Function[Task, Result], tasks: Iterable[Task], shared: Any = None
-    ) -> Generator[list[Result], None, None]:
-        """Give the results as they come."""
-        stop = threading.Event()
-        remaining = iter(tasks)
-        pending: set[Future[Result]] = set()
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="fado") as pool:
-            try:
-                while True:
-                    for task in islice(remaining, 2 * self.workers - len(pending)):
-                        pending.add(pool.submit(function, task, shared, stop))
-                    if not pending:
-                        return
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                    yield [future.result() for future in done]
+                yield pending, submit
             finally:
                 stop.set()
                 for future in pending:

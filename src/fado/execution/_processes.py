@@ -31,8 +31,6 @@ from fado._messages import warn_user
 from fado._progress import progress_stream
 from fado.execution._executors import Function, LostTask, Result, Task
 
-__all__ = ["NotSentError", "ProcessExecutor", "tell"]
-
 TRIES = 3  # of a task whose workers die
 _MOST_STILLBORN = 5  # workers in a row that die before they are ready
 _SOON = 1.0  # seconds of work after which all workers are worth their start

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,13 @@ import numpy.typing as npt
 from fado.engine import Engine, LightGBMEngine, Model, Scorer, Task, detach, engine_class
 from fado.execution import tell
 from fado.experiment._data import ComparedGroups, Data
-from fado.experiment._estimators import make_estimator
 from fado.experiment._known import KnownParts
 from fado.experiment._settings import (
     Config,
     EvaluationConfig,
     Given,
     apply_metric,
+    estimator_of,
     metric_functions,
     ratio_name,
 )
@@ -32,11 +32,10 @@ from fado.tabular import Groups, Labels, Table, Variable, mean_one
 from fado.utility import utility_class
 from fado.valuation import Valuation
 
-__all__ = ["OUT_OF_MEMORY", "Bench", "Measuring", "run_trials"]
-
 OUT_OF_MEMORY = "out of memory"  # the status of a trial that is worth another try
 _SETS_KEPT, _ROWS_KEPT = 4, 8
 
+Item = TypeVar("Item")
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
@@ -184,19 +183,16 @@ class Measuring:
             )
             measured.append(found)
         metrics = dict(measured[0])
-        for ratio in RATIO_NAMES:  # of the attribute where it is least; NaN, if it is undefined for one, is
-            least = measured[int(np.argmin([found[ratio] for found in measured]))]
-            metrics |= {name: value for name, value in least.items() if name.startswith(ratio)}
+        # a ratio is that of the attribute where it is least; NaN, if it is undefined for one, is
+        least = {ratio: int(np.argmin([found[ratio] for found in measured])) for ratio in RATIO_NAMES}
+        told: list[tuple[str | None, str, dict[str, float]]] = [
+            (None, ratio, measured[number]) for ratio, number in least.items()
+        ]
         for comparison, found in zip(self.comparisons, measured, strict=True):
-            if comparison.attribute is None:
-                continue
-            for ratio in RATIO_NAMES:
-                own = ratio_name(ratio, comparison.attribute)
-                metrics |= {
-                    own + name.removeprefix(ratio): value
-                    for name, value in found.items()
-                    if name.startswith(ratio)
-                }
+            told += [(comparison.attribute, ratio, found) for ratio in RATIO_NAMES if comparison.attribute]
+        for attribute, ratio, found in told:
+            ends = [name.removeprefix(ratio) for name in found if name.startswith(ratio)]
+            metrics |= {f"{ratio_name(ratio, attribute)}{end}": found[f"{ratio}{end}"] for end in ends}
         return metrics
 
     def _own(self, scores: Floats, rows: slice, metrics: dict[str, float]) -> dict[str, float]:
@@ -255,7 +251,7 @@ class Bench:
         named: Sequence[Any] = (),
         tables: tuple[Table, Table] | None = None,
     ) -> None:
-        given, models = Given() if given is None else given, config.models
+        given, models = given or Given(), config.models
         self._training, self._evaluation = data.part("train"), data.part("validation", "test")
         if tables is not None:
             self._training = replace(self._training, table=tables[0])
@@ -268,9 +264,7 @@ class Bench:
         self._deadline = models.deadline
         self._named = list(named)
         self._keep_scores = config.evaluation.keep_scores
-        self._estimator = given.estimator
-        if self._estimator is None:
-            self._estimator = make_estimator(models.estimator, models.pipeline)
+        self._estimator = estimator_of(config, given)
         self._engines: dict[type[Engine], Engine] = {
             LightGBMEngine: LightGBMEngine(self._training.table, workers=workers, prefilter=False)
         }
@@ -318,9 +312,7 @@ class Bench:
         if trial.changes_scores:
             digest = key_of([digest, trial.set_key])
         trial = replace(
-            trial,
-            training_rows=len(chosen.rows),
-            fit=key_of([*self._named, digest, dict(trial.parameters)]),
+            trial, training_rows=len(chosen.rows), fit=key_of([*self._named, digest, dict(trial.parameters)])
         )
         tell("fit", timed=not trial.changes_scores)
         try:
@@ -345,13 +337,9 @@ class Bench:
         ValueError
             If the intervention leaves nothing to train on, such as weights that are all zero.
         """
-        key = (UNTOUCHED if trial.changes_scores else trial).set_key
+        trial = UNTOUCHED if trial.changes_scores else trial
         with self._lock:
-            if key not in self._sets:
-                while len(self._sets) >= _SETS_KEPT:
-                    self._sets.pop(next(iter(self._sets)))
-                self._sets[key] = self._make_training_set(UNTOUCHED if trial.changes_scores else trial)
-            return self._sets[key]
+            return _kept(self._sets, trial.set_key, lambda: self._make_training_set(trial), _SETS_KEPT)
 
     def _make_training_set(self, trial: Trial) -> TrainingSet:
         entry, settings = intervention_named(trial.intervention), dict(trial.settings)
@@ -413,19 +401,19 @@ class Bench:
         """Give what an intervention on scores sees; the last few are kept, with what was made of them."""
         needs_group = intervention_named(trial.intervention).needs_group
         key = (key_of(dict(trial.parameters)), needs_group)
+
+        def make() -> EvaluatedRows:
+            return self._known.rows(
+                scores,
+                self._model(trial),
+                lambda task: self._fit(task, self._stop),
+                lambda: detach(self.fitted(trial.untouched())),
+                needs_group=needs_group,
+            )
+
         with self._lock:
             self._stop = stop  # all fits of a batch have the same, and rows outlast their batch
-            if key not in self._rows:
-                while len(self._rows) >= _ROWS_KEPT:
-                    self._rows.pop(next(iter(self._rows)))
-                self._rows[key] = self._known.rows(
-                    scores,
-                    self._model(trial),
-                    lambda task: self._fit(task, self._stop),
-                    lambda: detach(self.fitted(trial.untouched())),
-                    needs_group=needs_group,
-                )
-            return self._rows[key]
+            return _kept(self._rows, key, make, _ROWS_KEPT)
 
     def _made(self, trial: Trial) -> Any:
         return intervention_named(trial.intervention).make(random_state=self._seed, **trial.settings)
@@ -482,6 +470,15 @@ class Bench:
 def run_trials(trials: Sequence[Trial], bench: Bench, stop: threading.Event | None = None) -> list[Trial]:
     """Run trials on a bench, one after the other: what executors call."""
     return [bench.run(trial, stop) for trial in trials]
+
+
+def _kept(made: dict[Any, Item], key: Any, make: Callable[[], Item], most: int) -> Item:
+    """Make something, or give what was made under a key: the last few are kept."""
+    if key not in made:
+        while len(made) >= most:
+            made.pop(next(iter(made)))
+        made[key] = make()
+    return made[key]
 
 
 def _of_positives(scores: Floats) -> Floats:

@@ -36,8 +36,6 @@ from fado.tabular import (
     warn_of_missing,
 )
 
-__all__ = ["ComparedGroups", "Data", "DataPart", "data_from", "few_rows", "read_data", "split_at_random"]
-
 MOST_GROUPS = 50
 PARTS = ("train", "validation", "test")
 

@@ -13,17 +13,6 @@ from typing import Any
 
 from fado._messages import warn_user
 
-__all__ = [
-    "TRIALS",
-    "BrokenFileError",
-    "Database",
-    "ForeignStoreError",
-    "MemoryDatabase",
-    "open_database",
-    "read_json",
-    "seal_of",
-]
-
 TRIALS = (
     "number INTEGER PRIMARY KEY, intervention TEXT, settings TEXT, model INTEGER, parameters TEXT, "
     "status TEXT, training_rows INTEGER, metrics TEXT, error TEXT, fit TEXT, seconds REAL"

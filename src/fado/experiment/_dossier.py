@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fado._records import simplify
 from fado._storage import replacing
-from fado.experiment._choice import handed_over, tell_lines, untouched_row
 from fado.experiment._data import Data
+from fado.experiment._frame import handed_over, parameter_columns, tell_lines, untouched_row
 from fado.experiment._results import Results
 from fado.metrics import audit
 from fado.reporting import render_page
-
-__all__ = ["dossier_content", "write_dossier"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -61,9 +60,7 @@ def dossier_content(
         if row not in seen:
             seen.add(row)
             title = (
-                "at least the same true-positive rate"
-                if allowed == 0
-                else f"up to {100 * allowed:g} points less"
+                f"up to {100 * allowed:g} points less" if allowed else "at least the same true-positive rate"
             )
             models.append(_of_row(results, row, f"Alternative: {title}", part))
     parts = [name for name in ("validation", "test") if len(data.parts[name])]
@@ -154,11 +151,7 @@ def _of_row(results: Results, row: int, title: str, part: str) -> _Model:
     decisions = {name: results.scores(row, name) >= threshold for name in parts}
     columns = list(frame.columns)
     settings = frame.iloc[row][columns[: columns.index("training_rows")]].dropna()
-    about = {
-        str(name): value.item() if isinstance(value, np.generic) else value
-        for name, value in settings.items()
-    }
-    return _Model(title, about, threshold, decisions)
+    return _Model(title, simplify(settings.to_dict()), threshold, decisions)
 
 
 def _rate(model: _Model, data: Data, part: str) -> float:
@@ -227,12 +220,11 @@ def _points(rates: FloatArray, shares: FloatArray, lines: Mapping[str, float]) -
 def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
     """Say what was tried, and how much."""
     frame = results.frame
-    columns = list(frame.columns)
     ranges = {}
-    for name in columns[columns.index("model") + 1 : columns.index("training_rows")]:
+    for name in parameter_columns(frame):
         values = frame[name].dropna()
         if len(values) and values.nunique() > 1:
-            ranges[name] = [_plain(values.min()), _plain(values.max())]
+            ranges[name] = simplify([values.min(), values.max()])
     return {
         "fits": fits,
         "models": int(frame["model"].nunique()),
@@ -241,10 +233,6 @@ def _searched(results: Results, fits: int, rates: FloatArray) -> dict[str, Any]:
         "ranges": ranges,
         "seed": results.config.seed,
     }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _further(

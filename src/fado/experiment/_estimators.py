@@ -12,15 +12,6 @@ from typing import Any
 from fado._checks import check_instance
 from fado.experiment._section import as_text, shown
 
-__all__ = [
-    "LIGHTGBM",
-    "describe_object",
-    "estimator_versions",
-    "is_object",
-    "make_estimator",
-    "parameter_names",
-]
-
 LIGHTGBM = "lightgbm.LGBMClassifier"
 
 _LIBRARIES = {"sklearn": "scikit-learn", "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}

@@ -12,8 +12,6 @@ from fado.experiment._results import Results
 from fado.experiment._settings import Config, Given
 from fado.experiment._trial import GridProposer
 
-__all__ = ["Experiment"]
-
 
 class Experiment:
     """Compare interventions: apply each, train the same models after it, and measure them.

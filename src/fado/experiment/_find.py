@@ -12,12 +12,12 @@ import numpy as np
 
 from fado._checks import MOST_ROWS, check_count, check_share, seed_from
 from fado.aim import check_line, demands_of, lines_of, read_rows_apart
-from fado.experiment._config import read_models
+from fado.experiment._config import models_given
 from fado.experiment._data import data_from
 from fado.experiment._frontier import Frontier
 from fado.experiment._results import Results
 from fado.experiment._runner import run_experiment
-from fado.experiment._section import Section, draw_models
+from fado.experiment._section import Parameter, draw_models
 from fado.experiment._settings import (
     BUDGET_FIELDS,
     GIVEN,
@@ -34,13 +34,11 @@ from fado.interventions import intervention_entries
 from fado.metrics import Budget
 from fado.tabular import MIN_GROUP_SIZE, Problem, deal_rows, join_problems, read_problem
 
-__all__ = ["FrontierProposer", "find_frontier", "n_models"]
-
-SPACE: dict[str, Any] = {
-    "n_estimators": {"log_uniform": [40, 250]},
-    "num_leaves": {"log_uniform": [6, 64]},
-    "min_child_samples": {"log_uniform": [5, 200]},
-    "learning_rate": {"log_uniform": [0.03, 0.25]},
+SPACE = {
+    "n_estimators": Parameter(low=40, high=250),
+    "num_leaves": Parameter(low=6, high=64),
+    "min_child_samples": Parameter(low=5, high=200),
+    "learning_rate": Parameter(low=0.03, high=0.25),
 }
 LINES = (0.8, 0.9, 0.95, 0.7)
 SHARE = 0.25  # of its trees, or of the rows, at first
@@ -178,7 +176,7 @@ def find_frontier(
         raise ValueError("`sensitive_features` is missing: name the protected attributes.")
     seed = seed_from(random_state)
     joined, parts = _parts(problem, validation, test, seed)
-    given = Given(estimator, space if space is not None else (None if estimator is not None else SPACE))
+    given = Given(estimator, space)
     own_lines = isinstance(ratio, Mapping) or "=" in ratio
     taught = [asked] if own_lines else [dict.fromkeys(asked, own) for own in sought]
     taught = taught if students else []
@@ -189,7 +187,6 @@ def find_frontier(
     # test rows are measured at the threshold that a model would decide with
     evaluation = EvaluationConfig(threshold="validation", bootstrap=DRAWS, keep_scores=True)
     limits: dict[str, Any] = {BUDGET_FIELDS[limit.kind]: limit.limit}
-    models = given.added_to({"models": {"count": count, "seed": seed}})["models"]
     config = Config(
         seed=seed,
         data=DataConfig(
@@ -201,7 +198,7 @@ def find_frontier(
         split=SplitConfig(GIVEN, None, (), (True,), ()),
         valuation=ValuationConfig(),
         interventions=_interventions(asked, taught),
-        models=read_models(Section(models, "models"), given, stored=False),
+        models=models_given(given, count, seed, SPACE),
         evaluation=replace(evaluation, **limits),
     )
     data = data_from(joined, parts, config)
@@ -268,10 +265,7 @@ def _parts(problem: Problem, validation: Any, test: Any, seed: int) -> tuple[Pro
     given = {"validation": validation, "test": test if isinstance(test, tuple | list) else None}
     if given["test"] is None and not 0 < check_share("test", test) <= 0.7:
         raise ValueError(f"`test` must be a share in (0, 0.7] or rows, got {test!r}.")
-    shares = [
-        VALIDATION if validation is None else 0.0,
-        float(test) if given["test"] is None else 0.0,
-    ]
+    shares = [VALIDATION if validation is None else 0.0, float(test) if given["test"] is None else 0.0]
     cells = 2 * problem.groups.codes + problem.labels.is_positive
     generator = np.random.default_rng([seed, 1])
     dealt = deal_rows(cells, [1 - sum(shares), *shares], generator, problem.blocks)
@@ -334,7 +328,7 @@ class FrontierProposer:
     max_fits: int
     students: tuple[Mapping[str, float], ...] = ()
 
-    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
+    def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
         """Give the next trials; none when all fits are spent, or nothing is left to try."""
         known = {outcome.key: outcome for outcome in outcomes}
         first = [self._first(number) for number in range(len(self.models))]
@@ -345,7 +339,7 @@ class FrontierProposer:
         if not new:
             curves = [self._curve(trial, known[trial.key]) for trial in self._best(whole, known, 1)]
             new = self._affordable([trial for curve in curves for trial in curve], outcomes)
-        return (new or self._affordable(self._taught(outcomes), outcomes))[:n]
+        return new or self._affordable(self._taught(outcomes), outcomes)
 
     def _affordable(self, trials: Sequence[Trial], before: Sequence[Trial]) -> list[Trial]:
         """Give the trials that are new, as far as the fits that are left go."""
@@ -457,7 +451,7 @@ def n_models(max_fits: float, share: float) -> int:
 
 def _rate(outcome: Trial | None) -> float:
     """Give the true-positive rate on validation rows; -inf where there is none."""
-    if outcome is None or outcome.metrics is None or outcome.scores is None:
+    if outcome is None or outcome.metrics is None:
         return -math.inf
     rate = outcome.metrics["validation_tpr"]
     return -math.inf if math.isnan(rate) else rate

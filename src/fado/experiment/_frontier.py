@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from fado.aim import lines_of
 from fado.experiment._bench import Bench, Measuring
-from fado.experiment._choice import Choice, choose_row, untouched_row
 from fado.experiment._data import Data
 from fado.experiment._dossier import dossier_content, write_dossier
 from fado.experiment._estimators import describe_object, is_object
-from fado.experiment._frame import same_data
+from fado.experiment._frame import Choice, choose_row, same_data, untouched_row
 from fado.experiment._results import Results
 from fado.experiment._results_page import results_shown, write_report
 from fado.experiment._settings import Config, Given
@@ -30,12 +29,6 @@ from fado.valuation import Valuation
 if TYPE_CHECKING:
     import optuna
     import pandas as pd
-
-__all__ = [
-    "Frontier",
-    "fit_best_of",
-    "train_choice",
-]
 
 
 class Frontier:
@@ -67,12 +60,7 @@ class Frontier:
     """
 
     def __init__(
-        self,
-        results: Results,
-        data: Data,
-        lines: Mapping[str, float],
-        fits: int,
-        given: Given,
+        self, results: Results, data: Data, lines: Mapping[str, float], fits: int, given: Given
     ) -> None:
         self.results = results
         self.lines = dict(lines)
@@ -240,13 +228,7 @@ _TITLES = {"train": "training"}
 
 
 def train_choice(
-    results: Results,
-    choice: Choice,
-    data: Data,
-    store: Store,
-    *,
-    given: Given | None = None,
-    fits: int,
+    results: Results, choice: Choice, data: Data, store: Store, *, given: Given | None = None, fits: int
 ) -> ChosenModel:
     """Train the chosen model once more, measure it on all parts, and gather what its card tells."""
     config, trials = results.config, store.trials
@@ -260,8 +242,7 @@ def train_choice(
     measured_before: dict[str, dict[str, float]] = {}
     if untouched is not None:
         fit = trials[untouched].fit
-        kept = store.scores(fit)
-        before, measured_before = _by_part(measuring, np.concatenate([kept["validation"], kept["test"]]), fit)
+        before, measured_before = _by_part(measuring, store.all_scores(fit), fit)
     first, (ratio, line) = next(iter(measured)), next(iter(choice.lines.items()))
     measured[first] |= {f"{name}_low": bound for name, bound in choice.bounds.items()}
     name = config.models.estimator
@@ -324,10 +305,7 @@ def train_choice(
 def _measuring(config: Config, data: Data, confidence: float | None) -> Measuring:
     """Measure as the frame was measured, but at the threshold that the model decides with."""
     evaluation = replace(
-        config.evaluation,
-        threshold="validation",
-        bootstrap=config.evaluation.bootstrap or DRAWS,
-        metrics=(),
+        config.evaluation, threshold="validation", bootstrap=config.evaluation.bootstrap or DRAWS, metrics=()
     )
     measuring = Measuring.of(data, replace(config, evaluation=evaluation))
     # each end of an interval is as sure as was asked
@@ -352,13 +330,7 @@ def _by_part(
 
 
 def fit_best_of(
-    results: Results,
-    ratio: Any,
-    at_least: float,
-    *,
-    confidence: float | None,
-    data: Any,
-    estimator: Any,
+    results: Results, ratio: Any, at_least: float, *, confidence: float | None, data: Any, estimator: Any
 ) -> ChosenModel | None:
     """Do the work of `Results.fit_best`."""
     if results.lacking:

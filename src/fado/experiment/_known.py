@@ -24,8 +24,6 @@ from fado.interventions import EvaluatedRows, KnownRows
 from fado.metrics import Budget
 from fado.tabular import Variable, deal_rows, mean_one
 
-__all__ = ["KnownParts"]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._messages import warn_user
-from fado.experiment._choice import chosen_rows, is_whole
 from fado.experiment._config import config_from
 from fado.experiment._export import add_trials, log_runs
-from fado.experiment._frame import frame_of, parts_of, remeasured_frame
+from fado.experiment._frame import chosen_rows, frame_of, is_whole, parts_of, remeasured_frame
 from fado.experiment._results_page import (
     ENDS,
     RULE,
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fado.models import ChosenModel
-
-__all__ = ["Results"]
 
 
 class Results:

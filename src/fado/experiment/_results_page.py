@@ -12,8 +12,7 @@ import numpy as np
 
 from fado._messages import list_names, warn_user
 from fado._storage import replacing
-from fado.experiment._choice import best_first, decides_alone, is_whole
-from fado.experiment._frame import parts_of
+from fado.experiment._frame import best_first, decides_alone, is_whole, parameter_columns, parts_of
 from fado.experiment._settings import metric_names, ratio_name
 from fado.experiment._trial import DONE, UNTOUCHED
 from fado.interventions import Entry, intervention_entries
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fado.experiment._results import Results
-
-__all__ = [
-    "ENDS",
-    "RULE",
-    "describe_settings",
-    "intervention_names",
-    "looks_of",
-    "notes_of",
-    "points_of",
-    "report_content",
-    "results_shown",
-    "setting_columns",
-    "tell_lacking",
-    "write_report",
-]
 
 View: TypeAlias = tuple[str, str | None]  # a ratio, and the attribute if it is that of one
 
@@ -97,15 +81,20 @@ def report_content(
 
 def points_of(results: Results, metric: str, attribute: str | None) -> list[dict[str, Any]]:
     """Give the points of one landscape on the test part, as a chart draws them."""
-    ratio, view = ratio_name(metric, attribute), (metric, attribute)
-    table = _tabulated(
-        results,
-        np.arange(len(results.frame)),
+    ratio = ratio_name(metric, attribute)
+    table = tabulate_points(
+        _with_settings(results),
         [{"ratio": ratio, "frontiers": {"test": [results.on_frontier(metric, attribute=attribute)]}}],
+        setting_columns=["settings"],
+        model_columns=parameter_columns(results.frame),
         metrics=["test_tpr", f"test_{ratio}"],
-        barred={"test": _barred(results, [view], "test")},
+        barred={"test": _barred(results, [(metric, attribute)], "test")},
     )
     return select_points(table, 0)
+
+
+def _with_settings(results: Results) -> pd.DataFrame:
+    return results.frame.assign(settings=describe_settings(results.frame))
 
 
 def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
@@ -118,9 +107,8 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
     rates = frame[f"{results.chosen_on}_tpr"].reset_index(drop=True).iloc[done]
     rows = rates.sort_values(ascending=False, kind="stable").index.to_numpy()
     columns = [f"{part}_{name}{end}" for part in parts for name in _measured(frame) for end in ENDS]
-    return _tabulated(
-        results,
-        rows,
+    return tabulate_points(
+        _with_settings(results),
         [
             {
                 "ratio": ratio_name(*view),
@@ -129,39 +117,12 @@ def _models_table(results: Results, views: Sequence[View]) -> dict[str, Any]:
             }
             for view in views
         ],
-        metrics=[name for name in columns if name in frame.columns],
+        rows=rows,
+        setting_columns=["settings"],
+        model_columns=parameter_columns(frame),
+        metrics=[name for name in dict.fromkeys(columns) if name in frame.columns],
         counts=[name for name in ("training_rows", "fits") if name in frame.columns],
         barred={part: _barred(results, views, part) | ~is_whole(frame) for part in parts},
-    )
-
-
-def _tabulated(
-    results: Results,
-    rows: Any,
-    views: Sequence[dict[str, Any]],
-    *,
-    metrics: Sequence[str],
-    counts: Sequence[str] = (),
-    barred: dict[str, Any],
-) -> dict[str, Any]:
-    """Tabulate some rows of the frame; masks are those of the whole frame."""
-    columns = list(results.frame.columns)
-    return tabulate_points(
-        results.frame.assign(settings=describe_settings(results.frame)).iloc[rows],
-        [
-            view
-            | {
-                "frontiers": {
-                    part: [front[rows] for front in fronts] for part, fronts in view["frontiers"].items()
-                }
-            }
-            for view in views
-        ],
-        setting_columns=["settings"],
-        model_columns=columns[columns.index("model") + 1 : columns.index("training_rows")],
-        metrics=list(dict.fromkeys(metrics)),
-        counts=counts,
-        barred={part: mask[rows] for part, mask in barred.items()},
     )
 
 

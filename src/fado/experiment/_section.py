@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import reprlib
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,23 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fado._messages import closest_names, list_names
-
-__all__ = [
-    "MOST_SEEDS",
-    "Parameter",
-    "Section",
-    "as_amount",
-    "as_share",
-    "as_text",
-    "as_whole",
-    "draw_models",
-    "is_number",
-    "plain_reader",
-    "read_parameter",
-    "read_space",
-    "shown",
-    "shown_place",
-]
+from fado._records import is_number
 
 Item = TypeVar("Item")
 
@@ -63,20 +46,13 @@ def shown(value: Any) -> str:
     return _Short().repr(value)
 
 
-def shown_place(place: str, key: str | int) -> str:
-    """Give the place of an entry: ``interventions.uar`` and ``alphas`` make ``interventions.uar.alphas``."""
-    if isinstance(key, int):
-        return f"{place}[{key}]"
-    return f"{place}.{key}" if place else key
-
-
 class Section:
     """A table of the configuration that knows where it stands and which of its keys have been read.
 
     Examples
     --------
     >>> section = Section({"alphas": [0.0, 0.5, 1.5]}, "interventions.uar")
-    >>> section.shares("alphas")
+    >>> section.different("alphas", [], as_share)
     Traceback (most recent call last):
     ValueError: `interventions.uar.alphas[2]` must be a number in [0, 1], got 1.5.
     """
@@ -90,27 +66,27 @@ class Section:
         self._read: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
+        self._read.add(key)
         return key in self._table
 
     def __iter__(self) -> Any:
         return iter(self._table)
 
     def at(self, key: str) -> str:
-        """Give the place of a key."""
-        return shown_place(self.place, key)
+        """Give the place of a key: ``alphas`` of ``interventions.uar`` is ``interventions.uar.alphas``."""
+        return f"{self.place}.{key}" if self.place else key
 
     def take(self, key: str, default: Any = REQUIRED) -> Any:
         """Give whatever stands under a key."""
-        self._read.add(key)
-        if key in self._table:
+        if key in self:
             return self._table[key]
         if default is REQUIRED:
             raise ValueError(f"`{self.at(key)}` is missing: set it.")
         return default
 
-    def section(self, key: str) -> Section:
+    def section(self, key: str, default: Any = REQUIRED) -> Section:
         """Give a table inside this one."""
-        return Section(self.take(key), self.at(key))
+        return Section(self.take(key, default), self.at(key))
 
     def done(self) -> None:
         """Refuse keys that nobody has read."""
@@ -133,19 +109,17 @@ class Section:
 
     def whole(self, key: str, default: Any = REQUIRED, at_least: int = 0, *, at_most: int) -> int:
         """Give a key's whole number; `at_most` is what no machine gets through, or no library takes."""
-        return as_whole(self.take(key, default), self.at(key), at_least, at_most)
+        value, place = self.take(key, default), self.at(key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+            raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {shown(value)}.")
+        if value > at_most:
+            raise ValueError(f"`{place}` must be at most {at_most:,}, got {shown(value)}.")
+        return value
 
     def number(self, key: str, default: Any = REQUIRED, *, above: float, below: float = math.inf) -> float:
         """Give a key's number, strictly between two bounds."""
-        value = self.take(key, default)
-        if not is_number(value) or not above < value < below:
-            bounds = f"in ({above:g}, {below:g})" if below < math.inf else f"above {above:g}"
-            raise ValueError(f"`{self.at(key)}` must be a number {bounds}, got {shown(value)}.")
-        return float(value)
-
-    def shares(self, key: str, default: Any = REQUIRED) -> tuple[float, ...]:
-        """Give a key's list of different numbers in [0, 1]."""
-        return self.different(key, default, as_share)
+        what = f"a number in ({above:g}, {below:g})" if below < math.inf else f"a number above {above:g}"
+        return as_number(self.take(key, default), self.at(key), what, lambda own: above < own < below)
 
     def texts(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> tuple[str, ...]:
         """Give a key's list of different texts."""
@@ -160,19 +134,12 @@ class Section:
             raise ValueError(f"`{self.at(key)}` must be a list, got {shown(values)}.")
         found: list[Item] = []
         for position, value in enumerate(values):
-            place = shown_place(self.at(key), position)
+            place = f"{self.at(key)}[{position}]"
             item = read(value, place)
             if item in found:
                 raise ValueError(f"`{place}` repeats {shown(value)}: list it once.")
             found.append(item)
         return tuple(found)
-
-
-def is_number(value: Any) -> bool:
-    """Tell whether this is a number that a float can hold, and no boolean."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return abs(value) <= sys.float_info.max
 
 
 def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
@@ -184,27 +151,16 @@ def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
     return value
 
 
-def as_whole(value: Any, place: str, at_least: int, at_most: int) -> int:
-    """Give a whole number, or say what is wrong with it."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {shown(value)}.")
-    if value > at_most:
-        raise ValueError(f"`{place}` must be at most {at_most:,}, got {shown(value)}.")
-    return value
+def as_number(value: Any, place: str, what: str, is_right: Callable[[float], bool]) -> float:
+    """Give a number, or say what it must be."""
+    if not is_number(value) or not is_right(value):
+        raise ValueError(f"`{place}` must be {what}, got {shown(value)}.")
+    return float(value)
 
 
 def as_share(value: Any, place: str) -> float:
     """Give a number in [0, 1], or say what is wrong with it."""
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"`{place}` must be a number in [0, 1], got {shown(value)}.")
-    return float(value)
-
-
-def as_amount(value: Any, place: str) -> float:
-    """Give a number of at least 0, or say what is wrong with it."""
-    if not is_number(value) or value < 0:
-        raise ValueError(f"`{place}` must be a number of at least 0, got {shown(value)}.")
-    return float(value)
+    return as_number(value, place, "a number in [0, 1]", lambda own: 0 <= own <= 1)
 
 
 def _listed(choices: Sequence[str]) -> str:
@@ -284,8 +240,9 @@ def draw_models(space: dict[str, Parameter], count: int, seed: int) -> list[dict
     ]
 
 
-def read_space(section: Section, read: Reader) -> dict[str, Parameter]:
-    """Read the space from the configuration, each value by a function."""
+def read_space(space: Mapping[str, Any], place: str, read: Reader) -> dict[str, Parameter]:
+    """Read how parameters are drawn, each value by a function."""
+    section = Section(space, place)
     return {name: _read(section.take(name), name, section.at(name), read) for name in section}
 
 
@@ -325,7 +282,7 @@ def _read(given: Any, name: str, place: str, read: Reader) -> Parameter:
     where = section.at("log_uniform")
     if not isinstance(ends, list | tuple) or len(ends) != 2:
         raise ValueError(f"`{where}` must be a list of two ends, got {shown(ends)}.")
-    low, high = (read(end, name, shown_place(where, j)) for j, end in enumerate(ends))
+    low, high = (read(end, name, f"{where}[{j}]") for j, end in enumerate(ends))
     if not (is_number(low) and is_number(high)) or not 0 < low <= high:
         raise ValueError(f"`{where}` must rise from a number above 0, got {shown(ends)}.")
     return Parameter(low=low, high=high)

@@ -6,45 +6,19 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
 from fado._messages import closest_names
-from fado._registry import load_plugins
-from fado.experiment._estimators import LIGHTGBM, describe_object
+from fado._registry import ClassRegistry
+from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
 from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES, Budget
 from fado.tabular import MIN_GROUP_SIZE
 from fado.utility import utility_class, utility_names
 from fado.valuation import valuator_class, valuator_names
-
-__all__ = [
-    "BUDGET_FIELDS",
-    "CROSSED",
-    "EACH",
-    "GIVEN",
-    "PLUGIN_FIELDS",
-    "Config",
-    "DataConfig",
-    "EvaluationConfig",
-    "Given",
-    "Grid",
-    "ModelsConfig",
-    "SplitConfig",
-    "ValuationConfig",
-    "apply_metric",
-    "check_metric_name",
-    "decides_data",
-    "lacking_plugins",
-    "metric_functions",
-    "metric_names",
-    "plugins_used",
-    "ratio_name",
-    "register_metric",
-]
 
 CROSSED, EACH = "crossed", "each"  # how several protected attributes are measured
 BUDGET_FIELDS = {
@@ -55,9 +29,8 @@ BUDGET_FIELDS = {
 }
 GIVEN = "given"  # the method of a split that comes with data in memory
 
-# What settings that came later were before there were any.
-_BEFORE: dict[str, dict[str, Any]] = {
-    "data": {"given": False},
+# What a store does not say of settings, as the names of fits are made of what it says.
+_USUAL: dict[str, dict[str, Any]] = {
     "models": {"estimator": LIGHTGBM, "pipeline": ()},
     "evaluation": {
         "groups": CROSSED,
@@ -72,8 +45,6 @@ _BEFORE: dict[str, dict[str, Any]] = {
 
 # What is tried of one intervention: per key of its table a list, or a setting that has one value.
 Grid = dict[str, Any]
-
-_LATER_INTERVENTIONS = ("fairlearn_grid",)  # beside those on scores: earlier stores say nothing of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,13 +123,8 @@ class EvaluationConfig:
     @property
     def budget(self) -> Budget:
         """What sets the threshold of decisions."""
-        if self.max_selection_rate is not None:
-            return Budget("selection_rate", self.max_selection_rate)
-        if self.top_k is not None:
-            return Budget("top_k", self.top_k)
-        if self.fixed_threshold is not None:
-            return Budget("threshold", self.fixed_threshold)
-        return Budget("fpr", 0.05 if self.max_fpr is None else self.max_fpr)
+        limits = {kind: getattr(self, name) for kind, name in BUDGET_FIELDS.items()}
+        return Budget.read(next((own for own in limits.items() if own[1] is not None), None))
 
 
 @dataclass(frozen=True)
@@ -174,6 +140,12 @@ class Config:
     evaluation: EvaluationConfig
 
     @property
+    def on_scores(self) -> list[str]:
+        """The keys of the interventions on scores that are asked for."""
+        asked = self.interventions
+        return [own.key for own in intervention_entries() if own.changes_scores and asked[own.key]]
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The protected attributes, if each is measured for itself; none if they are crossed."""
         if self.evaluation.groups == CROSSED:
@@ -183,13 +155,9 @@ class Config:
     def flat(self) -> dict[str, Any]:
         """Give every setting by its place, as two configurations are compared and as a report shows one."""
         settings = asdict(self)
-        settings["data"].pop("path")
-        for entry in intervention_entries():
-            later = entry.changes_scores or entry.key in _LATER_INTERVENTIONS
-            if later and not settings["interventions"].get(entry.key):
-                settings["interventions"].pop(entry.key, None)
-        for section, before in _BEFORE.items():
-            for name, value in before.items():
+        del settings["data"]["path"]
+        for section, usual in _USUAL.items():
+            for name, value in usual.items():
                 if settings[section][name] == value:
                     settings[section].pop(name)
         return _flattened(settings, "")
@@ -268,27 +236,12 @@ class Given:
             if not callable(function):
                 raise TypeError(f"The metric {name!r} must be a function, got {function!r}.")
 
-    def added_to(self, table: Any) -> Any:
-        """Give a configuration that names what is given; one that is none stays for its reader to refuse."""
-        if not isinstance(table, Mapping):
-            return table
-        named = deepcopy(dict(table))
-        if self.estimator is not None:
-            _section(named, "models")["estimator"] = describe_object(self.estimator)
-        if self.space is not None:
-            _section(named, "models")["space"] = deepcopy(dict(self.space))
-        if self.metrics:
-            evaluation = _section(named, "evaluation")
-            before = evaluation.get("metrics", [])
-            if isinstance(before, list | tuple):
-                evaluation["metrics"] = [*before, *(name for name in self.metrics if name not in before)]
-        return named
 
-
-def _section(table: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give a table of the configuration, to be changed, or an empty one that nobody reads."""
-    own = table.setdefault(name, {})
-    return own if isinstance(own, dict) else {}
+def estimator_of(config: Config, given: Given | None) -> Any:
+    """Give the estimator that was handed over, or make the one that a configuration names."""
+    if given is not None and given.estimator is not None:
+        return given.estimator
+    return make_estimator(config.models.estimator, config.models.pipeline)
 
 
 PLUGIN_FIELDS = ("kind", "name", "module", "package")
@@ -347,7 +300,7 @@ def _names_used(config: Config) -> Iterator[tuple[str, str]]:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+_FUNCTIONS: Any = ClassRegistry("metric")
 _NAME = re.compile(r"[A-Za-z]\w*")
 _TAKEN = {"threshold", "fpr", "tpr", "selection_rate", "selected", *RATIO_NAMES}
 
@@ -376,21 +329,14 @@ def register_metric(name: str) -> Callable[[Function], Function]:
     ...     return ((scores >= threshold) == y_true).mean()
     """
     check_metric_name(name)
-
-    def enter(function: Function) -> Function:
-        known = _FUNCTIONS.get(name)
-        if known is not None and _named(known) != _named(function):
-            raise ValueError(f"There is a metric called {name!r} already, {_named(known)}.")
-        _FUNCTIONS[name] = function
-        return function
-
-    return enter
+    decorator: Callable[[Function], Function] = _FUNCTIONS.register(name)
+    return decorator
 
 
 def metric_names() -> tuple[str, ...]:
     """List the metrics, in the order in which they were registered."""
-    load_plugins()
-    return tuple(_FUNCTIONS)
+    names: tuple[str, ...] = _FUNCTIONS.names()
+    return names
 
 
 def metric_functions(
@@ -447,10 +393,6 @@ def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
     except (TypeError, ValueError):  # of some that are written in C
         return {}
     return {name: value for name, value in offered.items() if name in parameters}
-
-
-def _named(function: Any) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 @register_metric("equalized_odds_ratio")

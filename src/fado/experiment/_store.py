@@ -14,7 +14,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -40,8 +39,6 @@ from fado.experiment._trial import DONE, FAILED, IMPOSSIBLE, PENDING, Trial, key
 from fado.interventions import intervention_entries
 from fado.metrics import RATIO_NAMES
 from fado.valuation import Valuation
-
-__all__ = ["DATABASE", "FORMAT", "SHELF", "Store", "check_metrics", "differences"]
 
 FORMAT = 1
 DATABASE, LOCK, VALUES, SHELF = "experiment.sqlite", "lock", "values", "shelf"
@@ -160,13 +157,7 @@ class Store:
     @property
     def trials(self) -> list[Trial]:
         """All trials in the order in which they were proposed, and what came of each."""
-        kept = (trial for number, trial in sorted(self._trials.items()) if number >= 0)
-        return [
-            replace(trial, scores=partial(self.chosen_scores, trial.fit))
-            if trial.status == DONE and self.keeps_scores
-            else trial
-            for trial in kept
-        ]
+        return [trial for number, trial in sorted(self._trials.items()) if number >= 0]
 
     @property
     def outcomes(self) -> list[Trial]:
@@ -269,10 +260,9 @@ class Store:
         cut = rows[0][1]
         return {"validation": found[:cut], "test": found[cut:]}
 
-    def chosen_scores(self, fit: str) -> Scores:
-        """Read a fit's scores of the rows that models are chosen on: of validation, or of test without it."""
-        found = self.scores(fit)
-        return found["validation"] if len(found["validation"]) else found["test"]
+    def all_scores(self, fit: str) -> Scores:
+        """Read the scores of a fit, of the validation rows, then of the test rows."""
+        return np.concatenate(list(self.scores(fit).values()))
 
     def _values_name(self, algorithm: str) -> str:
         return key_of([self._identity, self._of("seed", "data.exclude", "valuation"), algorithm])
@@ -421,12 +411,18 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(own, str) for own in value.values())
 
 
+def _is_plugin(value: Any) -> bool:
+    return _is_texts(value) and value.keys() == set(PLUGIN_FIELDS)
+
+
 _ABOUT: dict[str, Callable[[Any], bool]] = {
     "settings": lambda own: isinstance(own, dict),
     "configuration": lambda own: isinstance(own, dict),
     "versions": _is_texts,
     "fingerprint": lambda own: isinstance(own, str),
     "summary": lambda own: isinstance(own, list) and all(map(_is_group, own)),
+    "positive": lambda own: isinstance(own, str | None),
+    "plugins": lambda own: own is None or (isinstance(own, list) and all(map(_is_plugin, own))),
 }
 
 
@@ -439,13 +435,6 @@ def _check_about(about: dict[str, Any]) -> None:
     for name, right in _ABOUT.items():
         if not right(about.get(name)):
             raise ForeignStoreError(f"its `{name}` is not what a run writes")
-    if not isinstance(about.get("positive"), str | None):
-        raise ForeignStoreError("its `positive` is no text")
-    plugins = about.get("plugins", [])
-    if not isinstance(plugins, list) or not all(
-        _is_texts(own) and own.keys() == set(PLUGIN_FIELDS) for own in plugins
-    ):
-        raise ForeignStoreError("its `plugins` are not what a run writes")
 
 
 def _check_configuration(table: dict[str, Any]) -> None:

@@ -25,18 +25,6 @@ from fado.interventions import (
 )
 from fado.utility import utility_class, utility_names
 
-__all__ = [
-    "DONE",
-    "FAILED",
-    "IMPOSSIBLE",
-    "PENDING",
-    "UNTOUCHED",
-    "GridProposer",
-    "Proposer",
-    "Trial",
-    "key_of",
-]
-
 PENDING, DONE, FAILED, IMPOSSIBLE = "pending", "done", "failed", "no training set"
 _SAMPLERS = (RandomPrevalenceSampler, UtilityAwarePrevalenceSampler)
 
@@ -70,10 +58,9 @@ class Trial:
         How long the fit took.
     number : int
         Its place in the store. A model that only others need has a negative one, and no row of the frame.
-    scores : ndarray, callable or None
+    scores : ndarray or None
         Scores of the validation rows, then the test rows: on the way to the bench those that an intervention
-        is to change, on the way back those to keep. For a proposer, a function that reads those of the rows
-        that models are chosen on.
+        is to change, on the way back those to keep.
     """
 
     intervention: str
@@ -120,15 +107,8 @@ class Trial:
 
     def told(self, found: Trial) -> Trial:
         """Give this trial with what came of one that shares its fit."""
-        return replace(
-            self,
-            status=found.status,
-            training_rows=found.training_rows,
-            metrics=found.metrics,
-            error=found.error,
-            fit=found.fit,
-            seconds=found.seconds,
-        )
+        names = ("status", "training_rows", "metrics", "error", "fit", "seconds")
+        return replace(self, **{name: getattr(found, name) for name in names})
 
     def simplest(self, n_protected: int) -> Trial:
         """Give the same trial with the plainest of the utilities that are equal here.
@@ -205,15 +185,13 @@ class Proposer(Protocol):
     again, with what the store holds.
     """
 
-    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
+    def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
         """Give new trials; none when there is nothing left to try.
 
         Parameters
         ----------
         outcomes : sequence of Trial
             What was proposed before, in order, with what came of it: a run asks when all of it was run.
-        n : int, optional
-            How many at most; None for as many as may run side by side.
         """
         ...
 
@@ -245,7 +223,7 @@ class GridProposer:
             models = [model | {"random_state": asked.seed} for model in models]
         return cls(tuple(_recipes(config)), tuple(models), len(config.data.protected))
 
-    def ask(self, outcomes: Sequence[Trial], n: int | None = None) -> list[Trial]:
+    def ask(self, outcomes: Sequence[Trial]) -> list[Trial]:
         """Give what was not proposed before, in the order of the interventions, then of the models."""
         known = {outcome.key for outcome in outcomes}
         new = (
@@ -253,7 +231,7 @@ class GridProposer:
             for recipe in self.recipes
             for number, parameters in enumerate(self.models)
         )
-        return [trial for trial in new if trial.key not in known][:n]
+        return [trial for trial in new if trial.key not in known]
 
     @property
     def simplest_recipes(self) -> list[Trial]:

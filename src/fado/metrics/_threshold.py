@@ -57,7 +57,7 @@ class Budget:
     """
 
     kind: Kind
-    limit: float
+    limit: int | float
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, KINDS)

@@ -14,8 +14,6 @@ from fado.engine import Schema
 from fado.metrics import RATIO_NAMES, RATIO_TITLES, RATIOS
 from fado.models._facts import FEW, RATES, STATED, Facts, GroupCount, GroupRates
 
-__all__ = ["card_content", "held_against", "is_above"]
-
 _NAMED = 20  # columns that the card lists
 _ROUNDING = 1e-12
 _INFERRING = {"aimed", "aimed scores"}  # interventions that ask a model of the groups about every row

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fado._messages import list_names
 from fado._storage import replacing
+from fado.engine import Schema
 from fado.metrics import (
     RATIOS,
     Budget,
@@ -26,17 +27,19 @@ from fado.metrics import (
     ratio_interval,
 )
 from fado.models._card import held_against, is_above
-from fado.models._facts import Facts
+from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import shown_table
-from fado.tabular import Groups, Problem, group_rows, small_groups, tell_small
-
-__all__ = ["Check", "Judged", "budget_used", "check_line", "is_positive", "judge_ratio"]
+from fado.tabular import Column, Groups, Problem, Table, group_rows, small_groups, tell_small
 
 KIND, LAYOUT = "fado check", 1  # what its file says that it is
+COUNTS = ("rows", "positives", "false_positives", "true_positives")
 VERDICTS = {True: "held", False: "missed", None: "cannot be told"}
 _ROUNDING = 1e-12
 _ENOUGH = 5  # events of a group that an interval needs
 _NEVER = 1_000  # times as many rows are as good as never
+DRIFT_LIMIT = 0.2  # the index from which a column is said to have drifted, if chance does not explain it
+_FALSE_ALARMS = 0.001  # the share of checks in which chance alone passes for drift, over all columns
+_NAMED = 5  # levels that a check names
 
 
 @dataclass(frozen=True)
@@ -102,33 +105,18 @@ class Check:
     def to_plain(self) -> dict[str, Any]:
         """Give all of it as plain data that JSON can hold; None is what is undefined."""
         counts = counts_of(self.groups)
-        told = {
+        told = asdict(self) | {
             "kind": KIND,
             "format": LAYOUT,
-            "date": self.date,
-            "held": self.held,
             "verdict": VERDICTS[self.held],
-            "sentence": self.sentence,
             "rows": int(counts.negatives.sum() + counts.positives.sum()),
-            "lines": dict(self.lines),
-            "level": self.level,
-            "metrics": dict(self.metrics),
-            "budget": {
-                "kind": self.budget.kind,
-                "limit": self.budget.limit,
-                "used": budget_used(self.budget, counts),
-                "kept": self.budget_kept,
-            },
-            "min_group_size": self.min_group_size,
-            "groups": [dict(own) for own in self.groups],
+            "budget": asdict(self.budget)
+            | {"used": budget_used(self.budget, counts), "kept": self.budget_kept},
             "unknown_groups": [own["group"] for own in self.groups if own["known"] is False],
-            "missing": dict(self.missing),
-            "columns": [dict(own) for own in self.columns],
-            "drifted": list(self.drifted),
-            "notes": list(self.notes),
+            "drifted": self.drifted,
         }
-        known: dict[str, Any] = _without_nan(told)
-        return known
+        del told["budget_kept"]
+        return dict(without_nan(told))
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
         """Write all of it as a JSON file, whole or not at all."""
@@ -149,11 +137,12 @@ class Check:
         return shown_table(self.sentence, self.notes, table)
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Give plain data with None for numbers that are not finite."""
     if isinstance(value, dict):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
+        return {key: without_nan(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(own) for own in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -203,7 +192,8 @@ def check_line(
     kept = compared_counts(counts, ~small)
     names = [name for name, left_out in zip(groups.names, small, strict=True) if not left_out]
     judged = [judge_ratio(ratio, line, kept, (1 - level) / 2) for ratio, line in facts.lines.items()]
-    held = _all_held([own.held for own in judged])
+    found = [own.held for own in judged]
+    held = False if False in found else None if None in found else True
     sentence = _sentence(judged, held, kept, facts)
     if held is None and _decides(kept):
         sentence += "".join(
@@ -212,7 +202,6 @@ def check_line(
     missing = _missing(problem)
     known = _known(groups, problem, facts)
     rows = np.stack([counts.negatives + counts.positives, *counts[1:]], axis=1).tolist()
-    keys = ("rows", "positives", "false_positives", "true_positives")
     return Check(
         held,
         sentence,
@@ -222,7 +211,7 @@ def check_line(
         facts.budget,
         facts.budget.kept(metrics),
         tuple(
-            {"group": title, **dict(zip(keys, own, strict=True)), "compared": not left_out, "known": seen}
+            {"group": title, **dict(zip(COUNTS, own, strict=True)), "compared": not left_out, "known": seen}
             for title, own, left_out, seen in zip(groups.titles, rows, small.tolist(), known, strict=True)
         ),
         missing,
@@ -235,10 +224,7 @@ def check_line(
 
 def counts_of(groups: Sequence[Mapping[str, Any]]) -> GroupCounts:
     """Give the counts of groups as a check tells them."""
-    rows, *others = (
-        np.array([own[name] for own in groups], dtype=np.int64)
-        for name in ("rows", "positives", "false_positives", "true_positives")
-    )
+    rows, *others = (np.array([own[name] for own in groups], dtype=np.int64) for name in COUNTS)
     return GroupCounts(rows - others[0], *others)
 
 
@@ -301,11 +287,6 @@ def _decides(counts: GroupCounts) -> bool:
     """Tell whether there are two groups or more, with rows that are selected and rows that are not."""
     selected = counts.false_positives.sum() + counts.true_positives.sum()
     return len(counts.negatives) > 1 and 0 < selected < counts.negatives.sum() + counts.positives.sum()
-
-
-def _all_held(held: Sequence[bool | None]) -> bool | None:
-    """Tell whether all lines are held; None if none is missed and one cannot be told."""
-    return False if False in held else None if None in held else True
 
 
 def _sentence(judged: Sequence[Judged], held: bool | None, counts: GroupCounts, facts: Facts) -> str:
@@ -414,5 +395,93 @@ def _group_notes(
     for name, count in missing.items():
         notes.append(
             f"{name!r} is missing in {count:,} of {problem.n_rows:,} rows, which are a group of their own."
+        )
+    return notes
+
+
+def compare_columns(
+    summaries: Sequence[ColumnSummary], schema: Schema | None, table: Table
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Say how far each column of new rows is from the training rows, and in sentences which have drifted.
+
+    Parameters
+    ----------
+    summaries : sequence of ColumnSummary
+        One per column of the schema, or none.
+    schema : Schema or None
+        The columns that the model learnt from.
+    table : Table
+        New rows, which the model has scored.
+    """
+    if schema is None or table.is_sparse:
+        return [], [] if schema is None else ["Columns of a sparse matrix are not compared."]
+    found: list[dict[str, Any]] = []
+    for j, place in enumerate(schema.find(table, ())):
+        column, known = None if place is None else table.column(place), schema.levels[j]
+        if column is None:
+            continue
+        told: dict[str, Any] = {"column": schema.names[j]}
+        if summaries and not (column.levels is not None and summaries[j].levels is None):
+            told |= _distance(summaries[j], column, len(summaries))
+        told |= {"unseen": 0, "unseen_levels": []}
+        if known is not None and column.levels is not None:
+            told |= _unseen(column, set(known))
+        found.append(told)
+    return found, _notes(found, told_of=bool(summaries))
+
+
+def _distance(summary: ColumnSummary, column: Column, n_columns: int) -> dict[str, Any]:
+    """Say how far a column is from its summary, and whether that is drift."""
+    from scipy.special import chdtri
+
+    index, n_bins = summary.distance(column)
+    n_before = sum(summary.counts)
+    chance = 0.0
+    if n_bins > 1 and n_before:
+        unsure = 1 / n_before + 1 / len(column)
+        chance = unsure * float(chdtri(n_bins - 1, _FALSE_ALARMS / n_columns))
+    limit = max(DRIFT_LIMIT, chance)
+    missing = int(summary.count(column)[-1]) / len(column)
+    return {
+        "stability_index": index,
+        "limit": limit,
+        "drifted": index > limit,
+        "missing": missing,
+        "missing_before": summary.counts[-1] / n_before if n_before else 0.0,
+    }
+
+
+def _unseen(column: Column, known: set[str]) -> dict[str, Any]:
+    """Count the rows of levels that the model has not seen, and name the most frequent."""
+    levels = column.levels or ()
+    codes = column.codes()
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    strange = [code for code, level in enumerate(levels) if level not in known and counts[code]]
+    strange.sort(key=lambda code: -counts[code])
+    named = [levels[code] for code in strange[:_NAMED]]
+    return {"unseen": int(counts[strange].sum()), "unseen_levels": named}
+
+
+def _notes(found: Sequence[dict[str, Any]], *, told_of: bool) -> list[str]:
+    """Say in sentences which columns have drifted, and which hold levels that the model has not seen."""
+    notes = []
+    drifted = sorted((own for own in found if own.get("drifted")), key=lambda own: -own["stability_index"])
+    if drifted:
+        named = list_names([f"{own['column']!r} ({own['stability_index']:.2f})" for own in drifted], 10)
+        notes.append(
+            f"Drifted from the training rows, by a population stability index above {DRIFT_LIMIT:g} and "
+            f"beyond chance: {len(drifted)} of {len(found)} columns, {named}."
+        )
+    unseen = [
+        f"{own['column']!r} in {own['unseen']:,} rows ({', '.join(map(repr, own['unseen_levels']))})"
+        for own in found
+        if own["unseen"]
+    ]
+    if unseen:
+        told = list_names(unseen, 10)
+        notes.append(f"Levels that the model has not seen, which it takes for missing: {told}.")
+    if not told_of:
+        notes.append(
+            "The model keeps no summary of its training columns: whether columns have drifted cannot be told."
         )
     return notes

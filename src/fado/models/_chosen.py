@@ -19,16 +19,13 @@ from fado._storage import replacing
 from fado.engine import Scorer
 from fado.metrics import predictions_frame
 from fado.models._card import card_content
-from fado.models._check import Check, check_line, is_positive
-from fado.models._columns import ColumnSummary, compare_columns
-from fado.models._facts import Facts
+from fado.models._check import Check, check_line, compare_columns, is_positive
+from fado.models._facts import ColumnSummary, Facts
 from fado.reporting import card_page, card_text, page_in_frame
 from fado.tabular import Problem, Table, group_rows, read_problem
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["ChosenModel"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -197,21 +194,14 @@ class ChosenModel:
         """The rates of every group, one row per part and group: before, of the untouched model, and after."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {
-                    "part": own.part,
-                    "group": own.group,
-                    "rows": own.rows,
-                    **{
-                        f"{rate}_{when}": rates.get(rate, float("nan"))
-                        for rate in ("tpr", "fpr", "selection_rate")
-                        for when, rates in (("before", own.before), ("after", own.after))
-                    },
-                }
-                for own in self.facts_.rates
-            ]
-        )
+        rows = []
+        for own in self.facts_.rates:
+            row: dict[str, Any] = {"part": own.part, "group": own.group, "rows": own.rows}
+            for rate in ("tpr", "fpr", "selection_rate"):
+                row[f"{rate}_before"] = own.before.get(rate, np.nan)
+                row[f"{rate}_after"] = own.after.get(rate, np.nan)
+            rows.append(row)
+        return pd.DataFrame(rows)
 
     def score_rows(self, X: Any) -> FloatArray:
         """Give every row's score: the higher, the sooner it is decided positive.
@@ -324,14 +314,7 @@ class ChosenModel:
         problem, positive, scores = self._validated(X, y, sensitive_features)
         columns, notes = compare_columns(self.columns_, self.scorer.schema, problem.table)
         return check_line(
-            problem,
-            positive,
-            scores,
-            self.threshold_,
-            self.facts_,
-            columns=columns,
-            notes=notes,
-            day=day,
+            problem, positive, scores, self.threshold_, self.facts_, columns=columns, notes=notes, day=day
         )
 
     def predictions_frame(self, X: Any, y: Any, sensitive_features: Any) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -11,15 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_share
-from fado._records import decode, encode, simplify
+from fado._records import encode, record_from, simplify
 from fado._version import library_versions
 from fado.metrics import RATIO_NAMES, Budget, effective_sizes, share_limits
-from fado.tabular import MIN_GROUP_SIZE, Groups
-
-__all__ = ["FEW", "RATES", "STATED", "Facts", "GroupCount", "GroupRates", "Part"]
+from fado.tabular import MIN_GROUP_SIZE, Column, Groups, Table
 
 FEW = 10  # members below which a group's numbers are not kept
 RATES = {"tpr": "true-positive rate", "fpr": "false-positive rate", "selection_rate": "selection rate"}
+_BINS = 10  # of numbers
+_MOST_LEVELS = 50
+_FEW_NUMBERS = 20  # different ones that are levels, as everywhere in the package
+_FIRST_ROWS = 1_000  # that tell most columns of many numbers without a look at all rows
 STATED = ("purpose", "owner", "data", "contact", "date")  # what only people can tell
 
 
@@ -308,43 +310,137 @@ class Facts:
 
     def to_plain(self) -> dict[str, Any]:
         """Give all facts as plain data that JSON can hold."""
-        return encode(asdict(self) | {"budget": [self.budget.kind, self.budget.limit]})
+        return encode(self) | {"versions": dict(self.versions)}  # others may read them with other versions
 
     @classmethod
     def from_plain(cls, told: Any) -> Facts:
         """Read what `to_plain` gave; anything else raises a ValueError."""
         try:
-            told = dict(decode(told))
-            told["budget"] = Budget.read(told["budget"])
-            told["parts"] = [
-                Part(part["name"], tuple(GroupCount(**own) for own in part["groups"]))
-                for part in told["parts"]
-            ]
-            told["rates"] = [GroupRates(**own) for own in told["rates"]]
-            facts = cls(**told)
-            facts._check_types()
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            return record_from(cls, told, "the facts")
+        except (TypeError, ValueError) as error:
             raise ValueError(f"What it tells of how it was made is broken: {error}") from error
-        return facts
 
-    def _check_types(self) -> None:
-        """Refuse what a card could not be written of."""
-        counted: list[GroupCount | GroupRates] = [own for part in self.parts for own in part.groups]
-        counted += self.rates
-        texts = [self.target, self.why, self.estimator, self.intervention, self.chosen, self.chosen_on]
-        texts += [*self.protected, *self.giveaways, *self.left_out, *self.versions.values()]
-        texts += [own.name for own in self.parts] + [own.group for own in counted]
-        texts += [own.part for own in self.rates]
-        known = [self.seed, *(n for own in counted for n in (own.rows, own.positives))]
-        counts = [self.fits, self.models, self.min_group_size, *(n for n in known if n is not None)]
-        told = [*self.measured.values(), *self.before.values()]
-        told += [rates for own in self.rates for rates in (own.after, own.before)]
-        if not (
-            all(isinstance(text, str) for text in texts)
-            and all(isinstance(count, int) for count in counts)
-            and all(isinstance(number, int | float) for rates in told for number in rates.values())
-            and isinstance(self.reached, bool)
-            and isinstance(self.parameters, dict)
-            and isinstance(self.settings, dict)
-        ):
-            raise TypeError("an entry is of another type than it should be.")
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """How many training rows fell into each bin of a column; no number of fewer than 10 rows is kept.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    edges : tuple of float, optional
+        Of numbers, the upper end of every bin but the last, which is open.
+    levels : tuple of str, optional
+        Of levels, or of at most 20 different numbers, the 50 most frequent.
+    counts : tuple of int
+        Rows per bin; of levels, all others are the bin after them. The last are the rows without an entry.
+
+    Examples
+    --------
+    >>> from fado.tabular import column_from
+    >>> ColumnSummary.of(column_from("town", ["Ulm"] * 30 + ["Bonn"] * 20 + ["Kiel"] * 3 + [None] * 12))
+    ColumnSummary(name='town', counts=(30, 20, 0, 12), edges=None, levels=('Ulm', 'Bonn'))
+    >>> ColumnSummary.of(column_from("age", list(range(40)))).edges  # four bins of ten
+    (9.0, 19.0, 29.0)
+    """
+
+    name: str
+    counts: tuple[int, ...]
+    edges: tuple[float, ...] | None = None
+    levels: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, column: Column) -> ColumnSummary:
+        """Choose the bins of a column, and count its rows."""
+        if column.levels is None and not _has_few_numbers(column):
+            bins = cls(column.name, (), edges=_edges(column.numbers()))
+        else:
+            codes, texts = _levels(column)
+            counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+            frequent = np.argsort(-counts, kind="stable")[:_MOST_LEVELS]
+            kept = tuple(texts[code] for code in frequent.tolist() if counts[code] >= FEW)
+            bins = cls(column.name, (), levels=kept)
+        counted = bins.count(column)
+        return cls(column.name, tuple(np.where(counted < FEW, 0, counted).tolist()), bins.edges, bins.levels)
+
+    def count(self, column: Column) -> npt.NDArray[np.int64]:
+        """Count the rows of another column in these bins."""
+        if self.levels is None:
+            numbers = column.numbers()
+            known = numbers[~np.isnan(numbers)]
+            places, n_bins = np.searchsorted(np.array(self.edges), known), len(self.edges or ()) + 1
+        else:
+            place, others = {level: code for code, level in enumerate(self.levels)}, len(self.levels)
+            codes, texts = _levels(column)
+            told = np.array([place.get(text, others) for text in texts], dtype=np.int64)
+            places, n_bins = told[codes[codes >= 0]], others + 1
+        return np.append(np.bincount(places, minlength=n_bins), len(column) - len(places))
+
+    def distance(self, column: Column) -> tuple[float, int]:
+        """Give the population stability index of another column, and how many bins have rows."""
+        both = np.array([self.counts, self.count(column)])
+        both = both[:, both.any(axis=0)] + 0.5  # half a row more: an empty bin is no proof that none come
+        before, now = both / both.sum(axis=1, keepdims=True)
+        return float(((now - before) * np.log(now / before)).sum()), both.shape[1]
+
+    @classmethod
+    def from_plain(cls, told: Any) -> ColumnSummary:
+        """Read what `encode` gave, refusing anything else."""
+        what = "the summary of its training columns"
+        summary = record_from(cls, told, what)
+        bins = summary.edges if summary.levels is None else summary.levels
+        if bins is None or len(summary.counts) != len(bins) + 2 or min(summary.counts) < 0:
+            raise ValueError(f"`counts` of {what} is broken, got {list(summary.counts)}.")
+        return summary
+
+
+def summarize_columns(
+    table: Table, rows: npt.NDArray[np.integer[Any]] | None = None
+) -> tuple[ColumnSummary, ...]:
+    """Sum up the columns of training rows, all of the table if none are named; none of a sparse matrix.
+
+    Parameters
+    ----------
+    table : Table
+        Its columns are those of the model's schema, in order.
+    rows : ndarray of int, optional
+        Positions of the rows that a model learns from.
+    """
+    if table.is_sparse:
+        return ()
+    return tuple(ColumnSummary.of(own if rows is None else own.take(rows)) for own in table.columns)
+
+
+def _has_few_numbers(column: Column) -> bool:
+    """Tell whether numbers are so few different ones that they are levels."""
+    for rows in (slice(_FIRST_ROWS), slice(None)):
+        numbers = column.numbers()[rows]
+        if len(np.unique(numbers[~np.isnan(numbers)])) > _FEW_NUMBERS:
+            return False
+    return True
+
+
+def _edges(numbers: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    """Give the deciles, or fewer, so that no bin has fewer rows than may be told."""
+    known = np.sort(numbers[~np.isnan(numbers)])
+    n_bins = min(_BINS, len(known) // FEW)
+    if n_bins < 2:
+        return ()
+    at = np.quantile(known, np.arange(1, n_bins) / n_bins, method="inverted_cdf")
+    kept: list[float] = []
+    below = 0
+    for edge in np.unique(at[np.isfinite(at)]).tolist():
+        reached = int(np.searchsorted(known, edge, side="right"))
+        if reached - below >= FEW and len(known) - reached >= FEW:
+            kept.append(edge)
+            below = reached
+    return tuple(kept)
+
+
+def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[str]]:
+    """Give codes into texts: the levels, or numbers as they are written, whatever their type."""
+    if column.levels is not None:
+        return column.codes(), column.levels
+    codes, entries = column.encode()
+    return codes, [f"{float(entry):.15g}" for entry in entries]

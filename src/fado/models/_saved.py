@@ -16,10 +16,7 @@ from fado._storage import DamagedError, Manifest, digest_of, replacing_directory
 from fado._version import __version__, library_versions
 from fado.engine import scorer_from
 from fado.models._chosen import ChosenModel
-from fado.models._columns import ColumnSummary
-from fado.models._facts import Facts
-
-__all__ = ["LANDSCAPE", "check_directory", "load_model", "write_model"]
+from fado.models._facts import ColumnSummary, Facts
 
 SAVED = Manifest(name="model.json", kind="fado model", layout=1, what="model")
 WEIGHTS = "weights.parquet"
@@ -36,10 +33,7 @@ NAMES = frozenset({WEIGHTS, CARD, PAGE, LANDSCAPE, *CONTENT.values()})
 
 
 def write_model(
-    model: ChosenModel,
-    directory: str | os.PathLike[str],
-    *,
-    landscape: Callable[[Path], None] | None = None,
+    model: ChosenModel, directory: str | os.PathLike[str], *, landscape: Callable[[Path], None] | None = None
 ) -> None:
     """Write a model into a directory, whole or not at all.
 
@@ -74,7 +68,7 @@ def write_model(
             "metrics": encode(model.metrics_),
             "facts": model.facts_.to_plain(),
             "scorer": plain,
-            "columns": [column.to_plain() for column in model.columns_],
+            "columns": encode(model.columns_),
             "files": {name: digest_of(own) for name, own in files.items()},
         }
         SAVED.write(temporary, told)

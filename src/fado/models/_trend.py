@@ -5,28 +5,34 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from fado._checks import check_choice
 from fado._storage import replacing
 from fado.metrics import RATIO_TITLES, Budget, compared_counts
-from fado.models._check import KIND, LAYOUT, VERDICTS, Check, budget_used, counts_of, judge_ratio
+from fado.models._check import (
+    COUNTS,
+    KIND,
+    LAYOUT,
+    VERDICTS,
+    Check,
+    budget_used,
+    counts_of,
+    judge_ratio,
+    without_nan,
+)
 from fado.reporting import render_page
 from fado.tabular import small_groups
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_check", "check_trend"]
-
 PAGE = "trend.html"
 _NAME = re.compile(r"\d{4}-\d\d-\d\d\.json")
-_COUNTS = ("rows", "positives", "false_positives", "true_positives")
+_COLUMNS = "period ratio line value low high level verdict checks rows budget_used drifted threshold"
 
 
 def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
@@ -91,12 +97,7 @@ def check_trend(
         found = _read_checks(Path(checks))
     else:
         found = sorted((own.to_plain() for own in checks), key=lambda own: str(own["date"]))
-    return pd.DataFrame(_trend(found, by), columns=list(_row_of_nothing()))
-
-
-def _row_of_nothing() -> dict[str, Any]:
-    names = "period ratio line value low high level verdict checks rows budget_used drifted threshold"
-    return dict.fromkeys(names.split())
+    return pd.DataFrame(_trend(found, by), columns=_COLUMNS.split())
 
 
 def _read_checks(folder: Path) -> list[dict[str, Any]]:
@@ -128,9 +129,7 @@ def _trend(checks: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         model = [own["metrics"]["threshold"], own["lines"], own["budget"]["kind"], own["budget"]["limit"]]
         parts.setdefault((period, json.dumps(model)), []).append(own)
     return [
-        {**_row_of_nothing(), "period": period, **row}
-        for (period, _), together in parts.items()
-        for row in _together(together)
+        {"period": period, **row} for (period, _), together in parts.items() for row in _together(together)
     ]
 
 
@@ -139,8 +138,8 @@ def _together(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     first = checks[-1]
     counted: dict[str, dict[str, int]] = {}
     for group in (group for own in checks for group in own["groups"]):
-        sums = counted.setdefault(str(group["group"]), dict.fromkeys(_COUNTS, 0))
-        for name in _COUNTS:
+        sums = counted.setdefault(str(group["group"]), dict.fromkeys(COUNTS, 0))
+        for name in COUNTS:
             sums[name] += int(group[name])
     counts = counts_of(list(counted.values()))
     small = small_groups([own["rows"] for own in counted.values()], int(first["min_group_size"]))
@@ -150,11 +149,7 @@ def _together(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         judged = judge_ratio(ratio, float(line), compared_counts(counts, ~small), (1 - level) / 2)
         rows.append(
             {
-                "ratio": ratio,
-                "line": judged.line,
-                "value": judged.value,
-                "low": judged.low,
-                "high": judged.high,
+                **judged._asdict(),
                 "level": level,
                 "verdict": VERDICTS[judged.held],
                 "checks": len(checks),
@@ -180,17 +175,11 @@ def _page(checks: list[dict[str, Any]]) -> str:
             {
                 "name": ratio,
                 "title": RATIO_TITLES[ratio],
-                "months": [_shown(own) for own in months if own["ratio"] == ratio],
-                "days": [_shown(own) for own in days if own["ratio"] == ratio],
+                "months": [without_nan(own) for own in months if own["ratio"] == ratio],
+                "days": [without_nan(own) for own in days if own["ratio"] == ratio],
             }
             for ratio in dict.fromkeys(own["ratio"] for own in days)
         ],
     }
     scripts = ["numbers.js", "svg.js", "trend.js"]
     return render_page("trend", title="Checks of a model", scripts=scripts, data=data)
-
-
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(own, float) and not np.isfinite(own) else own for name, own in row.items()
-    }

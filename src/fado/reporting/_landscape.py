@@ -73,6 +73,7 @@ def tabulate_points(
     frame: pd.DataFrame,
     views: Sequence[Mapping[str, Any]],
     *,
+    rows: Any = slice(None),
     setting_columns: Sequence[str],
     model_columns: Sequence[str],
     metrics: Sequence[str],
@@ -93,6 +94,8 @@ def tabulate_points(
         Of each landscape the ``ratio``, as columns of `frame` call it behind the name of a part
         (``"fpr_ratio"`` for ``test_fpr_ratio``), and by part its ``frontiers``: masks of the rows on
         them.
+    rows : ndarray of int, optional
+        The positions of the rows that are tabulated, in order; all of them by default. Masks are of all rows.
     setting_columns, model_columns : sequence of str
         The columns that tell an intervention's settings, and those that tell a model's parameters.
     metrics, counts : sequence of str
@@ -121,6 +124,7 @@ def tabulate_points(
     >>> table["setting"], table["model"], table["metrics"]["test_fpr_ratio"]
     ([0, 1], [0, 0], [500000, 799999])
     """
+    frame = frame.iloc[rows]
     texts = [_words(row) for row in frame[list(setting_columns)].to_dict("records")] or [""] * len(frame)
     setting, kinds = _told_once(
         [
@@ -137,12 +141,13 @@ def tabulate_points(
         "model": model,
         "metrics": {name: _millionths(frame[name].to_numpy(dtype=np.float64)) for name in metrics},
         "counts": {name: _whole(frame[name]) for name in counts},
-        "barred": {part: _positions(mask) for part, mask in barred.items()},
+        "barred": {part: _positions(mask, rows) for part, mask in barred.items()},
         "views": [
             {
                 **view,
                 "frontiers": {
-                    part: [_positions(mask) for mask in masks] for part, masks in view["frontiers"].items()
+                    part: [_positions(mask, rows) for mask in masks]
+                    for part, masks in view["frontiers"].items()
                 },
             }
             for view in views
@@ -192,8 +197,9 @@ def _millionths(numbers: Any) -> list[int | None]:
     return [int(one) if there else None for one, there in zip(whole, finite, strict=True)]
 
 
-def _positions(mask: Any) -> list[int]:
-    return [int(position) for position in np.flatnonzero(np.asarray(mask, dtype=np.bool_))]
+def _positions(mask: Any, rows: Any) -> list[int]:
+    found: list[int] = np.flatnonzero(np.asarray(mask, dtype=np.bool_)[rows]).tolist()
+    return found
 
 
 def _whole(column: pd.Series) -> list[int | None]:
