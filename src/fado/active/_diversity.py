@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from fado.tabular import Column, Table
 
-__all__ = ["Limits", "Points", "Ruler", "best_first", "pick_best", "pick_diverse"]
 
 _CANDIDATES = 10  # times the batch, at most, if they hold enough that are no near-copies
 _MORE, _MOST = 4.0, 100.0  # times as many if they do not, and what is too many

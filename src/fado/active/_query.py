@@ -34,17 +34,6 @@ from fado.tabular import Table, one_column, take_rows
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = [
-    "DEFAULT_ALPHA",
-    "UtilityQuery",
-    "batch_size",
-    "is_table_like",
-    "pool_utilities",
-    "read_costs",
-    "read_pool",
-    "score_rows",
-    "value_pool",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

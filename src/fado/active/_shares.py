@@ -15,24 +15,6 @@ from fado._messages import closest_names, list_names, warn_user
 from fado.active._diversity import Limits
 from fado.tabular import Table, group_rows, protected_columns, variable_from
 
-__all__ = [
-    "KnownGroups",
-    "PoolGroups",
-    "ProbableGroups",
-    "binding_quotas",
-    "check_shares",
-    "expect_quotas",
-    "groups_named",
-    "join_groups",
-    "limit_parts",
-    "modelled_groups",
-    "names_groups_of",
-    "pick_expected",
-    "quotas_of",
-    "told_groups",
-    "warn_if_far_off",
-    "whole_quotas",
-]
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -31,10 +31,6 @@ from fado.active._query import is_table_like, pool_utilities, read_pool, value_p
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
 
-__all__ = [
-    "UtilitySampling",
-    "UtilityStream",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

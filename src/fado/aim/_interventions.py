@@ -21,8 +21,6 @@ from fado.interventions import (
 )
 from fado.metrics import RATIO_NAMES, Budget
 
-__all__ = ["AimedScores", "AimedStudent", "GroupThresholds", "count_events", "lines_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 RATIO = Setting(
@@ -146,8 +144,7 @@ class _Aimed(BaseScoreIntervention):
             return Curve(
                 Knowledge(known.scores, (known.group_probabilities,), known.weights),
                 Rows(known.positive, (known.groups,), known.weights),
-                [Limit(0, ratio, tuple(range(rows.n_compared))) for ratio in lines],
-                list(lines.values()),
+                [Limit(0, ratio, tuple(range(rows.n_compared)), line) for ratio, line in lines.items()],
                 self._budget(rows),
                 rows.seed,
             ).points()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fado._checks import seed_from
 from fado.aim._curve import Curve, Knowledge, Point, Rows, decision_scores
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
-from fado.aim._lines import Lines, curve_frame
+from fado.aim._lines import Lines
 from fado.metrics import Budget
 from fado.tabular import (
     MIN_GROUP_SIZE,
@@ -26,7 +26,6 @@ from fado.valuation import Valuation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["trade_off", "trade_off_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -186,16 +185,13 @@ def trade_off_of(
         & np.all([np.isfinite(own[0][:, 0]) for own in knowledge.groups], axis=0)
     )
     knowledge = knowledge.take(known)
-    rows = Rows(
-        problem.labels.is_positive[known],
-        tuple(own.classes[own.codes[known]] for own in attributes),
-        knowledge.weights,
-    )
-    asked = Lines.between(attributes, lines, confidence)
+    asked = Lines.between(attributes, lines, confidence, budget, seed)
+    asked = asked.at([own.codes[known] for own in attributes])
+    rows = asked.rows(problem.labels.is_positive[known], knowledge.weights)
     if not asked.limits:
         raise ValueError("There are no two groups to compare.")
-    points = Curve(knowledge, rows, asked.limits, asked.lines, budget, seed).points()
-    frame = curve_frame(points, asked, attributes, None).drop(columns="chosen")
+    points = Curve(knowledge, rows, asked.limits, budget, seed).points()
+    frame = asked.frame(points, None).drop(columns="chosen")
     frame[["tpr_change", "tpr_change_error"]] = _changes(points, knowledge, rows)
     return frame
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["CATEGORIES", "COLUMNS", "EXTRA_COLUMNS", "MONTHS", "NUMBERS", "load_baf"]
 
 MONTHS = 8
 

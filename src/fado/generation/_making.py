@@ -21,19 +21,6 @@ from fado.execution import ThreadExecutor, n_workers
 from fado.interventions import minmax
 from fado.tabular import Groups, Labels, Problem, Table, columns_that_determine, take_rows
 
-__all__ = [
-    "FLOOR",
-    "ColumnTree",
-    "Entries",
-    "attributes_of",
-    "check_dense",
-    "draw_donors",
-    "draw_parents",
-    "grow_trees",
-    "row_keys",
-    "take_entries",
-    "take_more_rows",
-]
 
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]

@@ -20,7 +20,6 @@ from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
 from fado.valuation import read_validation
 
-__all__ = ["as_positions", "checking_estimator", "generation_report", "nearest_distances", "train_and_score"]
 
 Bools = npt.NDArray[np.bool_]
 

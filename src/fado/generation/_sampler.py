@@ -33,15 +33,6 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = [
-    "METHODS",
-    "Cells",
-    "Plan",
-    "UtilityAwareOverSampler",
-    "counts_asked_for",
-    "fill_labels",
-    "fill_positives",
-]
 
 FloatArray = npt.NDArray[np.float64]
 
