@@ -283,60 +283,53 @@ class Point:
     positives: float
 
 
-class Curve:
-    """Decides at every demand, from the untouched model to equal rates."""
+def curve_points(
+    knowledge: Knowledge, rows: Rows, limits: Sequence[Limit], budget: Budget, seed: int
+) -> list[Point]:
+    """Decide at every demand: the untouched model first, equal rates last."""
 
-    def __init__(
-        self, knowledge: Knowledge, rows: Rows, limits: Sequence[Limit], budget: Budget, seed: int
-    ) -> None:
-        self._knowledge, self._rows, self._limits, self._budget = knowledge, rows, limits, budget
-        self._masses = [knowledge.masses(limit) for limit in limits]
-        self._corrections = [np.ones(len(limit.compared)) for limit in limits]
-        some, n_rows = knowledge, len(rows.positive)
-        if n_rows > _STEERED_ROWS:
-            chosen = np.random.default_rng([seed, 3]).choice(n_rows, _STEERED_ROWS, replace=False)
-            some = knowledge.take(np.sort(chosen))
-        if budget.kind == "threshold":
-            self._dual = Dual(some, limits, None, price=budget.limit / (1 - budget.limit))
-        else:
-            self._dual = Dual(some, limits, budget.share(n_rows), of_all=budget.kind != "fpr")
-        spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones_like(knowledge.positive)
-        self._spent = knowledge.weights * spent / (knowledge.weights @ spent)
+    def decided(demand: float, coefficients: Coefficients) -> Point:
+        scores = decision_scores(knowledge, coefficients)
+        return point_of(scores, rows, limits, budget, coefficients, demand)
 
-    def points(self) -> list[Point]:
-        """Give the points, the untouched one first and the most equal one last."""
-        untouched = self._point(-np.inf, Coefficients.none(self._knowledge))
-        if not self._limits:
-            return [untouched]
-        ratios, lines = [own.ratio for own in untouched.counts], [limit.line for limit in self._limits]
-        return [untouched, *map(self._at, demands_of(ratios, lines))]
-
-    def _point(self, demand: float, coefficients: Coefficients) -> Point:
-        """Count what comes of some coefficients."""
-        scores = decision_scores(self._knowledge, coefficients)
-        return point_of(scores, self._rows, self._limits, self._budget, coefficients, demand)
-
-    def _at(self, demand: float) -> Point:
-        """Find the best decisions at a demand, corrected by what came of them."""
-        lines = [float(np.exp(-(1 - demand) * _width(limit.line))) for limit in self._limits]
+    points = [decided(-np.inf, Coefficients.none(knowledge))]
+    if not limits:
+        return points
+    some, n_rows = knowledge, len(rows.positive)
+    if n_rows > _STEERED_ROWS:
+        chosen = np.random.default_rng([seed, 3]).choice(n_rows, _STEERED_ROWS, replace=False)
+        some = knowledge.take(np.sort(chosen))
+    if budget.kind == "threshold":
+        dual = Dual(some, limits, None, price=budget.limit / (1 - budget.limit))
+    else:
+        dual = Dual(some, limits, budget.share(n_rows), of_all=budget.kind != "fpr")
+    spent = 1 - knowledge.positive if budget.kind == "fpr" else np.ones(n_rows)
+    spent = knowledge.weights * spent / (knowledge.weights @ spent)
+    masses = [knowledge.masses(limit) for limit in limits]
+    corrections = [np.ones(len(limit.compared)) for limit in limits]
+    for demand in demands_of([own.ratio for own in points[0].counts], [limit.line for limit in limits]):
+        lines = [float(np.exp(-(1 - demand) * _width(limit.line))) for limit in limits]
         for _ in range(_ROUNDS):
-            point = self._point(demand, self._dual.solve(lines, self._corrections))
-            self._correct(point)
-        return point
+            point = decided(demand, dual.solve(lines, corrections))
+            selected = decision_scores(knowledge, point.coefficients) >= point.threshold
+            if budget.kind != "threshold":
+                dual.share = float(spent @ selected)
+            corrections = [
+                _correction(own, expected_rates(expected, selected, of_selected=RATES[limit.ratio][1]))
+                for limit, own, expected in zip(limits, point.counts, masses, strict=True)
+            ]
+        points.append(point)
+    return points
 
-    def _correct(self, point: Point) -> None:
-        """Compare rates with what models expect; of groups, shrink the difference by its error."""
-        selected = decision_scores(self._knowledge, point.coefficients) >= point.threshold
-        if self._budget.kind != "threshold":
-            self._dual.share = float(self._spent @ selected)
-        for place, (limit, own) in enumerate(zip(self._limits, point.counts, strict=True)):
-            expected = expected_rates(self._masses[place], selected, of_selected=RATES[limit.ratio][1])
-            n_rows = own.members**2 / np.maximum(own.squared_members, _TINY)
-            rates = (own.events / np.maximum(own.members, _TINY) * n_rows + 0.5) / (n_rows + 1)
-            off = np.log(rates) - np.log(np.maximum(expected, 1e-9))
-            errors = (1 - rates) / (rates * n_rows + 0.5)
-            off -= np.average(off, weights=1 / (errors + _SPREAD**2))
-            self._corrections[place] = np.exp(off * _SPREAD**2 / (_SPREAD**2 + errors))
+
+def _correction(own: Counts, expected: FloatArray) -> FloatArray:
+    """Compare groups' rates with what models expect, and shrink the difference by its error."""
+    n_rows = own.members**2 / np.maximum(own.squared_members, _TINY)
+    rates = (own.events / np.maximum(own.members, _TINY) * n_rows + 0.5) / (n_rows + 1)
+    off = np.log(rates) - np.log(np.maximum(expected, 1e-9))
+    errors = (1 - rates) / (rates * n_rows + 0.5)
+    off -= np.average(off, weights=1 / (errors + _SPREAD**2))
+    return np.exp(off * _SPREAD**2 / (_SPREAD**2 + errors))
 
 
 def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from fado.aim._learning import (
     check_both_labels,
     check_confidence,
     check_regressor,
-    deal_folds,
     find_attributes,
     find_folds,
     labels_apart,
@@ -54,7 +52,6 @@ FloatArray = npt.NDArray[np.float64]
 
 WAYS = ("scores", "student", "weights")
 MOST_FITS, MOST_FOLDS = 1_000, 1_000
-INNER_FOLDS = 5
 
 
 class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -303,19 +300,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_measured": (point.counts, len(aimed.rows.positive)),
             "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold()),
             "_columns": summarize_columns(problem.table),
-            "_facts": tell_facts(
-                aimed,
-                by=self.by,
-                asked=asked,
-                estimator=self.estimator,
-                problem=problem,
-                target=getattr(y, "name", None),
-                metrics=metrics,
-                reason=reason,
-                n_fits=aim.learner.n_fits,
-                min_group_size=self.min_group_size,
-            ),
         }
+        learnt["_facts"] = tell_facts(self, aimed, asked, problem, getattr(y, "name", None), learnt)
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
         self.__dict__.update(learnt)
         note_features(self, problem.table)
@@ -337,6 +323,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_count("max_fits", self.max_fits, 1, MOST_FITS)
         if isinstance(self.cv, int | float | np.number):
             check_count("cv", self.cv, 2, MOST_FOLDS)
+        Budget.read(self.budget, self.max_fpr)
         lines = read_lines(self.ratio, self.at_least)
         if self.by == "weights" and (len(lines) > 1 or self.attributes == "each"):
             raise ValueError(
@@ -349,22 +336,16 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Gather the rows, and what is asked of them."""
         apart = None if given is None else read_rows_apart(given, "validation")
         attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
+        budget = Budget.read(self.budget, self.max_fpr)
+        lines = Lines.between(attributes, asked, self.confidence, budget, seed)
         own = None
         if apart is not None:
             weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-            own = apart.table, labels_apart(labels_in_order(labels), apart, "validation"), weights
+            own = apart.table, lines.rows(labels_apart(labels_in_order(labels), apart, "validation"), weights)
         groups = self.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
         workers = n_workers(self.n_jobs)
-        budget = Budget.read(self.budget, self.max_fpr)
-        return Aim(
-            Learner(self.estimator, groups, problem, attributes, seed=seed, workers=workers),
-            problem.table,
-            labels.is_positive,
-            find_folds(self.cv, problem, attributes, seed),
-            Lines.between(attributes, asked, self.confidence, budget, seed),
-            partial(deal_folds, problem, [seed, 2], INNER_FOLDS),
-            own,
-        )
+        learner = Learner(self.estimator, groups, problem, attributes, seed=seed, workers=workers)
+        return Aim(learner, problem, find_folds(self.cv, problem, attributes, seed), lines, own)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.

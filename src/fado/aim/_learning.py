@@ -277,17 +277,10 @@ _FAR = 0.05  # what a row far from the threshold counts for, beside one at it
 _TINY = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Models:
-    """A fitted model of the label, and one of the groups of each attribute, given features and label."""
-
-    label: Model
-    groups: tuple[Model, ...]
-
-    def knowledge(self, table: Table, weights: FloatArray) -> Knowledge:
-        """Give what they know of other rows."""
-        known = tuple(groups_given_labels(own, table) for own in self.groups)
-        return Knowledge(_of_positive(self.label.score(table)), known, weights)
+def knowledge_of(label: Model, groups: Sequence[Model], table: Table, weights: FloatArray) -> Knowledge:
+    """Give what fitted models know of other rows."""
+    known = tuple(groups_given_labels(own, table) for own in groups)
+    return Knowledge(_of_positive(label.score(table)), known, weights)
 
 
 class Learner:
@@ -359,13 +352,11 @@ class Learner:
             pairs.append((np.concatenate(negatives), np.concatenate(positives)))
         return tuple(pairs)
 
-    def fit(self, rows: Positions | None = None, *, groups: bool = True) -> Models:
-        """Fit models on some rows, or on all; `groups` says whether to fit those of the groups too."""
+    def fit(self, rows: Positions | None = None, *, groups: bool = True) -> list[Model]:
+        """Fit the model of the label on some rows, or on all, and with `groups` those of the groups too."""
         rows = np.arange(self._table.n_rows, dtype=np.int32) if rows is None else rows
-        tasks = [self._label_task(rows, rows[:1])]
-        tasks += [self._group_task(own, rows) for own in self._groups] if groups else []
-        label, *others = self._fit(tasks)
-        return Models(label, tuple(others))
+        tasks = [self._group_task(own, rows) for own in self._groups] if groups else []
+        return self._fit([self._label_task(rows, rows[:1]), *tasks])
 
     def teach(self, student: Any, rows: Positions, scores: FloatArray, threshold: float) -> Model:
         """Fit a regressor on the log odds of some rows' scores; those near the threshold count most."""

@@ -8,7 +8,7 @@ own, both are measured there, and nothing is fitted again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,31 +20,33 @@ from fado._messages import warn_user
 from fado.aim._curve import (
     Bools,
     Codes,
-    Curve,
     FloatArray,
     Knowledge,
     Point,
     Rows,
+    curve_points,
     decision_scores,
     point_of,
 )
 from fado.aim._learning import (
     Fold,
     Learner,
-    Models,
     check_both_labels,
+    deal_folds,
     group_predictability,
+    knowledge_of,
     labels_apart,
     read_rows_apart,
 )
 from fado.aim._lines import ALLOWANCE, Lines
-from fado.engine import CombinedScorer, Scorer, StudentScorer, detach
+from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, detach
 from fado.metrics import Budget
 from fado.models import Facts, GroupRates, Part
 from fado.tabular import Problem, Table, columns_that_determine
 
 Positions = npt.NDArray[np.int32]
 
+INNER_FOLDS = 5
 STUDENT_TREES = 3  # times those of the estimator: it learns from two models
 _MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in errors: with a confidence, and without
 
@@ -93,34 +95,30 @@ class Aim:
     """The rows, what is asked of decisions on them, and the models that learn."""
 
     learner: Learner
-    table: Table
-    positive: Bools
+    problem: Problem
     folds: Sequence[Fold]
     lines: Lines
-    deal: Callable[[Positions], list[Fold]]
-    validation: tuple[Table, Bools, FloatArray] | None = None
+    validation: tuple[Table, Rows] | None = None
 
     def missing_rows(self, *, all_folds: bool) -> int | None:
         """Give how many more rows any result would need, before anything is fitted, and warn of them."""
         if self.validation is not None:
-            lines, positive = self.lines, self.validation[1]
+            lines, rows = self.lines, self.validation[1]
         else:
-            validated = np.concatenate([own for _, own in (self.folds if all_folds else self.folds[-1:])])
-            lines, rows = self._at(validated)
-            positive = rows.positive
+            lines, rows = self._at(np.concatenate([own for _, own in self.folds[0 if all_folds else -1 :]]))
             lines = replace(lines, allowance=ALLOWANCE) if all_folds else lines
-        missing = lines.missing_rows(positive)
+        missing = lines.missing_rows(rows.positive)
         if missing:
-            told = lines.too_few(positive, missing)
+            told = lines.too_few(rows.positive, missing)
             warn_user(f"A confidence of {lines.confidence:g} is out of reach: {told}")
         return missing
 
     def by_scores(self) -> Aimed:
         """Combine the models of label and groups."""
         if self.validation is not None:
-            table, _, weights = self.validation
-            models = self.learner.fit()
-            return self._combined(models, models.knowledge(table, weights), self._own_rows(), self.lines)
+            table, rows = self.validation
+            label, *groups = models = self.learner.fit()
+            return self._combined(models, knowledge_of(label, groups, table, rows.weights), rows, self.lines)
         validated, knowledge = self.learner.out_of_fold(self.folds)
         lines, rows = self._at(validated)
         check_both_labels(rows.positive, "validation rows")
@@ -138,7 +136,8 @@ class Aim:
         if seen is None or budget.kind == "threshold":
             return point.threshold
         rows, knowledge = seen
-        counted = budget.counted(self.positive[rows])
+        positive = self.problem.labels.is_positive
+        counted = budget.counted(positive[rows])
         selected = decision_scores(knowledge, point.coefficients) >= point.threshold
         by_heart = float(np.average(selected[counted], weights=knowledge.weights[counted]))
         kind: Any = "fpr" if budget.kind == "fpr" else "selection_rate"
@@ -146,22 +145,21 @@ class Aim:
         share = spent - (spent - by_heart) * (n_folds - 1) / n_folds
         if not 0 < share < 1:
             return point.threshold
-        every = np.arange(self.table.n_rows, dtype=np.int32)
-        scores = scorer.score(self.table)
-        return Budget(kind, share).threshold(self.positive, scores, self.learner.weights_of(every))
+        weights = self.learner.weights_of(np.arange(len(positive), dtype=np.int32))
+        return Budget(kind, share).threshold(positive, scorer.score(self.problem.table), weights)
 
     def by_student(self, student: Any) -> Aimed:
         """Teach a regressor the scores of the best point, and measure it on rows that it has not seen."""
         learnt, table, lines, theirs = self.last_fold()
-        folds = self.folds if self.validation is not None else self.deal(learnt)
+        folds = self.folds if self.validation is not None else self._inner_folds(learnt)
         validated, knowledge = self.learner.out_of_fold(folds)
         rows = self._at(validated)[1]
-        points = self._points(knowledge, rows, lines)
+        points = _points(knowledge, rows, lines)
         chosen = self._point_for_student(points, len(theirs.positive) / len(validated))
         point = points[chosen]
         moved = point.coefficients
         taught = decision_scores(knowledge, moved)
-        untouched = scorer = detach(self.learner.fit(learnt, groups=False).label)
+        untouched = scorer = detach(*self.learner.fit(learnt, groups=False))
         if not moved.moves_nothing:
             scorer = StudentScorer(detach(self.learner.teach(student, validated, taught, point.threshold)))
         scores = scorer.score(table)
@@ -175,38 +173,39 @@ class Aim:
             scores,
             theirs,
             lines,
-            self._predictability(knowledge, rows),
-            self._each_alone(point, lines, knowledge, rows),
+            _predictability(knowledge, rows),
+            _each_alone(point, lines, knowledge, rows),
             self._spread(validated, taught),
         )
 
     def last_fold(self) -> tuple[Positions, Table, Lines, Rows]:
         """Give the rows to learn from, and those that validate: set apart, or the last fold's."""
         if self.validation is not None:
-            every = np.arange(self.table.n_rows, dtype=np.int32)
-            return every, self.validation[0], self.lines, self._own_rows()
+            table, rows = self.validation
+            return np.arange(self.problem.n_rows, dtype=np.int32), table, self.lines, rows
         learnt, left_out = self.folds[-1]
-        check_both_labels(self.positive[left_out], "validation rows of the last fold")
-        return learnt, self.table.take(left_out), *self._at(left_out)
+        lines, rows = self._at(left_out)
+        check_both_labels(rows.positive, "validation rows of the last fold")
+        return learnt, self.problem.table.take(left_out), lines, rows
 
     def memberships(self, learnt: Positions) -> tuple[FloatArray, float]:
         """Give rows' probabilities of groups, given features and label, and how well features tell them."""
-        rows, knowledge = self.learner.out_of_fold(self.deal(learnt), label=False)
+        validated, knowledge = self.learner.out_of_fold(self._inner_folds(learnt), label=False)
+        rows = self._at(validated)[1]
         negative, positive = knowledge.groups[0]
-        known = np.where(self.positive[rows][:, np.newaxis], positive, negative)
-        return known, self._predictability(knowledge, self._at(rows)[1])
+        known = np.where(rows.positive[:, np.newaxis], positive, negative)
+        return known, _predictability(knowledge, rows)
 
-    def _combined(self, models: Models | None, knowledge: Knowledge, rows: Rows, lines: Lines) -> Aimed:
+    def _combined(self, models: list[Model] | None, knowledge: Knowledge, rows: Rows, lines: Lines) -> Aimed:
         """Choose a point of the curve, and fit what decides there on all rows if it is not fitted yet."""
-        points = self._points(knowledge, rows, lines)
+        points = _points(knowledge, rows, lines)
         chosen = lines.choose(points)
         point = points[chosen]
         moved = point.coefficients
-        models = models or self.learner.fit(groups=not moved.moves_nothing)
-        label = scorer = detach(models.label)
+        label, *groups = map(detach, models or self.learner.fit(groups=not moved.moves_nothing))
+        scorer: Scorer = label
         if not moved.moves_nothing:
-            groups = tuple(detach(own) for own in models.groups)
-            scorer = CombinedScorer(label, groups, moved.negative, moved.positive)
+            scorer = CombinedScorer(label, tuple(groups), moved.negative, moved.positive)
         return Aimed(
             scorer,
             label,
@@ -217,21 +216,9 @@ class Aim:
             decision_scores(knowledge, moved),
             rows,
             lines,
-            self._predictability(knowledge, rows),
-            self._each_alone(point, lines, knowledge, rows),
+            _predictability(knowledge, rows),
+            _each_alone(point, lines, knowledge, rows),
         )
-
-    def _each_alone(self, point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
-        """Tell whether lines that are not all reached could each be reached without the others."""
-        if len(lines.limits) < 2 or lines.reached(point.counts):
-            return False
-        alone = [replace(lines, limits=(limit,)) for limit in lines.limits]
-        return all(
-            any(own.reached(point.counts) for point in self._points(knowledge, rows, own)) for own in alone
-        )
-
-    def _points(self, knowledge: Knowledge, rows: Rows, lines: Lines) -> list[Point]:
-        return Curve(knowledge, rows, lines.limits, lines.budget, lines.seed).points()
 
     def _point_for_student(self, points: Sequence[Point], share: float) -> int:
         """Choose where a student is likely to reach the lines on so many times as many rows."""
@@ -243,26 +230,37 @@ class Aim:
     def _at(self, rows: Positions) -> tuple[Lines, Rows]:
         """Give what is asked of some training rows, and their labels and groups."""
         lines = self.lines.at([own.codes[rows] for own in self.lines.attributes])
-        return lines, lines.rows(self.positive[rows], self.learner.weights_of(rows))
+        return lines, lines.rows(self.problem.labels.is_positive[rows], self.learner.weights_of(rows))
 
-    def _own_rows(self) -> Rows:
-        """Give the labels of the validation rows that were set apart."""
-        assert self.validation is not None  # noqa: S101 - for the type checker
-        return self.lines.rows(*self.validation[1:])
-
-    def _predictability(self, knowledge: Knowledge, rows: Rows) -> float:
-        """Say how well features tell the group that they tell worst."""
-        found = [
-            group_predictability(knowledge, number, codes)
-            for number, codes in enumerate(rows.codes)
-            if codes.max() < knowledge.groups[number][0].shape[1]
-        ]
-        return min(found, default=0.0)
+    def _inner_folds(self, rows: Positions) -> list[Fold]:
+        return deal_folds(self.problem, [self.lines.seed, 2], INNER_FOLDS, rows)
 
     def _spread(self, rows: Positions, scores: FloatArray) -> FloatArray:
-        found = np.full(self.table.n_rows, np.nan)
+        found = np.full(self.problem.n_rows, np.nan)
         found[rows] = scores
         return found
+
+
+def _points(knowledge: Knowledge, rows: Rows, lines: Lines) -> list[Point]:
+    return curve_points(knowledge, rows, lines.limits, lines.budget, lines.seed)
+
+
+def _each_alone(point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
+    """Tell whether lines that are not all reached could each be reached without the others."""
+    if len(lines.limits) < 2 or lines.reached(point.counts):
+        return False
+    alone = [replace(lines, limits=(limit,)) for limit in lines.limits]
+    return all(any(own.reached(point.counts) for point in _points(knowledge, rows, own)) for own in alone)
+
+
+def _predictability(knowledge: Knowledge, rows: Rows) -> float:
+    """Say how well features tell the group that they tell worst."""
+    found = [
+        group_predictability(knowledge, number, codes)
+        for number, codes in enumerate(rows.codes)
+        if codes.max() < knowledge.groups[number][0].shape[1]
+    ]
+    return min(found, default=0.0)
 
 
 def default_student(estimator: Any) -> Any:
@@ -277,17 +275,7 @@ def default_student(estimator: Any) -> Any:
 
 
 def tell_facts(
-    aimed: Aimed,
-    *,
-    by: str,
-    asked: dict[str, float],
-    estimator: Any,
-    problem: Problem,
-    target: Any,
-    metrics: dict[str, float],
-    reason: str,
-    n_fits: int,
-    min_group_size: int,
+    model: Any, aimed: Aimed, asked: dict[str, float], problem: Problem, target: Any, learnt: dict[str, Any]
 ) -> Facts:
     """Gather what the card of an aimed model tells."""
     lines, untouched = aimed.lines, aimed.point.coefficients.moves_nothing
@@ -307,23 +295,23 @@ def tell_facts(
         budget=lines.budget,
         reached=aimed.reached,
         confidence=lines.confidence,
-        why=reason,
-        estimator=type(estimator).__name__,
-        parameters=estimator.get_params(deep=True),
-        intervention="" if untouched else f"aimed {by}",
+        why=learnt["reason_"],
+        estimator=type(model.estimator).__name__,
+        parameters=model.estimator.get_params(deep=True),
+        intervention="" if untouched else f"aimed {model.by}",
         settings={} if untouched else factors,
-        fits=n_fits,
+        fits=learnt["n_fits_"],
         models=len(aimed.points),
-        chosen=_how_chosen(aimed, by),
+        chosen=_how_chosen(aimed, model.by),
         parts=[_part("training", lines, problem.labels.is_positive, [own.codes for own in lines.attributes])],
         giveaways=[problem.table.names[column] for column in sorted(set().union(*giveaways))],
         left_out=[title for title, kept in titles if not kept],
-        min_group_size=min_group_size,
+        min_group_size=model.min_group_size,
         seed=lines.seed,
     )
     after = aimed.scores, aimed.point.threshold
     before = aimed.untouched_scores, aimed.untouched_threshold()
-    rows = aimed.rows
+    rows, metrics = aimed.rows, learnt["metrics_"]
     return _with_part(facts, lines, "validation", rows.positive, rows.weights, after, before, metrics)
 
 

@@ -181,7 +181,7 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
             weights = cell_weights(
                 np.append(log_factors, np.zeros(memberships.shape[1] - len(log_factors))),
                 memberships,
-                aim.positive[learnt],
+                aim.problem.labels.is_positive[learnt],
                 sample_weight=aim.learner.weights_of(learnt),
                 untouched=untouched,
             )
@@ -195,7 +195,7 @@ def search_weights(aim: Aim, max_fits: int) -> Aimed:
         models = {place: models[place] for place in (0, chosen)}
         log_factors = search.next(steps) if limits else None
     scorer, scores, weights = models[chosen]
-    full = np.zeros(aim.table.n_rows)
+    full = np.zeros(aim.problem.n_rows)
     full[learnt] = weights
     return Aimed(
         scorer,
