@@ -13,30 +13,21 @@ from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count,
 from fado._compat import get_tags
 from fado._messages import warn_user
 from fado.aim._learning import (
-    Learner,
     check_both_labels,
     check_confidence,
     check_regressor,
-    find_attributes,
-    find_folds,
-    labels_apart,
     labels_in_order,
     read_lines,
-    read_rows_apart,
     takes_weights,
     two_classes,
 )
-from fado.aim._lines import Lines, chance_of_showing, log_factors_frame
-from fado.aim._scores import Aim, default_student, tell_facts, with_test_rows
+from fado.aim._lines import chance_of_showing, log_factors_frame
+from fado.aim._scores import default_student, gather, tell_facts, with_test_rows
 from fado.aim._weights import search_weights
-from fado.engine import default_estimators
-from fado.execution import n_workers
 from fado.metrics import Budget
 from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
     MIN_GROUP_SIZE,
-    Labels,
-    Problem,
     Table,
     check_min_group_size,
     note_features,
@@ -270,7 +261,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         warn_of_missing(problem.protected)
         seed = seed_from(self.random_state)
-        aim = self._aim(problem, labels, validation, asked, seed)
+        aim = gather(self, problem, validation, asked, seed)
         missing = aim.missing_rows(all_folds=self.by == "scores")
         if self.by == "weights":
             aimed = search_weights(aim, self.max_fits)
@@ -331,21 +322,6 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "or 'student' for several."
             )
         return lines
-
-    def _aim(self, problem: Problem, labels: Labels, given: Any, asked: dict[str, float], seed: int) -> Aim:
-        """Gather the rows, and what is asked of them."""
-        apart = None if given is None else read_rows_apart(given, "validation")
-        attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
-        budget = Budget.read(self.budget, self.max_fpr)
-        lines = Lines.between(attributes, asked, self.confidence, budget, seed)
-        own = None
-        if apart is not None:
-            weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-            own = apart.table, lines.rows(labels_apart(labels_in_order(labels), apart, "validation"), weights)
-        groups = self.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
-        workers = n_workers(self.n_jobs)
-        learner = Learner(self.estimator, groups, problem, attributes, seed=seed, workers=workers)
-        return Aim(learner, problem, find_folds(self.cv, problem, attributes, seed), lines, own)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.

@@ -33,13 +33,17 @@ from fado.aim._learning import (
     Learner,
     check_both_labels,
     deal_folds,
+    find_attributes,
+    find_folds,
     group_predictability,
     knowledge_of,
     labels_apart,
+    labels_in_order,
     read_rows_apart,
 )
 from fado.aim._lines import ALLOWANCE, Lines
-from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, detach
+from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, default_estimators, detach
+from fado.execution import n_workers
 from fado.metrics import Budget
 from fado.models import Facts, GroupRates, Part
 from fado.tabular import Problem, Table, columns_that_determine
@@ -239,6 +243,23 @@ class Aim:
         found = np.full(self.problem.n_rows, np.nan)
         found[rows] = scores
         return found
+
+
+def gather(model: Any, problem: Problem, given: Any, asked: dict[str, float], seed: int) -> Aim:
+    """Gather the rows, and what is asked of them."""
+    apart = None if given is None else read_rows_apart(given, "validation")
+    attributes = find_attributes(problem, apart, model.attributes, model.min_group_size)
+    budget = Budget.read(model.budget, model.max_fpr)
+    lines = Lines.between(attributes, asked, model.confidence, budget, seed)
+    own = None
+    if apart is not None:
+        weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
+        positive = labels_apart(labels_in_order(problem.labels), apart, "validation")
+        own = apart.table, lines.rows(positive, weights)
+    groups = model.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
+    workers = n_workers(model.n_jobs)
+    learner = Learner(model.estimator, groups, problem, attributes, seed=seed, workers=workers)
+    return Aim(learner, problem, find_folds(model.cv, problem, attributes, seed), lines, own)
 
 
 def _points(knowledge: Knowledge, rows: Rows, lines: Lines) -> list[Point]:
