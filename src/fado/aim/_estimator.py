@@ -38,7 +38,6 @@ from fado.tabular import (
 if TYPE_CHECKING:
     import pandas as pd
 
-
 FloatArray = npt.NDArray[np.float64]
 
 WAYS = ("scores", "student", "weights")

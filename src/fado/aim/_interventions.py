@@ -12,13 +12,7 @@ from scipy.special import expit
 from fado.aim._curve import Counts, Knowledge, Limit, Point, Rows, count_limit, curve_points
 from fado.aim._learning import nearness, read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
-from fado.interventions import (
-    BaseScoreIntervention,
-    EvaluatedRows,
-    KnownRows,
-    Setting,
-    register_intervention,
-)
+from fado.interventions import BaseScoreIntervention, EvaluatedRows, KnownRows, Setting, register_intervention
 from fado.metrics import RATIO_NAMES, Budget
 
 FloatArray = npt.NDArray[np.float64]

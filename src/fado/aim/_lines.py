@@ -110,13 +110,7 @@ class Lines:
         return -1 if np.isinf(factor) else int(np.ceil((factor - 1) * len(positive)))
 
     def reason(
-        self,
-        point: Point,
-        positive: Bools,
-        *,
-        predictability: float,
-        each_alone: bool,
-        missing: int | None,
+        self, point: Point, positive: Bools, *, predictability: float, each_alone: bool, missing: int | None
     ) -> str:
         """Say why the lines were not reached, and what came closest."""
         if not self.limits:

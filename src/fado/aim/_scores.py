@@ -362,12 +362,7 @@ def _how_chosen(aimed: Aimed, by: str) -> str:
 
 
 def with_test_rows(
-    facts: Facts,
-    lines: Lines,
-    how: str,
-    test: Any,
-    labels: tuple[Any, Any],
-    *models: tuple[Scorer, float],
+    facts: Facts, lines: Lines, how: str, test: Any, labels: tuple[Any, Any], *models: tuple[Scorer, float]
 ) -> Facts:
     """Give the facts with what the model and the untouched one do on test rows, by their thresholds."""
     rows = read_rows_apart(test, "test")

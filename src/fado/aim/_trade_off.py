@@ -13,18 +13,11 @@ from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_score
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
 from fado.aim._lines import Lines
 from fado.metrics import Budget
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    Problem,
-    check_min_group_size,
-    group_rows,
-    read_problem,
-)
+from fado.tabular import MIN_GROUP_SIZE, Problem, check_min_group_size, group_rows, read_problem
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 FloatArray = npt.NDArray[np.float64]
 

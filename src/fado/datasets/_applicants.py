@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from fado.datasets._baf import CATEGORIES, MONTHS
 
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

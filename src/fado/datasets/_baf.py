@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-
 MONTHS = 8
 
 # What the columns hold, in their order: text, by its categories, 0 or 1, whole numbers or others.

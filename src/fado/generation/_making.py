@@ -130,12 +130,7 @@ TRIES = 5  # to make a row that is not a copy
 
 
 def draw_donors(
-    problem: Problem,
-    parents: Rows,
-    *,
-    seed: int,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    problem: Problem, parents: Rows, *, seed: int, n_jobs: int | None = None, progress: bool = False
 ) -> Rows:
     """Choose from which row each entry of a made row is taken.
 

@@ -214,12 +214,7 @@ def checking_estimator() -> Any:
 
 
 def train_and_score(
-    table: Table,
-    positive: Bools,
-    validated: Table,
-    *,
-    weights: FloatArray | None = None,
-    seed: int = 0,
+    table: Table, positive: Bools, validated: Table, *, weights: FloatArray | None = None, seed: int = 0
 ) -> FloatArray:
     """Train the checking estimator on some rows, and score other rows.
 
