@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_ALPHA", "UtilityQuery", "UtilitySampling", "UtilityStream"]
 
-_STRATEGIES = {"UtilitySampling": "fado.active._strategies", "UtilityStream": "fado.active._strategies"}
+_STRATEGIES = {"UtilitySampling", "UtilityStream"}
 
 
 def __getattr__(name: str) -> Any:
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     try:
-        return getattr(import_module(_STRATEGIES[name]), name)
+        return getattr(import_module("fado.active._strategies"), name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != "skactiveml":
             raise

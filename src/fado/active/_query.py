@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sized
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from fado._checks import MOST_ROWS, check_count, check_instance, check_share
-from fado._messages import warn_user
-from fado.active._diversity import Limits, Ruler, pick_best, pick_diverse
+from fado._messages import list_names, warn_user
 from fado.active._shares import (
-    KnownGroups,
     PoolGroups,
-    ProbableGroups,
     binding_quotas,
     check_shares,
     expect_quotas,
     groups_named,
+    groups_that_have,
     join_groups,
-    limit_parts,
     modelled_groups,
-    names_groups_of,
     pick_expected,
     quotas_of,
     told_groups,
     warn_if_far_off,
+    whole_quotas,
 )
-from fado.tabular import Table, one_column, take_rows
+from fado.tabular import Column, Table, one_column, take_rows
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
-
-__all__ = [
-    "DEFAULT_ALPHA",
-    "UtilityQuery",
-    "batch_size",
-    "is_table_like",
-    "pool_utilities",
-    "read_costs",
-    "read_pool",
-    "score_rows",
-    "value_pool",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -159,30 +145,35 @@ class UtilityQuery(BaseEstimator):
         if np.isnan(utilities).all():
             raise ValueError("No row of the pool has a utility: have the valuator learn from labels first.")
         groups, quotas = self._quotas(X_pool, table, sensitive_features, total)
-        if budget is not None and isinstance(groups, ProbableGroups):
+        predicted = groups is not None and not groups.known
+        if budget is not None and predicted:
             raise ValueError(
                 "Shares of a `budget` need the groups of the pool: pass `sensitive_features`, or `n`."
             )
         scores = score_rows(utilities, costs)
         spending = np.ones(table.n_rows) if costs is None or budget is None else costs
         limits = Limits(spending, total)
-        if isinstance(groups, KnownGroups):
+        if groups is not None and groups.known:
             limits = limit_parts(groups, quotas, spending, total, counts_rows=budget is None)
 
         def pick(by: FloatArray) -> Rows:
             return pick_best(by, limits) if ruler is None else pick_diverse(by, limits, diversity, ruler)
 
-        if isinstance(groups, ProbableGroups):
-            quotas = binding_quotas(scores, groups.probabilities, quotas, int(total))
-            wanted = (scores, groups.probabilities, quotas, int(total))
+        if groups is not None and predicted:
+            quotas = binding_quotas(scores, groups.members, quotas, int(total))
+            wanted = (scores, groups.members, quotas, int(total))
             chosen = pick(expect_quotas(*wanted)) if ruler is None else pick_expected(*wanted, pick)
             warn_if_far_off(groups, quotas, chosen, diverse=ruler is not None)
         else:
             chosen = pick(scores)
-        self.valuation_ = valuation
-        self.utilities_ = utilities
-        self.expected_groups_ = _expected(self.valuator, X_pool, table, sensitive_features, groups, chosen)
+        self.valuation_, self.utilities_ = valuation, utilities
+        self.expected_groups_ = self._expected(X_pool, table, sensitive_features, groups, chosen)
         return chosen
+
+    @property
+    def _models(self) -> Any:
+        """What tells the probabilities of groups: models that a valuator has kept, or the models given."""
+        return getattr(self.valuator, "models_", self.valuator)
 
     def _quotas(
         self, X_pool: Any, table: Table, sensitive_features: Any, total: float
@@ -190,54 +181,38 @@ class UtilityQuery(BaseEstimator):
         """Give the groups that have shares, if some have, and how much each of them is to have."""
         if self.group_shares is None:
             return None, np.empty(0)
-        models = _models(self.valuator)
-        named = isinstance(self.group_shares, Mapping)
+        models, named = self._models, isinstance(self.group_shares, Mapping)
         found = told_groups(models, table, sensitive_features, all_of_classes=not named)
-        if not found or (named and not names_groups_of(self.group_shares, list(found.values()))):
-            found = _in_order(models, found | modelled_groups(models, X_pool, but=found))
+        if not found or (named and not groups_that_have(self.group_shares, list(found.values()))):
+            found |= modelled_groups(models, X_pool, but=found)
+            order = list(getattr(models, "variables", []))  # attributes that models do not know come first
+            names = sorted(found, key=lambda name: order.index(name) if name in order else -1)
+            found = {name: found[name] for name in names}
         if not found:
             raise ValueError(
                 "`group_shares` need groups, and nothing tells the pool's: pass `sensitive_features` of "
                 "classes, or a valuator that keeps models of them, like OutOfBagEntropy."
             )
-        if named:
-            groups, shares = groups_named(self.group_shares, list(found.values()))
-        else:
-            groups, shares = join_groups(list(found.values())), {}
+        attributes = list(found.values())
+        groups, shares = (
+            groups_named(self.group_shares, attributes) if named else (join_groups(attributes), {})
+        )
         return groups, quotas_of(self.group_shares, shares, groups, total)
 
-
-def _models(valuator: Any) -> Any:
-    """Give what tells the probabilities of groups: models that a valuator has kept, or the models given."""
-    return getattr(valuator, "models_", valuator)
-
-
-def _in_order(models: Any, groups: dict[str, PoolGroups]) -> dict[str, PoolGroups]:
-    """Order attributes as the models have them, after those that they do not know."""
-    order = list(getattr(models, "variables", []))
-    return dict(sorted(groups.items(), key=lambda own: order.index(own[0]) if own[0] in order else -1))
-
-
-def _expected(
-    valuator: Any,
-    X_pool: Any,
-    table: Table,
-    sensitive_features: Any,
-    groups: PoolGroups | None,
-    chosen: Rows,
-) -> dict[Any, float]:
-    """Give how many of the chosen rows are in each group, as far as something tells."""
-    rows: Any = chosen
-    if groups is None:
-        models = _models(valuator)
-        found = told_groups(models, table, sensitive_features)
-        if not found:
-            found, rows = modelled_groups(models, take_rows(X_pool, chosen)), slice(None)
-        if not found:
-            return {}
-        groups = join_groups(list(found.values()))
-    counts = groups.expected(rows).tolist()
-    return {label: count for label, count in zip(groups.labels, counts, strict=True) if count > 0}
+    def _expected(
+        self, X_pool: Any, table: Table, sensitive_features: Any, groups: PoolGroups | None, chosen: Rows
+    ) -> dict[Any, float]:
+        """Give how many of the chosen rows are in each group, as far as something tells."""
+        rows: Any = chosen
+        if groups is None:
+            found = told_groups(self._models, table, sensitive_features)
+            if not found:
+                found, rows = modelled_groups(self._models, take_rows(X_pool, chosen)), slice(None)
+            if not found:
+                return {}
+            groups = join_groups(list(found.values()))
+        counts = groups.expected(rows).tolist()
+        return {label: count for label, count in zip(groups.labels, counts, strict=True) if count > 0}
 
 
 def read_costs(cost: Any, n_rows: int) -> FloatArray | None:
@@ -351,3 +326,234 @@ def _epistemic(valuation: Any) -> Valuation:
             "variable: use OutOfBagEntropy, or `epistemic=False`."
         )
     return Valuation(parts, scales=valuation.scales)
+
+
+_CANDIDATES = 10  # times the batch, at most, if they hold enough that are no near-copies
+_MORE, _MOST = 4.0, 100.0  # times as many if they do not, and what is too many
+_NEAR = 0.01  # as the mean over columns: below, rows are near-copies
+
+
+def pick_diverse(scores: FloatArray, limits: Limits, diversity: float, ruler: Ruler) -> Rows:
+    """Pick rows one after the other, each by its score and its distance from those picked before."""
+    plain = pick_best(scores, limits)
+    multiple = 1 + (_CANDIDATES - 1) * diversity
+    while True:
+        rows, points, there_are_more = _candidates(scores, limits, plain, multiple, ruler)
+        picked, n_copies = _greedily(scores[rows], limits, rows, points, diversity)
+        if not n_copies or not there_are_more or multiple >= _MOST:
+            break
+        multiple *= _MORE
+    picked = rows[picked]
+    rest = np.setdiff1d(np.arange(len(scores)), picked)
+    spent = float(limits.spending[picked].sum())
+    more = pick_best(scores[rest], Limits(limits.spending[rest], limits.total - spent))
+    return np.concatenate([picked, rest[more]])
+
+
+def _candidates(
+    scores: FloatArray, limits: Limits, plain: Rows, multiple: float, ruler: Ruler
+) -> tuple[Rows, Points, bool]:
+    """Give every part's best rows, so many times what is wanted of it, and whether there are more."""
+    found = []
+    for part in range(len(limits.of_parts)):
+        ordered = best_first(scores, np.flatnonzero(limits.parts == part))
+        wanted = math.ceil(multiple * np.count_nonzero(limits.parts[plain] == part))
+        found.append(_distinct(ordered, wanted, ruler))
+    rows = best_first(scores, np.concatenate([own for own, _ in found]))
+    return rows, ruler.points(rows), not all(seen_all for _, seen_all in found)
+
+
+def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
+    """Give as many of the first rows as are wanted, and whether that took a look at all."""
+    looked_at = wanted
+    while True:
+        rows, seen_all = ordered[:looked_at], looked_at >= len(ordered)
+        numbers, codes = ruler.points(rows)
+        rounded = np.hstack([np.rint(numbers * _FINE).astype(np.int32), codes])
+        first = np.sort(np.unique(rounded, axis=0, return_index=True)[1])  # of near-copies
+        if len(first) >= wanted or seen_all:
+            copies = np.setdiff1d(np.arange(len(rows)), first)
+            return rows[np.append(first, copies)[:wanted]], seen_all
+        looked_at *= 4
+
+
+def _greedily(
+    scores: FloatArray, limits: Limits, rows: Rows, points: Points, diversity: float
+) -> tuple[Rows, int]:
+    """Pick candidates one by one: first as far as the limits of parts go, then that of all."""
+    worth = _on_unit(scores) ** (1 - diversity)
+    nearest = np.ones(len(rows))
+    spending, parts = limits.spending[rows], limits.parts[rows]
+    free = np.ones(len(rows), dtype=bool)
+    picked: list[int] = []
+    n_copies = 0
+    total, of_parts = limits.total, limits.of_parts.copy()
+    for by_part in (True, False):
+        while True:
+            fits = free & (spending <= (np.minimum(of_parts[parts], total) if by_part else total))
+            if not fits.any():
+                break
+            gains = worth * nearest**diversity - (nearest < _NEAR)  # near-copies come after all others
+            best = int(np.argmax(np.where(fits, gains, -np.inf)))
+            n_copies += bool(nearest[best] < _NEAR)
+            picked.append(best)
+            free[best] = False
+            total -= spending[best]
+            of_parts[parts[best]] -= spending[best]
+            nearest = np.minimum(nearest, points.distances_from(best))
+    return np.asarray(picked, dtype=np.int64), n_copies
+
+
+def _on_unit(scores: FloatArray) -> FloatArray:
+    known = np.isfinite(scores)
+    if not known.any():
+        return np.ones(len(scores))
+    low, high = scores[known].min(), scores[known].max()
+    if low == high:
+        return known.astype(np.float64)
+    return np.where(known, (np.where(known, scores, low) - low) / (high - low), 0.0)
+
+
+_MISSING = 2.0  # numbers lie in [0, 1]: as far from all as can be, and not from another missing one
+_TAILS = (0.01, 0.99)  # what lies beyond these quantiles counts as if it lay on them
+_FINE = 100  # numbers that differ by less than a hundredth of their range are nearly the same
+
+
+class Points(NamedTuple):
+    """Rows as their distances need them."""
+
+    numbers: npt.NDArray[np.float32]
+    codes: npt.NDArray[np.int32]
+
+    def distances_from(self, row: int) -> FloatArray:
+        """Give every row's distance from one: the mean over columns of how far they differ, in [0, 1]."""
+        differing = np.minimum(np.abs(self.numbers - self.numbers[row]), 1.0).sum(axis=1, dtype=np.float64)
+        differing += (self.codes != self.codes[row]).sum(axis=1)
+        return np.asarray(differing / (self.numbers.shape[1] + self.codes.shape[1]))
+
+
+class Ruler:
+    """Measures rows of a table: numbers in parts of their range, categories as equal or not.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = Table.from_input(pd.DataFrame({"size": [0.0, 1.0, None], "colour": ["red", "red", "blue"]}))
+    >>> Ruler(table).points(np.arange(3)).distances_from(0)
+    array([0. , 0.5, 1. ])
+    """
+
+    def __init__(self, table: Table) -> None:
+        if table.is_sparse:
+            raise ValueError(
+                "`diversity` compares rows column by column, which a sparse matrix has too many of: set "
+                "`diversity=0`, or pass a dense table."
+            )
+        self._numbers = [(column, *_range(column)) for column in table.columns if column.levels is None]
+        self._categories = [column for column in table.columns if column.levels is not None]
+
+    def points(self, rows: npt.NDArray[np.integer]) -> Points:
+        """Give some rows."""
+        numbers = np.empty((len(rows), len(self._numbers)), dtype=np.float32)
+        for j, (column, low, width) in enumerate(self._numbers):
+            with np.errstate(over="ignore"):
+                scaled = np.clip((column.take(rows).numbers() - low) / width, 0.0, 1.0)
+            numbers[:, j] = np.where(np.isnan(scaled), _MISSING, scaled)
+        codes = np.empty((len(rows), len(self._categories)), dtype=np.int32)
+        for j, column in enumerate(self._categories):
+            codes[:, j] = column.take(rows).codes()
+        return Points(numbers, codes)
+
+
+def _range(column: Column) -> tuple[float, float]:
+    """Give where the bulk of a column of numbers begins, and how wide it is; 1 if all are equal."""
+    numbers = column.numbers()
+    known = numbers[np.isfinite(numbers)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = np.quantile(known, _TAILS)
+    if low == high:
+        low, high = known.min(), known.max()
+    return float(low), float(high - low) or 1.0
+
+
+_ROUNDING = 1e-12  # of what may be spent
+
+
+class Limits:
+    """What a batch may hold: of every part of the pool, and in all."""
+
+    def __init__(
+        self,
+        spending: FloatArray,
+        total: float,
+        parts: npt.NDArray[np.int64] | None = None,
+        of_parts: FloatArray | None = None,
+    ) -> None:
+        self.spending, self.total = spending, total * (1 + _ROUNDING)
+        self.parts = np.zeros(len(spending), dtype=np.int64) if parts is None else parts
+        self.of_parts = (np.array([total]) if of_parts is None else of_parts) * (1 + _ROUNDING)
+
+
+def best_first(scores: FloatArray, rows: Rows | None = None) -> Rows:
+    """Order rows by their scores, the highest first; of equal ones the one that comes first."""
+    rows = np.arange(len(scores)) if rows is None else rows
+    return rows[np.lexsort((rows, -scores[rows]))]
+
+
+def pick_best(scores: FloatArray, limits: Limits) -> Rows:
+    """Pick the rows of highest score of every part, then of all, as far as the limits go.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.8, 0.7, 0.6])
+    >>> pick_best(scores, Limits(np.ones(4), 2))
+    array([0, 1])
+    >>> pick_best(scores, Limits(np.ones(4), 2, np.array([0, 0, 1, 1]), np.array([1.0, 1.0])))
+    array([0, 2])
+    >>> pick_best(scores, Limits(np.array([5.0, 3.0, 3.0, 1.0]), 4))
+    array([1, 3])
+    """
+    ordered = best_first(scores)
+    taken = np.zeros(len(scores), dtype=bool)
+    for part, limit in enumerate(limits.of_parts):
+        members = ordered[limits.parts[ordered] == part] if len(limits.of_parts) > 1 else ordered
+        taken[members[_that_fit(limits.spending[members], limit)]] = True
+    left = limits.total - limits.spending[taken].sum()
+    rest = ordered[~taken[ordered]]
+    taken[rest[_that_fit(limits.spending[rest], left)]] = True
+    return ordered[taken[ordered]]
+
+
+def _that_fit(spending: FloatArray, limit: float) -> Rows:
+    """Find the places that fit into a limit, taken one after the other."""
+    places = np.flatnonzero(spending <= limit)
+    found = []
+    while len(places):
+        sums = np.cumsum(spending[places])
+        n_fitting = int(np.searchsorted(sums, limit, side="right"))
+        found.append(places[:n_fitting])
+        limit -= float(sums[n_fitting - 1])
+        places = places[n_fitting:]
+        places = places[spending[places] <= limit]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def limit_parts(
+    groups: PoolGroups, quotas: FloatArray, spending: FloatArray, total: float, *, counts_rows: bool
+) -> Limits:
+    """Give each group that has a quota a part of its own, and the others one together."""
+    if counts_rows:
+        quotas = whole_quotas(quotas)
+    named = ~np.isnan(quotas)
+    part_of = np.where(named, np.cumsum(named) - 1, named.sum())
+    of_parts = np.append(quotas[named], max(total - np.nansum(quotas), 0.0))
+    there = np.bincount(groups.members, weights=spending, minlength=len(quotas))
+    lacking = np.flatnonzero(named & (there < np.nan_to_num(quotas) * (1 - 1e-9))).tolist()
+    if lacking:
+        told = [f"{groups.labels[group]!r} ({there[group]:g} of {quotas[group]:g})" for group in lacking]
+        warn_user(
+            f"The pool has less than `group_shares` ask for of {list_names(told)}: the rest of the batch "
+            "goes to other rows, by utility."
+        )
+    return Limits(spending, total, part_of[groups.members], of_parts)

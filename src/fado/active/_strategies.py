@@ -31,11 +31,6 @@ from fado.active._query import is_table_like, pool_utilities, read_pool, value_p
 from fado.tabular import Problem, Table, note_features, read_problem, read_rows, take_rows
 from fado.valuation import OutOfBagEntropy
 
-__all__ = [
-    "UtilitySampling",
-    "UtilityStream",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
@@ -121,27 +116,26 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         labelled = is_labeled(labels, missing_label)
         rows, asked = _read_candidates(candidates, table, labelled)
         n_candidates = asked.n_rows if rows is None else len(rows)
-        batch_size = _read_batch_size(batch_size, n_candidates)
-        if not isinstance(return_utilities, bool):
-            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+        batch_size = check_count("batch_size", batch_size, 1, MOST_ROWS)
+        if batch_size > n_candidates:
+            there = f"the {n_candidates} candidates: all of them are chosen."
+            warn_user(f"`batch_size={batch_size}` is more than {there}")
+        _check_bool(return_utilities)
         generator = check_random_state(self.random_state, int((~labelled).sum()) + 1)
         seed = int(generator.randint(2**31 - 1))
         problem = _labelled_problem(table, labels, labelled, sensitive_features)
-        if problem is None:
-            utilities = np.zeros(n_candidates)
-        else:
+        utilities = np.zeros(n_candidates)
+        if problem is not None:
             pool = asked.source if rows is None else take_rows(table.source, rows)
             utilities = self._utilities(problem, pool, seed)
         note_features(self, table)
         self.missing_label_, self.random_state_ = self.missing_label, generator
         chosen = np.lexsort((generator.random_sample(n_candidates), -utilities))[:batch_size]
-        if rows is None:
-            return (chosen, _by_turn(utilities, chosen)) if return_utilities else chosen
-        if not return_utilities:
-            return rows[chosen]
-        of_all = np.full(table.n_rows, np.nan)
-        of_all[rows] = utilities
-        return rows[chosen], _by_turn(of_all, rows[chosen])
+        of_all = utilities
+        if rows is not None:
+            chosen, of_all = rows[chosen], np.full(table.n_rows, np.nan)
+            of_all[rows] = utilities
+        return (chosen, _by_turn(of_all, chosen)) if return_utilities else chosen
 
     def _utilities(self, problem: Problem, pool: Any, seed: int) -> FloatArray:
         """Train models on the rows that have labels, and give the utilities of the pool's."""
@@ -154,6 +148,11 @@ class UtilitySampling(SingleAnnotatorPoolQueryStrategy):
         return np.where(np.isnan(utilities), least, utilities)
 
 
+def _check_bool(return_utilities: Any) -> None:
+    if not isinstance(return_utilities, bool):
+        raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+
+
 def _read_labels(y: Any, n_rows: int, missing_label: Any) -> tuple[npt.NDArray[Any], Any]:
     """Give the labels, and what stands for a missing one: None among objects, for None, NaN and NA alike."""
     if isinstance(y, type | str) or not isinstance(y, Sized):
@@ -161,17 +160,12 @@ def _read_labels(y: Any, n_rows: int, missing_label: Any) -> tuple[npt.NDArray[A
     labels: npt.NDArray[Any] = column_or_1d(np.asarray(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(f"`y` has {len(labels)} entries and X has {n_rows} rows: pass one entry per row.")
-    if labels.dtype == object and (missing_label is None or _is_nan(missing_label)):
+    is_nan = isinstance(missing_label, Real) and np.isnan(float(missing_label))
+    if labels.dtype == object and (missing_label is None or is_nan):
         import pandas as pd
 
-        labels = labels.copy()
-        labels[pd.isna(labels)] = None
-        return labels, None
+        return np.where(pd.isna(labels), np.array(None), labels), None
     return labels, missing_label
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, Real) and bool(np.isnan(float(value)))
 
 
 def _read_candidates(
@@ -180,10 +174,9 @@ def _read_candidates(
     """Give the candidates' rows in the table; or, if they are none of its rows, their own table."""
     if candidates is None:
         rows = np.flatnonzero(~labelled)
-    elif isinstance(candidates, Real):
-        raise ValueError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
-    elif not is_table_like(candidates):
-        raise TypeError(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
+    elif isinstance(candidates, Real) or not is_table_like(candidates):
+        error = ValueError if isinstance(candidates, Real) else TypeError
+        raise error(f"`candidates` must be rows of X, or a table of other rows, got {candidates!r}.")
     elif _n_dimensions(candidates) != 1:
         return None, read_pool(candidates, "candidates")
     else:
@@ -200,13 +193,6 @@ def _n_dimensions(candidates: Any) -> int:
     return len(candidates.shape) if hasattr(candidates, "shape") else np.ndim(candidates)
 
 
-def _read_batch_size(batch_size: Any, n_candidates: int) -> int:
-    size = check_count("batch_size", batch_size, 1, MOST_ROWS)
-    if size > n_candidates:
-        warn_user(f"`batch_size={size}` is more than the {n_candidates} candidates: all of them are chosen.")
-    return min(size, n_candidates)
-
-
 def _labelled_problem(
     table: Table, labels: npt.NDArray[Any], labelled: npt.NDArray[np.bool_], sensitive_features: Any
 ) -> Problem | None:
@@ -217,10 +203,9 @@ def _labelled_problem(
     filled = np.where(labelled, labels, labels[rows[0]])
     given = read_problem(table.source, filled, sensitive_features)
     problem = given.take(rows)
-    for whole, own in zip(given.protected, problem.protected, strict=True):
-        if not _varies(own) and _varies(whole):
-            return None
-    return problem if len(rows) >= _FEWEST and _varies(problem.target) else None
+    pairs = zip(given.protected, problem.protected, strict=True)
+    alike = any(_varies(whole) and not _varies(own) for whole, own in pairs)
+    return problem if len(rows) >= _FEWEST and _varies(problem.target) and not alike else None
 
 
 def _varies(variable: Any) -> bool:
@@ -318,8 +303,7 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
             The utilities of all candidates; only with `return_utilities`.
         """
         table = read_pool(candidates, "candidates")
-        if not isinstance(return_utilities, bool):
-            raise TypeError(f"`return_utilities` must be True or False, got {return_utilities!r}.")
+        _check_bool(return_utilities)
         manager = self._manager()
         utilities = self._utilities(table)
         queried = np.asarray(manager.query_by_utility(utilities), dtype=np.int64)
@@ -354,11 +338,9 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
         table = Table.from_input(candidates)
         positions = _read_positions(queried_indices, table.n_rows)
         manager = self._manager()
-        told = (
-            {"utilities": self._utilities(table)}
-            if budget_manager_param_dict is None
-            else dict(budget_manager_param_dict)
-        )
+        told = budget_manager_param_dict
+        if told is None:
+            told = {"utilities": self._utilities(table)}
         rows = np.arange(table.n_rows)[:, None]  # which a manager counts
         call_func(manager.update, candidates=rows, queried_indices=positions, **told)
         self.budget_manager_ = manager
@@ -375,8 +357,7 @@ class UtilityStream(SingleAnnotatorStreamQueryStrategy):
                 f"`budget_manager` must be a budget manager of scikit-activeml or None, got {manager!r}."
             )
         budget = _read_budget(self.budget)
-        if manager is not None:
-            _read_budget(manager.budget, "budget_manager.budget")
+        _read_budget(getattr(manager, "budget", None), "budget_manager.budget")
         return check_budget_manager(budget, manager, BalancedIncrementalQuantileFilter)
 
     def _utilities(self, table: Table) -> FloatArray:
@@ -395,10 +376,11 @@ def _read_budget(budget: Any, name: str = "budget") -> float | None:
     """Give the share of rows that may be labelled, as the float that scikit-activeml asks for."""
     if budget is None:
         return None
+    wrong = f"`{name}` must be the share of rows to label, in (0, 1], got"
     if isinstance(budget, bool) or not isinstance(budget, Real):
-        raise TypeError(f"`{name}` must be the share of rows to label, in (0, 1], got {budget!r}.")
+        raise TypeError(f"{wrong} {budget!r}.")
     if not 0 < float(budget) <= 1:
-        raise ValueError(f"`{name}` must be the share of rows to label, in (0, 1], got {budget}.")
+        raise ValueError(f"{wrong} {budget}.")
     return float(budget)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,31 +13,21 @@ from fado._checks import MOST_ROWS, check_choice, check_classifier, check_count,
 from fado._compat import get_tags
 from fado._messages import warn_user
 from fado.aim._learning import (
-    Learner,
     check_both_labels,
     check_confidence,
     check_regressor,
-    deal_folds,
-    find_attributes,
-    find_folds,
-    labels_apart,
     labels_in_order,
     read_lines,
-    read_rows_apart,
     takes_weights,
     two_classes,
 )
-from fado.aim._lines import Lines, chance_of_showing, curve_frame, log_factors_frame
-from fado.aim._scores import Aim, Yardstick, default_student, tell_facts, with_test_rows
+from fado.aim._lines import chance_of_showing, log_factors_frame
+from fado.aim._scores import default_student, gather, tell_facts, with_test_rows
 from fado.aim._weights import search_weights
-from fado.engine import default_estimators
-from fado.execution import n_workers
 from fado.metrics import Budget
 from fado.models import ChosenModel, summarize_columns
 from fado.tabular import (
     MIN_GROUP_SIZE,
-    Labels,
-    Problem,
     Table,
     check_min_group_size,
     note_features,
@@ -49,13 +38,10 @@ from fado.tabular import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AimedEstimator"]
-
 FloatArray = npt.NDArray[np.float64]
 
 WAYS = ("scores", "student", "weights")
 MOST_FITS, MOST_FOLDS = 1_000, 1_000
-INNER_FOLDS = 5
 
 
 class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -253,7 +239,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             few rows for any result to reach it with the confidence asked for; if groups are small and so
             left out; if a protected attribute is missing in some rows.
         """
-        lines, budget = self._check_settings(), Budget.read(self.budget, self.max_fpr)
+        asked = self._check_settings()
         problem = read_problem(
             X,
             y,
@@ -274,17 +260,16 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         warn_of_missing(problem.protected)
         seed = seed_from(self.random_state)
-        aim, missing = self._aim(problem, labels, validation, lines, budget, seed)
+        aim = gather(self, problem, validation, asked, seed)
+        missing = aim.missing_rows(all_folds=self.by == "scores")
         if self.by == "weights":
             aimed = search_weights(aim, self.max_fits)
         else:
             student = self.student or default_student(self.estimator)
             aimed = aim.by_student(student) if self.by == "student" else aim.by_scores()
-        reason = aimed.reason(missing)
-        yardstick = Yardstick(aimed.attributes, budget, self.confidence, seed)
-        metrics = yardstick.measure(
-            aimed.rows.positive, aimed.scores, aimed.point.threshold, aimed.rows.weights
-        ) | aimed.lines.lower_ends(aimed.point, aimed.attributes)
+        reason, point, lines = aimed.reason(missing), aimed.point, aimed.lines
+        metrics = lines.measure(aimed.rows.positive, aimed.scores, point.threshold, aimed.rows.weights)
+        metrics |= lines.lower_ends(point)
         learnt = {
             "scorer_": aimed.scorer,
             "_learnt_sparse": problem.table.is_sparse,
@@ -293,32 +278,20 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "_labels": labels_in_order(labels),
             "reached_": aimed.reached,
             "reason_": reason,
-            "threshold_": aimed.point.threshold if aimed.threshold is None else aimed.threshold,
+            "threshold_": point.threshold if aimed.threshold is None else aimed.threshold,
             "metrics_": metrics,
-            "path_": curve_frame(aimed.points, aimed.lines, aimed.attributes, aimed.chosen),
-            "log_factors_": log_factors_frame(aimed.point, aimed.attributes),
+            "path_": lines.frame(aimed.points, aimed.chosen),
+            "log_factors_": log_factors_frame(lines, point),
             "decision_scores_": aimed.decision_scores,
             "group_predictability_": aimed.predictability,
             "sample_weight_": aimed.sample_weight,
             "n_fits_": aim.learner.n_fits,
-            "_measured": (aimed.point.counts, aimed.lines, len(aimed.rows.positive), seed),
-            "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold(budget)),
-            "_yardstick": yardstick.without_rows(),
+            "_lines": lines.without_rows(),
+            "_measured": (point.counts, len(aimed.rows.positive)),
+            "_untouched": (aimed.untouched, aimed.untouched_at or aimed.untouched_threshold()),
             "_columns": summarize_columns(problem.table),
-            "_facts": tell_facts(
-                aimed,
-                yardstick,
-                by=self.by,
-                lines=lines,
-                estimator=self.estimator,
-                problem=problem,
-                target=getattr(y, "name", None),
-                metrics=metrics,
-                reason=reason,
-                n_fits=aim.learner.n_fits,
-                min_group_size=self.min_group_size,
-            ),
         }
+        learnt["_facts"] = tell_facts(self, aimed, asked, problem, getattr(y, "name", None), learnt)
         # Nothing is noted before all is known: a fit that fails leaves what an earlier one has learnt.
         self.__dict__.update(learnt)
         note_features(self, problem.table)
@@ -340,6 +313,7 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_count("max_fits", self.max_fits, 1, MOST_FITS)
         if isinstance(self.cv, int | float | np.number):
             check_count("cv", self.cv, 2, MOST_FOLDS)
+        Budget.read(self.budget, self.max_fpr)
         lines = read_lines(self.ratio, self.at_least)
         if self.by == "weights" and (len(lines) > 1 or self.attributes == "each"):
             raise ValueError(
@@ -347,45 +321,6 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "or 'student' for several."
             )
         return lines
-
-    def _aim(
-        self,
-        problem: Problem,
-        labels: Labels,
-        given: Any,
-        asked: dict[str, float],
-        budget: Budget,
-        seed: int,
-    ) -> tuple[Aim, int | None]:
-        """Gather the rows, what is asked of them, and how many more any result would need."""
-        apart = None if given is None else read_rows_apart(given, "validation")
-        attributes = find_attributes(problem, apart, self.attributes, self.min_group_size)
-        own = None
-        if apart is not None:
-            weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
-            own = apart.table, labels_apart(labels_in_order(labels), apart, "validation"), weights
-        aim = Aim(
-            Learner(
-                self.estimator,
-                self.group_estimator or default_estimators(problem.table.n_columns + 1)[0],
-                problem.table,
-                labels.is_positive,
-                attributes,
-                sample_weight=problem.sample_weight,
-                seed=seed,
-                workers=n_workers(self.n_jobs),
-            ),
-            problem.table,
-            labels.is_positive,
-            attributes,
-            find_folds(self.cv, problem, attributes, seed),
-            Lines.between(attributes, asked, self.confidence),
-            budget,
-            seed,
-            partial(deal_folds, problem, [seed, 2], INNER_FOLDS),
-            own,
-        )
-        return aim, aim.missing_rows(all_folds=self.by == "scores")
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Give the scores of the two classes, in the order of `classes_`; the two of a row sum to 1.
@@ -442,11 +377,12 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             NaN if there is nothing to compare.
         """
         check_is_fitted(self)
-        counts, lines, n_validated, seed = self._measured
+        (counts, n_validated), lines = self._measured, self._lines
         share = check_count("n_rows", n_rows, 1, MOST_ROWS) / n_validated
         if not lines.limits:
             return float("nan")
-        return chance_of_showing(counts, lines.lines, share, seed=seed, allowance=lines.allowance)
+        every = [limit.line for limit in lines.limits]
+        return chance_of_showing(counts, every, share, seed=lines.seed, allowance=lines.allowance)
 
     def to_model(self, test: Any = None) -> ChosenModel:
         """Give the fitted model with its threshold and its card, to be saved.
@@ -465,15 +401,8 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         labels, facts = self._labels, self._facts
         if test is not None:
-            facts = with_test_rows(
-                facts,
-                self._yardstick,
-                self.attributes,
-                test,
-                labels,
-                (self.scorer_, self.threshold_),
-                self._untouched,
-            )
+            models = (self.scorer_, self.threshold_), self._untouched
+            facts = with_test_rows(facts, self._lines, self.attributes, test, labels, *models)
         return ChosenModel(
             self.scorer_,
             classes=labels,

@@ -9,19 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from fado.aim._curve import Counts, Curve, Knowledge, Limit, Point, Rows, count_limit
+from fado.aim._curve import Counts, Knowledge, Limit, Point, Rows, count_limit, curve_points
 from fado.aim._learning import nearness, read_lines
 from fado.engine import CombinedScorer, Scorer, StudentScorer, combine_probabilities
-from fado.interventions import (
-    BaseScoreIntervention,
-    EvaluatedRows,
-    KnownRows,
-    Setting,
-    register_intervention,
-)
+from fado.interventions import BaseScoreIntervention, EvaluatedRows, KnownRows, Setting, register_intervention
 from fado.metrics import RATIO_NAMES, Budget
-
-__all__ = ["AimedScores", "AimedStudent", "GroupThresholds", "count_events", "lines_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -106,9 +98,11 @@ def count_events(
 class _Aimed(BaseScoreIntervention):
     """What all have: ratios, lines, and a point on the curve that they lead to."""
 
-    ratio: str
-    at_least: float
     demand: float | None = None
+
+    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
+        self.ratio = ratio
+        self.at_least = at_least
 
     def _check_settings(self) -> None:
         lines_of(self.ratio, self.at_least)
@@ -126,13 +120,11 @@ class _Aimed(BaseScoreIntervention):
         if self.demand is not None:
             return min(points, key=lambda point: abs(point.demand - float(self.demand or 0.0)))
         lines = list(lines_of(self.ratio, self.at_least).values())
-        shares = [
-            min(np.nan_to_num(own.ratio) / line for own, line in zip(point.counts, lines, strict=True))
-            for point in points
-        ]
-        above = [point for point, share in zip(points, shares, strict=True) if share >= 1]
-        if not above:
+        ratios = np.nan_to_num([[own.ratio for own in point.counts] for point in points])
+        shares = (ratios / lines).min(axis=1)
+        if shares.max() < 1:
             return points[int(np.argmax(shares))]
+        above = [point for point, share in zip(points, shares, strict=True) if share >= 1]
         return points[0] if shares[0] >= 1 else max(above, key=lambda point: point.tpr)
 
     def points(self, rows: EvaluatedRows) -> list[Point]:
@@ -143,14 +135,13 @@ class _Aimed(BaseScoreIntervention):
 
         def make() -> list[Point]:
             known = self._known(rows)
-            return Curve(
+            return curve_points(
                 Knowledge(known.scores, (known.group_probabilities,), known.weights),
                 Rows(known.positive, (known.groups,), known.weights),
-                [Limit(0, ratio, tuple(range(rows.n_compared))) for ratio in lines],
-                list(lines.values()),
+                [Limit(0, ratio, tuple(range(rows.n_compared)), line) for ratio, line in lines.items()],
                 self._budget(rows),
                 rows.seed,
-            ).points()
+            )
 
         name = (type(self).__name__, tuple(lines.items()))
         found: list[Point] = rows.once(name, make)
@@ -206,10 +197,6 @@ class AimedStudent(_Aimed):
         As for `AimedScores`.
     """
 
-    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
-        self.ratio = ratio
-        self.at_least = at_least
-
     def _known(self, rows: EvaluatedRows) -> KnownRows:
         return rows.training
 
@@ -252,10 +239,6 @@ class GroupThresholds(_Aimed):
     ratio, at_least
         As for `AimedScores`.
     """
-
-    def __init__(self, ratio: str = "fpr_ratio", at_least: float = 0.8) -> None:
-        self.ratio = ratio
-        self.at_least = at_least
 
     def _known(self, rows: EvaluatedRows) -> KnownRows:
         sure = self._sure(rows)[: rows.n_validation]

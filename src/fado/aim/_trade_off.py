@@ -9,24 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import seed_from
-from fado.aim._curve import Curve, Knowledge, Point, Rows, decision_scores
+from fado.aim._curve import Knowledge, Point, Rows, curve_points, decision_scores
 from fado.aim._learning import Attribute, check_confidence, find_attributes, read_lines, two_classes
-from fado.aim._lines import Lines, curve_frame
+from fado.aim._lines import Lines
 from fado.metrics import Budget
-from fado.tabular import (
-    MIN_GROUP_SIZE,
-    Problem,
-    Variable,
-    check_min_group_size,
-    group_rows,
-    read_problem,
-)
+from fado.tabular import MIN_GROUP_SIZE, Problem, check_min_group_size, group_rows, read_problem
 from fado.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["trade_off", "trade_off_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -186,16 +177,13 @@ def trade_off_of(
         & np.all([np.isfinite(own[0][:, 0]) for own in knowledge.groups], axis=0)
     )
     knowledge = knowledge.take(known)
-    rows = Rows(
-        problem.labels.is_positive[known],
-        tuple(own.classes[own.codes[known]] for own in attributes),
-        knowledge.weights,
-    )
-    asked = Lines.between(attributes, lines, confidence)
+    asked = Lines.between(attributes, lines, confidence, budget, seed)
+    asked = asked.at([own.codes[known] for own in attributes])
+    rows = asked.rows(problem.labels.is_positive[known], knowledge.weights)
     if not asked.limits:
         raise ValueError("There are no two groups to compare.")
-    points = Curve(knowledge, rows, asked.limits, asked.lines, budget, seed).points()
-    frame = curve_frame(points, asked, attributes, None).drop(columns="chosen")
+    points = curve_points(knowledge, rows, asked.limits, budget, seed)
+    frame = asked.frame(points, None).drop(columns="chosen")
     frame[["tpr_change", "tpr_change_error"]] = _changes(points, knowledge, rows)
     return frame
 
@@ -219,17 +207,16 @@ def _changes(points: Sequence[Point], knowledge: Knowledge, rows: Rows) -> Float
 
 def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribute, ...]) -> Knowledge:
     """Give what the valuation's models know, with groups as the attributes number them."""
-    probabilities = valuation.probabilities
-    assert probabilities is not None  # noqa: S101 - for the type checker
+    probabilities = valuation.probabilities or {}
     labels = problem.labels
     if probabilities["y"].shape[1] != 2:
         raise ValueError(
             f"The valuation's target has {probabilities['y'].shape[1]} classes, and rates need two: value "
             "the rows with a target of two."
         )
-    places = _places(valuation, "y", labels.classes)
+    places = _places(valuation, "y", probabilities["y"], labels.classes)
     positive = labels.positive or 0
-    first, second = places[1 - positive], places[positive]
+    both = [places[1 - positive], places[positive]]
     pairs = []
     names = [name for name in probabilities if name != "y"]
     for variable, own in zip(problem.protected, attributes, strict=True):
@@ -239,35 +226,22 @@ def _knowledge(valuation: Valuation, problem: Problem, attributes: tuple[Attribu
         if name not in probabilities:
             kept = ", ".join(map(repr, names)) or "none"
             raise ValueError(f"The valuation keeps no probabilities of {name!r}; it keeps those of {kept}.")
-        pairs.append(_of_groups(valuation, name, variable, own, first, second))
+        known = probabilities[name]
+        places = _places(valuation, name, known, variable.classes)
+        group_of = np.full(known.shape[2], own.n_classes)  # levels without rows belong to nobody
+        for code, group in {*zip(variable.labels.tolist(), own.codes.tolist(), strict=True)}:
+            group_of[places[int(code)]] = own.classes[group]
+        summed = np.zeros((2, len(known), own.n_classes + 1))
+        for level, number in enumerate(group_of):
+            summed[:, :, number] += known[:, both, level].T
+        pairs.append((summed[0, :, :-1], summed[1, :, :-1]))
     weights = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
-    return Knowledge(probabilities["y"][:, second], tuple(pairs), weights)
+    return Knowledge(probabilities["y"][:, both[1]], tuple(pairs), weights)
 
 
-def _of_groups(
-    valuation: Valuation, name: str, variable: Variable, own: Attribute, first: int, second: int
-) -> tuple[FloatArray, FloatArray]:
-    """Add up the probabilities of levels that are one group here."""
-    probabilities = valuation.probabilities
-    assert probabilities is not None  # noqa: S101 - for the type checker
-    told = probabilities[name]
-    places = _places(valuation, name, variable.classes)
-    group_of = np.full(told.shape[2], own.n_classes, dtype=np.intp)  # levels without rows belong to nobody
-    for code, group in {*zip(variable.labels.tolist(), own.codes.tolist(), strict=True)}:
-        group_of[places[int(code)]] = own.classes[group]
-    summed = np.zeros((2, len(told), own.n_classes + 1))
-    for level, number in enumerate(group_of):
-        summed[0, :, number] += told[:, first, level]
-        summed[1, :, number] += told[:, second, level]
-    return summed[0, :, :-1], summed[1, :, :-1]
-
-
-def _places(valuation: Valuation, name: str, classes: tuple[Any, ...]) -> list[int]:
+def _places(valuation: Valuation, name: str, given: FloatArray, classes: tuple[Any, ...]) -> list[int]:
     """Say in which column of the probabilities each class stands."""
-    probabilities = valuation.probabilities
-    assert probabilities is not None  # noqa: S101 - for the type checker
-    width = probabilities[name].shape[-1]
-    known = valuation.classes.get(name)
+    width, known = given.shape[-1], valuation.classes.get(name)
     if known is None:
         if width != len(classes):
             raise ValueError(

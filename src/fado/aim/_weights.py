@@ -14,16 +14,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from fado.aim._curve import RATES, Coefficients, Point, point_of
+from fado.aim._curve import RATES, Bools, Coefficients, FloatArray, Point, point_of
 from fado.aim._lines import Lines
 from fado.aim._scores import Aim, Aimed
-from fado.engine import Model, Scorer, detach
-
-__all__ = ["Search", "Step", "cell_weights", "search_weights"]
-
-FloatArray = npt.NDArray[np.float64]
+from fado.engine import Scorer, detach
 
 _CLOSE = 0.01  # above the line, where the search ends
 _FIRST_SLOPE = 0.6  # of log rates over log factors, before anything is known
@@ -168,62 +163,49 @@ def _strength(step: Step) -> float:
     return max(step.log_factors) - min(step.log_factors)
 
 
-Bools = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int32]
-
-
 def search_weights(aim: Aim, max_fits: int) -> Aimed:
     """Fit, measure and move the weights, until validation rows say that the ratio reaches its line."""
-    learnt, table, attributes, rows = aim.last_fold()
-    own = aim.attributes[0]
-    memberships, predictability = aim.memberships(learnt) if aim.lines.limits else (np.ones((0, 1)), 0.0)
+    learnt, table, lines, rows = aim.last_fold()
+    own, limits = lines.attributes[0], lines.limits
+    memberships, predictability = aim.memberships(learnt) if limits else (np.ones((0, 1)), 0.0)
     untouched = ~own.compared[own.codes[learnt]]
-    search = Search(
-        aim.lines.lines[0] if aim.lines.lines else 1.0,
-        by_bound=aim.lines.confidence is not None,
-        max_fits=max_fits if aim.lines.limits else 1,
-    )
-    n_compared = int(own.compared.sum())
+    at_least, max_fits = (limits[0].line, max_fits) if limits else (1.0, 1)
+    search = Search(at_least, by_bound=lines.confidence is not None, max_fits=max_fits)
     steps: list[Step] = []
     points: list[Point] = []
-    first: tuple[Scorer, FloatArray] | None = None
-    kept: tuple[Model, FloatArray, FloatArray] | None = None
-    log_factors: FloatArray | None = np.zeros(n_compared)
+    models: dict[int, tuple[Scorer, FloatArray, FloatArray]] = {}
+    log_factors: FloatArray | None = np.zeros(int(own.compared.sum()))
     while log_factors is not None:
         weights = np.ones(len(learnt))
         if log_factors.any():
             weights = cell_weights(
                 np.append(log_factors, np.zeros(memberships.shape[1] - len(log_factors))),
                 memberships,
-                aim.positive[learnt],
+                aim.problem.labels.is_positive[learnt],
                 sample_weight=aim.learner.weights_of(learnt),
                 untouched=untouched,
             )
-        model = aim.learner.label_model(weights, learnt)
-        scores = detach(model).score(table)
-        point = point_of(scores, rows, aim.lines.limits, aim.budget, _shown(log_factors, own.n_classes))
-        steps.append(_step(log_factors, point, aim.lines))
+        scorer = detach(aim.learner.label_model(weights, learnt))
+        scores = scorer.score(table)
+        point = point_of(scores, rows, limits, lines.budget, _shown(log_factors, own.n_classes))
+        steps.append(_step(log_factors, point, lines))
         points.append(point)
-        if first is None:
-            first = detach(model), scores
-        if kept is None or search.best(steps) == len(steps) - 1:
-            kept = model, scores, weights
-        log_factors = search.next(steps) if aim.lines.limits else None
-    assert first is not None and kept is not None  # noqa: S101, PT018 - for the type checker
-    model, scores, weights = kept
-    chosen = search.best(steps)
-    full = np.zeros(aim.table.n_rows)
+        models[len(steps) - 1] = scorer, scores, weights
+        chosen = search.best(steps)
+        models = {place: models[place] for place in (0, chosen)}
+        log_factors = search.next(steps) if limits else None
+    scorer, scores, weights = models[chosen]
+    full = np.zeros(aim.problem.n_rows)
     full[learnt] = weights
     return Aimed(
-        detach(model),
-        *first,
+        scorer,
+        *models[0][:2],
         points[chosen],
         points,
         chosen,
         scores,
         rows,
-        attributes,
-        aim.lines,
+        lines,
         predictability,
         sample_weight=full,
     )

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from fado.datasets._baf import CATEGORIES, MONTHS
 
-__all__ = ["draw_applications", "draw_separating_columns"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

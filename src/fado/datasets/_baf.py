@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["CATEGORIES", "COLUMNS", "EXTRA_COLUMNS", "MONTHS", "NUMBERS", "load_baf"]
-
 MONTHS = 8
 
 # What the columns hold, in their order: text, by its categories, 0 or 1, whole numbers or others.

@@ -15,11 +15,6 @@ from fado._messages import closest_names, list_names
 from fado.datasets._applicants import draw_applications, draw_separating_columns
 from fado.datasets._baf import CATEGORIES, COLUMNS, EXTRA_COLUMNS, MONTHS, NUMBERS
 
-__all__ = [
-    "make_account_fraud",
-    "temporal_split",
-]
-
 # Every chunk has a seed of its own, so the first rows do not depend on how many follow.
 _CHUNK = 10_000
 _GOLDEN_RATIO = (np.sqrt(5) - 1) / 2

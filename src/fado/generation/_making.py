@@ -8,9 +8,8 @@ scaled, and an entry that is missing is one more code.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +19,6 @@ from fado._progress import tracked
 from fado.execution import ThreadExecutor, n_workers
 from fado.interventions import minmax
 from fado.tabular import Groups, Labels, Problem, Table, columns_that_determine, take_rows
-
-__all__ = [
-    "FLOOR",
-    "ColumnTree",
-    "Entries",
-    "attributes_of",
-    "check_dense",
-    "draw_donors",
-    "draw_parents",
-    "grow_trees",
-    "row_keys",
-    "take_entries",
-    "take_more_rows",
-]
 
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -47,76 +32,18 @@ MOST_COLUMNS = 64  # that a split is looked for in; drawn anew for each split wh
 CLASSES = 32  # that a tree tells apart; rarer levels count as one
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(NamedTuple):
     """The table as trees see it."""
 
     codes: Codes
-    levelled: tuple[bool, ...]
+    levelled: list[bool]
     groups: npt.NDArray[np.int64]
     bound: frozenset[int]
     weights: FloatArray
 
-    @classmethod
-    def read(
-        cls, table: Table, groups: npt.NDArray[np.int64], bound: frozenset[int], weights: FloatArray | None
-    ) -> Entries:
-        """Encode the columns of a table."""
-        codes = np.column_stack([column.encode()[0] for column in table.columns])
-        levelled = tuple(column.levels is not None for column in table.columns)
-        weights = np.ones(table.n_rows) if weights is None else weights
-        return cls(codes, levelled, groups, bound, weights)
 
-
-@dataclass(frozen=True, eq=False)
-class ColumnTree:
-    """The leaves of one column."""
-
-    column: int
-    tree: Any
-    numbers: tuple[FloatArray | None, ...]
-    leaves: npt.NDArray[np.int64]
-    rows: Rows
-    keys: npt.NDArray[np.int64]
-    weights: FloatArray
-    n_groups: int
-    bound: bool
-
-    def draw(
-        self,
-        codes: Codes,
-        groups: npt.NDArray[np.int64],
-        parents: Rows,
-        kept: npt.NDArray[np.bool_],
-        places: FloatArray,
-    ) -> Rows:
-        """Find donors of this column's entries for rows that have entries in the columns before."""
-        leaves = self.tree.apply(_seen(codes, groups, self.numbers))
-        low = leaves * self.n_groups + (groups if self.bound else 0)
-        first = np.searchsorted(self.keys, low)
-        last = np.searchsorted(self.keys, low + (1 if self.bound else self.n_groups))
-        wanted = self.weights[first] + places * (self.weights[last] - self.weights[first])
-        found = np.clip(np.searchsorted(self.weights, wanted, side="right") - 1, first, last - 1)
-        kept = (kept & (self.leaves[parents] == leaves)) | (first == last)  # of its group, only the parent
-        return np.where(kept, parents, self.rows[found])
-
-
-def grow_trees(
-    entries: Entries, rows: Rows, seed: int, workers: int, *, progress: bool = False
-) -> list[ColumnTree]:
-    """Grow the trees of all columns on some rows, side by side."""
-    seeds = np.random.SeedSequence([seed, 2]).generate_state(entries.codes.shape[1])
-    tasks = [(j, int(own) % 2**31) for j, own in enumerate(seeds)]
-
-    def grow(task: tuple[int, int], shared: Any, stop: threading.Event) -> ColumnTree:
-        return _grow(entries, rows, *task)
-
-    grown = ThreadExecutor(workers).run(grow, tasks)
-    return list(tracked(grown, len(tasks), what="columns", show=progress))
-
-
-def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> ColumnTree:
-    """Grow one column's tree."""
+def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> Callable[..., Rows]:
+    """Grow one column's tree on some rows, and give what finds donors in its leaves."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     own, groups, weights = entries.codes[rows, column], entries.groups[rows], entries.weights[rows]
@@ -131,27 +58,37 @@ def _grow(entries: Entries, rows: Rows, column: int, seed: int) -> ColumnTree:
     kind = DecisionTreeClassifier if levelled else DecisionTreeRegressor
     leaf = int(np.clip(len(rows) // LEAVES, min(2, len(rows)), LEAF))
     seen = _seen(before, groups, numbers)
-    some = _some(len(rows), seed)
+    some = np.arange(len(rows))
+    if len(rows) > MOST_ROWS:
+        some = np.sort(np.random.default_rng(seed).choice(len(rows), MOST_ROWS, replace=False))
     most = min(MOST_COLUMNS, seen.shape[1])
     tree = kind(min_samples_leaf=leaf, max_features=most, random_state=seed)
     tree.fit(seen[some], target[some], sample_weight=weights[some])
-    leaves = tree.apply(seen)
     n_groups = int(entries.groups.max()) + 1
-    keys = leaves * n_groups + groups
+    keys = tree.apply(seen) * n_groups + groups
+    leaf_of = np.full(len(entries.groups), -1, dtype=np.int64)
+    leaf_of[rows] = keys // n_groups
     order = np.argsort(keys, kind="stable")
-    everywhere = np.full(len(entries.groups), -1, dtype=np.int64)
-    everywhere[rows] = leaves
-    return ColumnTree(
-        column=column,
-        tree=tree,
-        numbers=numbers,
-        leaves=everywhere,
-        rows=rows[order],
-        keys=keys[order],
-        weights=np.concatenate([[0.0], np.cumsum(weights[order])]),
-        n_groups=n_groups,
-        bound=column in entries.bound,
-    )
+    keys, donors, sums = keys[order], rows[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    bound = column in entries.bound
+
+    def draw(
+        codes: Codes,
+        groups: npt.NDArray[np.int64],
+        parents: Rows,
+        kept: npt.NDArray[np.bool_],
+        places: FloatArray,
+    ) -> Rows:
+        """Find donors of this column's entries for rows that have entries in the columns before."""
+        leaves = tree.apply(_seen(codes, groups, numbers))
+        low = leaves * n_groups + (groups if bound else 0)
+        first, last = np.searchsorted(keys, [low, low + (1 if bound else n_groups)])
+        wanted = sums[first] + places * (sums[last] - sums[first])
+        found = np.clip(np.searchsorted(sums, wanted, side="right") - 1, first, last - 1)
+        kept = (kept & (leaf_of[parents] == leaves)) | (first == last)  # of its group, only the parent
+        return np.where(kept, parents, donors[found])
+
+    return draw
 
 
 def _seen(codes: Codes, groups: npt.NDArray[np.int64], numbers: Sequence[FloatArray | None]) -> Floats:
@@ -159,13 +96,6 @@ def _seen(codes: Codes, groups: npt.NDArray[np.int64], numbers: Sequence[FloatAr
     columns = [groups, *codes.T]
     laid = [own if known is None else known[own] for own, known in zip(columns, numbers, strict=True)]
     return np.column_stack(laid).astype(np.float32)
-
-
-def _some(n_rows: int, seed: int) -> Rows:
-    """Draw the rows that a tree is grown on."""
-    if n_rows <= MOST_ROWS:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
 
 
 def _ordered(codes: npt.NDArray[Any], target: FloatArray) -> FloatArray:
@@ -200,12 +130,7 @@ TRIES = 5  # to make a row that is not a copy
 
 
 def draw_donors(
-    problem: Problem,
-    parents: Rows,
-    *,
-    seed: int,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    problem: Problem, parents: Rows, *, seed: int, n_jobs: int | None = None, progress: bool = False
 ) -> Rows:
     """Choose from which row each entry of a made row is taken.
 
@@ -254,19 +179,33 @@ def draw_donors(
     ((3, 2), np.True_)
     """
     check_dense(problem.table)
-    workers = n_workers(n_jobs)
-    entries = Entries.read(
-        problem.table, problem.groups.codes, _bound_columns(problem), problem.sample_weight
+    columns = problem.table.columns
+    bound = {position for position in problem.positions if position is not None}
+    for variable in problem.protected:  # columns that are a protected attribute, or tell it
+        bound.update(columns_that_determine(variable, problem.table, frozenset(bound)))
+    entries = Entries(
+        np.column_stack([column.encode()[0] for column in columns]),
+        [column.levels is not None for column in columns],
+        problem.groups.codes,
+        frozenset(bound),
+        np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight,
     )
     labels, parents = problem.labels.codes, np.asarray(parents, dtype=np.intp)
-    donors = np.empty((len(parents), problem.table.n_columns), dtype=np.intp)
+    donors = np.empty((len(parents), len(columns)), dtype=np.intp)
     keys, counts = np.unique(row_keys(entries.codes), return_counts=True)
-    lonely = keys[counts == 1]
+    seeds = np.random.SeedSequence([seed, 2]).generate_state(len(columns))
+    tasks = [(j, int(own) % 2**31) for j, own in enumerate(seeds)]
+
+    def grow(task: tuple[int, int], rows: Rows, stop: threading.Event) -> Callable[..., Rows]:
+        return _grow(entries, rows, *task)
+
     for label in np.unique(labels[parents]).tolist():
         mine = labels[parents] == label
         rows = np.flatnonzero((labels == label) & (entries.weights > 0))
-        trees = grow_trees(entries, rows, seed, workers, progress=progress)
-        donors[mine] = _made(entries, trees, parents[mine], lonely, np.random.default_rng([seed, 3, label]))
+        grown = ThreadExecutor(n_workers(n_jobs)).run(grow, tasks, rows)
+        trees = list(tracked(grown, len(tasks), what="columns", show=progress))
+        generator = np.random.default_rng([seed, 3, label])
+        donors[mine] = _made(entries, trees, parents[mine], keys[counts == 1], generator)
     return donors
 
 
@@ -291,7 +230,7 @@ def row_keys(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
 
 def _made(
     entries: Entries,
-    trees: list[ColumnTree],
+    trees: Sequence[Any],
     parents: Rows,
     lonely: npt.NDArray[np.uint64],
     generator: np.random.Generator,
@@ -308,29 +247,17 @@ def _made(
 
 
 def _walk(
-    entries: Entries,
-    trees: list[ColumnTree],
-    parents: Rows,
-    kept: float,
-    generator: np.random.Generator,
+    entries: Entries, trees: Sequence[Any], parents: Rows, kept: float, generator: np.random.Generator
 ) -> Rows:
     """Make rows of parents, column by column."""
     donors = np.empty((len(parents), len(trees)), dtype=np.intp)
     codes = np.empty((len(parents), len(trees)), dtype=np.int32)
     groups = entries.groups[parents]
-    for j, tree in enumerate(trees):
+    for j, draw in enumerate(trees):
         keeps, places = generator.random((2, len(parents)))
-        donors[:, j] = tree.draw(codes[:, :j], groups, parents, keeps < kept, places)
+        donors[:, j] = draw(codes[:, :j], groups, parents, keeps < kept, places)
         codes[:, j] = entries.codes[donors[:, j], j]
     return donors
-
-
-def _bound_columns(problem: Problem) -> frozenset[int]:
-    """Find the columns that are a protected attribute or tell it."""
-    found = {position for position in problem.positions if position is not None}
-    for variable in problem.protected:
-        found.update(columns_that_determine(variable, problem.table, frozenset(found)))
-    return frozenset(found)
 
 
 Positions = npt.NDArray[np.integer[Any]]

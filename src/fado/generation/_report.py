@@ -20,8 +20,6 @@ from fado.metrics import tpr_at_fpr
 from fado.tabular import Column, Problem, Table, Variable, deal_rows, join_problems, read_problem
 from fado.valuation import read_validation
 
-__all__ = ["as_positions", "checking_estimator", "generation_report", "nearest_distances", "train_and_score"]
-
 Bools = npt.NDArray[np.bool_]
 
 FOLDS = 5  # of the model that tells made rows from real ones
@@ -90,9 +88,7 @@ def generation_report(
     """
     problem = read_problem(X, y, sensitive_features, pos_label=pos_label)
     validated = replace(read_validation(validation), pos_label=pos_label)
-    for own, what in ((problem, "`y`"), (validated, "The target of `validation`")):
-        _check_two_labels(own, what)
-    _check_same_labels(problem, validated)
+    _check_labels(problem, validated)
     seed = seed_from(random_state)
     made = _made_again(problem, seed, n_jobs)
     real, again = (_figures(own, validated, max_fpr, seed) for own in (problem, made))
@@ -106,22 +102,19 @@ def generation_report(
     }
 
 
-def _check_two_labels(problem: Problem, what: str) -> None:
-    labels = problem.labels
-    if len(labels.classes) < 2:
-        raise ValueError(f"{what} has only one label ({labels.classes[0]!r}): there is nothing to learn.")
-    if labels.positive is None:
-        raise ValueError(f"{what} has {len(labels.classes)} labels: say with `pos_label` which is positive.")
-
-
-def _check_same_labels(problem: Problem, validated: Problem) -> None:
-    """Refuse validation labels that nothing is learnt of, among them a positive one that is another."""
-    strange = [label for label in validated.labels.classes if label not in problem.labels.classes]
-    if strange:
-        raise ValueError(
-            f"The target of `validation` has the label {strange[0]!r}, which `y` has not: give both the same "
-            "labels."
-        )
+def _check_labels(problem: Problem, validated: Problem) -> None:
+    """Refuse what nothing is learnt of: one label, none that is positive, or others than those learnt."""
+    for own, what in ((problem, "`y`"), (validated, "The target of `validation`")):
+        classes = own.labels.classes
+        if len(classes) < 2:
+            raise ValueError(f"{what} has only one label ({classes[0]!r}): there is nothing to learn.")
+        if own.labels.positive is None:
+            raise ValueError(f"{what} has {len(classes)} labels: say with `pos_label` which is positive.")
+        strange = [label for label in classes if label not in problem.labels.classes]
+        if strange:
+            raise ValueError(
+                f"{what} has the label {strange[0]!r}, which `y` has not: give both the same labels."
+            )
 
 
 def _made_again(problem: Problem, seed: int, n_jobs: int | None) -> Problem:
@@ -221,12 +214,7 @@ def checking_estimator() -> Any:
 
 
 def train_and_score(
-    table: Table,
-    positive: Bools,
-    validated: Table,
-    *,
-    weights: FloatArray | None = None,
-    seed: int = 0,
+    table: Table, positive: Bools, validated: Table, *, weights: FloatArray | None = None, seed: int = 0
 ) -> FloatArray:
     """Train the checking estimator on some rows, and score other rows.
 

@@ -33,16 +33,6 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = [
-    "METHODS",
-    "Cells",
-    "Plan",
-    "UtilityAwareOverSampler",
-    "counts_asked_for",
-    "fill_labels",
-    "fill_positives",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 METHODS = ("trees", "repeat")
@@ -192,7 +182,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             The given rows in their order, then the made rows, in the types that were passed. A pandas index
             that counts from 0 is continued; otherwise made rows have the row labels of their parents.
         """
-        return self._fit_resample(
+        fitted = copy.copy(self)
+        fitted.fit(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -200,16 +191,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             sample_weight=sample_weight,
             groups=groups,
         )
-
-    def _fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
-        fitted = copy.copy(self)
-        fitted.fit(X, y, **params)
+        target, pos_label = self._target(y), self.pos_label
         problem = read_problem(
-            X,
-            self._target(y),
-            params["sensitive_features"],
-            sample_weight=params["sample_weight"],
-            pos_label=self.pos_label,
+            X, target, sensitive_features, sample_weight=sample_weight, pos_label=pos_label
         )
         parents, donors = fitted.parents_, None
         rows = np.concatenate([np.arange(problem.n_rows), parents])
@@ -217,14 +201,12 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             donors = draw_donors(problem, parents, seed=seed, n_jobs=self.n_jobs, progress=self.progress)
         resampled = take_more_rows(X, rows, donors)
-        fitted.sensitive_features_ = attributes_of(
-            params["sensitive_features"],
-            resampled,
-            rows,
-            named=any(position is not None for position in problem.positions),
-        )
+        named = any(position is not None for position in problem.positions)
+        fitted.sensitive_features_ = attributes_of(sensitive_features, resampled, rows, named=named)
         self.__dict__ = fitted.__dict__
         return resampled, take_more_rows(y, rows)
+
+    _fit_resample = fit_resample  # which imbalanced-learn asks for
 
     def _choose(
         self,
@@ -280,10 +262,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
                 "row: no row is made."
             )
         if plan.unmatched and self.strength > 0:
-            told = list_names([names[group] for group in plan.unmatched])
             warn_user(
-                f"No negatives in group {told}: no number of rows matches a rate of 1, and so it sets no "
-                "rate. Merge it with another group."
+                f"No negatives in group {list_names([names[group] for group in plan.unmatched])}: no number "
+                "of rows matches a rate of 1, and so it sets no rate. Merge it with another group."
             )
         if plan.childless:
             told = list_names([cells.name(*cell) for cell in plan.childless])
@@ -303,8 +284,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         counts = np.bincount(np.r_[labels.codes, labels.codes[parents]], minlength=len(labels.classes))
         weights = None
         if sample_weight is not None:
-            mean = cells.weight / np.maximum(cells.rows, 1)
-            weights = np.r_[sample_weight, mean[labels.codes[parents], groups.codes[parents]]]
+            weights = np.r_[sample_weight, cells.mean_weight[labels.codes[parents], groups.codes[parents]]]
         return super()._learned(chosen, labels, groups, sample_weight) | {
             "parents_": parents,
             "synthetic_": np.arange(len(labels.codes) + len(parents)) >= len(labels.codes),
@@ -363,12 +343,18 @@ class Cells:
         """Count the rows."""
         shape = len(labels.classes), len(groups)
         cell = labels.codes.astype(np.int64) * shape[1] + groups.codes
-        rows = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-        weight: FloatArray = rows.astype(np.float64)
-        if sample_weight is not None:
-            summed = np.bincount(cell, sample_weight, minlength=shape[0] * shape[1])
-            weight = summed.astype(np.float64).reshape(shape)
-        return cls(rows, weight, labels.classes, groups, compared, sample_weight is not None)
+        rows, weight = (
+            np.bincount(cell, own, minlength=shape[0] * shape[1]).reshape(shape)
+            for own in (None, sample_weight)
+        )
+        return cls(
+            rows, weight.astype(np.float64), labels.classes, groups, compared, sample_weight is not None
+        )
+
+    @property
+    def mean_weight(self) -> FloatArray:
+        """What a row that is made in each cell weighs."""
+        return self.weight / np.maximum(self.rows, 1)
 
     def name(self, label: int, group: int) -> str:
         """Name a cell in a message."""
@@ -401,8 +387,6 @@ def fill_positives(cells: Cells, positive: int, strength: float) -> Plan:
     """
     positives = cells.weight[positive]
     negatives = cells.weight.sum(axis=0) - positives
-    if not cells.weighted:
-        negatives = (cells.rows.sum(axis=0) - cells.rows[positive]).astype(np.float64)
     number = float if cells.weighted else Fraction  # in fractions, halves are halves
     rates: dict[int, Any] = {}
     for group in np.flatnonzero(cells.compared & (positives + negatives > 0)).tolist():
@@ -421,7 +405,7 @@ def fill_positives(cells: Cells, positive: int, strength: float) -> Plan:
         if not positives[group] and wanted > 0:
             childless.append((positive, group))
         elif short > 0:
-            made[positive, group] = round(short / number(_mean_weight(cells, positive, group)))
+            made[positive, group] = round(short / number(cells.mean_weight[positive, group]))
     return Plan(made, float(highest), tuple(childless), unmatched)
 
 
@@ -451,7 +435,7 @@ def fill_labels(cells: Cells, strength: float) -> Plan:
         short = np.max(own[there] / wanted[there]) * wanted - own
         for label in np.flatnonzero(short > 0).tolist():
             if there[label]:
-                made[label, group] = round(short[label] / _mean_weight(cells, label, group))
+                made[label, group] = round(short[label] / cells.mean_weight[label, group])
             elif short[label] >= 0.5:
                 childless.append((label, group))
     return Plan(made, childless=tuple(childless))
@@ -461,17 +445,15 @@ def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
     """Read how many rows there are to be of a label, or of a label in a group, in the end."""
     made, asked = np.zeros_like(cells.rows), np.zeros(cells.rows.shape, dtype=bool)
     for key, count in strategy.items():
-        label = _label_of(cells, key[0] if isinstance(key, tuple) else key)
+        in_group = isinstance(key, tuple)
+        label = _label_of(cells, key[0] if in_group else key)
         told = f"sampling_strategy[{key!r}]"
-        if isinstance(key, tuple):
-            here = np.array([_group_of(cells, key)])
-        else:
-            here = np.flatnonzero(cells.compared & (cells.weight[label] > 0))
-        present = int(cells.rows[label, here].sum() if isinstance(key, tuple) else cells.rows[label].sum())
-        told_of = here if isinstance(key, tuple) else np.arange(len(cells.groups))
-        if asked[label, told_of].any():
+        counted = np.array([_group_of(cells, key)]) if in_group else np.arange(len(cells.groups))
+        here = counted if in_group else np.flatnonzero(cells.compared & (cells.weight[label] > 0))
+        if asked[label, counted].any():
             raise ValueError(f"`sampling_strategy` asks twice for label {cells.labels[label]!r}: ask once.")
-        asked[label, told_of] = True
+        asked[label, counted] = True
+        present = int(cells.rows[label, counted].sum())
         short = check_count(told, count, 0, MOST_ROWS) - present
         if short < 0:
             raise ValueError(
@@ -480,16 +462,11 @@ def counts_asked_for(cells: Cells, strategy: Mapping[Any, Any]) -> Plan:
             )
         weight = cells.weight[label, here]
         if short and not weight.sum() > 0:
-            where = cells.name(label, here[0]) if isinstance(key, tuple) else f"label {key!r}"
+            where = cells.name(label, here[0]) if in_group else f"label {key!r}"
             raise ValueError(f"There are no rows with {where} to make others from: leave `{told}` out.")
         if short:
             made[label, here] = _shared_out(short, weight)
     return Plan(made)
-
-
-def _mean_weight(cells: Cells, label: int, group: int) -> float:
-    """Give what a row that is made in a cell weighs."""
-    return float(cells.weight[label, group] / cells.rows[label, group])
 
 
 def _shared_out(count: int, weight: FloatArray) -> Counts:
@@ -503,7 +480,7 @@ def _shared_out(count: int, weight: FloatArray) -> Counts:
 
 def _label_of(cells: Cells, label: Any) -> int:
     if label not in cells.labels:
-        has = list_names([repr(own) for own in cells.labels])
+        has = list_names(list(map(repr, cells.labels)))
         raise ValueError(f"`sampling_strategy` names {label!r}, which is none of the labels {has}.")
     return cells.labels.index(label)
 
