@@ -26,8 +26,6 @@ from fado._version import __version__
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["Interrupts", "build_app", "in_sentences", "interruptible", "refuse", "run_program", "stopping"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (

@@ -44,24 +44,6 @@ from fado.utility import utility_class
 from fado.valuation import TargetNote, Valuation
 from fado.valuation.large import with_group_names
 
-__all__ = [
-    "Inputs",
-    "given_options",
-    "is_beyond_memory",
-    "load_values",
-    "names_several",
-    "read_aimed",
-    "read_elsewhere",
-    "read_group_names",
-    "read_inputs",
-    "rows_of",
-    "save_values",
-    "take_budget",
-    "take_inputs",
-    "target_of",
-    "utility_of",
-]
-
 _WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
 _TIMES_ITS_SIZE = 3.5  # what work on a table in memory takes; of valuing, by benchmarks/scale.py
 _QUOTED = r"""(?:"[^"]*"|'[^']*'|`[^`]*`)"""

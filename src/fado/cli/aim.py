@@ -13,8 +13,6 @@ from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
 
-__all__ = ["aim"]
-
 
 @command(*AIMED)
 def aim(

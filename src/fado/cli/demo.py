@@ -15,8 +15,6 @@ from fado.cli.experiment import print_winners
 from fado.cli.explore import explore
 from fado.cli.value import value
 
-__all__ = ["demo"]
-
 ROWS = 50_000
 VARIANT = "II"  # whose untouched models are below the line
 

@@ -9,8 +9,6 @@ from typing import Any
 from fado.cli._app import stopping
 from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
-__all__ = ["frontier"]
-
 
 @command(*AIMED)
 def frontier(

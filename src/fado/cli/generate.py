@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fado.tabular import Problem, Table
     from fado.valuation import Valuation
 
-__all__ = ["compare_interventions", "generate"]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.models import ChosenModel
 
-__all__ = ["predict"]
-
 MISSED, UNSURE = 1, 3  # exit codes, if asked for; 2 is bad input
 
 

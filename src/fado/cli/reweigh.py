@@ -8,8 +8,6 @@ from typing import Any, Literal
 from fado.cli._options import SETTINGS, command
 from fado.cli.sample import INTERVENED, intervene
 
-__all__ = ["reweigh"]
-
 
 @command(*INTERVENED, *SETTINGS["reweigh"], in_parts=True)
 def reweigh(

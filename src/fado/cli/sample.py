@@ -21,8 +21,6 @@ from fado.cli._options import SETTINGS, command, described
 if TYPE_CHECKING:
     from fado.interventions import Entry, Setting
 
-__all__ = ["INTERVENED", "entries_of", "intervene", "offer_interventions", "sample"]
-
 INTERVENED = (  # what `fado sample` and `fado reweigh` share
     *("target", "protected", "positive", "weight", "group_names"),
     *("values", "alpha", "utility", "min_group_size", "memory"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.valuation import Valuation, ValuationModels
 
-__all__ = ["value"]
-
 DEFAULT = "oob"
 _USELESS = {  # the option of a setting, and why a valuator may not take it
     "fairness": ("--ratio", "measures no ratio"),

@@ -18,8 +18,6 @@ from fado.tabular import group_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["aim_part", "answers"]
-
 LINE = 0.8
 MAX_FPR = 0.05
 CONFIDENCE = 0.9

@@ -23,8 +23,6 @@ from fado.exploration._material import (
 )
 from fado.tabular import MISSING, Variable
 
-__all__ = ["Estimate", "Z", "biases", "error_removed", "share", "share_gap", "widest_gap"]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 

@@ -41,8 +41,6 @@ from fado.metrics import lowest_threshold
 from fado.tabular import Problem, column_from, deal_rows, variable_from
 from fado.valuation import TreeInfluence, compare_effects, forecast_problem, readable_estimator
 
-__all__ = ["SHARES", "Consequences", "GroupDecisions", "changed_task", "check_retraining", "most_harmful"]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import altair
     import pandas as pd
 
-__all__ = ["Exploration", "explore", "share_error", "summarise"]
-
 _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
 
 

@@ -43,8 +43,6 @@ from fado.valuation.large import (
     with_group_names,
 )
 
-__all__ = ["Sampled", "WholeGroups", "explore_files", "read_sample"]
-
 Codes = npt.NDArray[np.int64]
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it

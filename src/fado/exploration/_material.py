@@ -28,28 +28,6 @@ if TYPE_CHECKING:
     from fado.exploration._files import Sampled, WholeGroups
     from fado.exploration._pool import Unlabelled
 
-__all__ = [
-    "FEWEST_MEMBERS",
-    "ListedGroup",
-    "Material",
-    "Protected",
-    "ShownGroups",
-    "Span",
-    "cells_of",
-    "check_variables",
-    "known_mean",
-    "listed_groups",
-    "percent",
-    "plain_number",
-    "quoted",
-    "read_material",
-    "sample_rows",
-    "show_groups",
-    "span_around",
-    "tell_left_out",
-    "written",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]

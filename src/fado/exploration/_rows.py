@@ -41,20 +41,6 @@ if TYPE_CHECKING:
 
     from fado.exploration._consequences import Consequences
 
-__all__ = [
-    "ACTIONS",
-    "INFLUENCE",
-    "RemovalSearch",
-    "cell_effects",
-    "contradicted_rows",
-    "effect_frames",
-    "effects_part",
-    "find_slices",
-    "label_cells",
-    "metrics_of",
-    "suspicious_part",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Cells = npt.NDArray[np.int64]

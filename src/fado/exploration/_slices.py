@@ -25,22 +25,6 @@ from fado.tabular import MISSING, Column, Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
 
-__all__ = [
-    "SIGNIFICANCE",
-    "BinnedColumn",
-    "Condition",
-    "ConditionTable",
-    "Slice",
-    "SliceFinder",
-    "SlicePool",
-    "SliceSearch",
-    "binned_columns",
-    "binned_features",
-    "binned_target",
-    "permutation_z",
-    "usable_utilities",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]

@@ -29,16 +29,6 @@ from fado.interventions import PrevalenceSampling, minmax
 from fado.tabular import Groups, Variable, mean_one, small_groups
 from fado.valuation import Valuation, read_stability
 
-__all__ = [
-    "alpha_part",
-    "columns_part",
-    "distributions",
-    "explained",
-    "plane",
-    "pool_plane",
-    "stability_part",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 

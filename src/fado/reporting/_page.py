@@ -22,16 +22,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "card_page",
-    "card_text",
-    "load_altair",
-    "page_in_frame",
-    "render_page",
-    "shown_table",
-    "written_out",
-]
-
 DIGITS = 6
 
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&'\u2028\u2029"}
