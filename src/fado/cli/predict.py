@@ -59,13 +59,7 @@ def predict(
     import pyarrow as pa
 
     from fado.cli._inputs import given_options, read_inputs
-    from fado.cli._outputs import (
-        check_apart,
-        check_output,
-        check_writable,
-        print_table,
-        write_table,
-    )
+    from fado.cli._outputs import check_apart, check_output, check_writable, print_table, write_table
     from fado.models import add_check, load_model
     from fado.tabular import read_table
 

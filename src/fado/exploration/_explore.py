@@ -299,7 +299,7 @@ def summarise(
         parts = {
             "name": attribute.name,
             "kind": attribute.variable.kind,
-            "groups": listed_groups(groups, attribute.whole),
+            "groups": listed_groups(groups, material.sampled, attribute.whole),
             "shown": list(groups.names),
             "some_hidden": bool((groups.codes < 0).any()),
             "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
@@ -391,7 +391,7 @@ def _sampled(material: Material) -> dict[str, Any] | None:
         for group, rows in enumerate(one.groups.sizes.tolist()):
             of = rate = None
             if one.whole is not None:
-                of, rate = one.whole.together(np.flatnonzero(one.groups.place == group))
+                of, rate = sampled.together(one.whole, np.flatnonzero(one.groups.place == group))
             # a quarter of a number is as large a part of the table as of the sample, about
             error = share_error(rows, round(rows * sampled.times) if of is None else of)
             own = {"rows": rows, "of": of, "error": error, "positive_rate": rate}
