@@ -71,6 +71,7 @@ def generate(
     from fado.cli._inputs import load_values, read_inputs, utility_of
     from fado.cli._outputs import check_output, print_settings, write_table
     from fado.generation import UtilityAwareOverSampler
+    from fado.reporting import without_nan
     from fado.utility import LinearUtility
     from fado.valuation import OutOfBagEntropy
 
@@ -123,7 +124,7 @@ def generate(
     if report is not None:
         figures = _report(inputs, sampler)
         with replacing(report, "The report") as temporary:
-            temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
         {
             "method": method,
@@ -372,12 +373,3 @@ def _filled(*tables: Table) -> list[pd.DataFrame]:
     numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
     usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
     return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]
-
-
-def _without_nan(value: Any) -> Any:
-    """Give plain data with None for what is undefined, as JSON has no other word for it."""
-    if isinstance(value, Mapping):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -27,7 +27,7 @@ from fado.exploration._pool import pool_part, read_pool
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
-from fado.reporting import explore_chart, explore_page, page_in_frame
+from fado.reporting import explore_chart, explore_page, page_in_frame, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
@@ -315,7 +315,7 @@ def summarise(
         } | ({} if effects is None else {"effects": effects})
         return parts | {"answers": answers(material, attribute, parts)}
 
-    return _known(
+    return without_nan(
         {
             "about": _about(material),
             "attributes": [attribute_part(one) for one in material.attributes],
@@ -324,15 +324,6 @@ def summarise(
         }
         | ({} if pool is None else {"pool": pool_part(material, pool)})
     )
-
-
-def _known(value: Any) -> Any:
-    """Put None, which JSON has, in the place of NaN, which it has not."""
-    if isinstance(value, dict):
-        return {key: _known(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_known(entry) for entry in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:

@@ -211,7 +211,9 @@ class Sampled(NamedTuple):
         counts = self.counts[variable.name]
         return np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
 
-    def together(self, groups: Codes, members: Sequence[int]) -> tuple[int, float | None]:
+    def together(
+        self, groups: Codes, members: Sequence[int] | npt.NDArray[np.intp]
+    ) -> tuple[int, float | None]:
         """Give the rows of some groups taken together, and their share of positive labels, if any is."""
         rows, positive = groups[list(members)].sum(axis=0).tolist()
         return rows, positive / rows if self.has_positive else None
