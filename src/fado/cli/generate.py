@@ -77,9 +77,7 @@ def generate(
 
     check_output(out, [data] if values is None else [data, values])
     if report is not None:
-        if report.suffix.lower() != ".json":
-            raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
-        check_output(report, [data], [".json"])
+        check_output(report, [data], [".json"], "--report")
     inputs = read_inputs(data, **named)
     weight = named.get("weight")
     if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:

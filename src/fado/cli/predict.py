@@ -75,8 +75,8 @@ def predict(
         raise ValueError(f"{given_options(given)} needs a check: give `--target` and `--protected` too.")
     check_output(out, [data])
     check_apart(out, model, "the model")
-    if json is not None and json.suffix.lower() != ".json":
-        raise ValueError(f"`--json` must end in .json, got {str(json)!r}.")
+    if json is not None:
+        check_output(json, [data], [".json"], "--json")
     if history is not None and history.exists() and not history.is_dir():
         raise ValueError(f"`--history` {str(history)!r} is a file: name a directory.")
     for path in filter(None, (json, history)):
