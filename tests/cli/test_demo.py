@@ -18,7 +18,13 @@ import sys
 for name in ("altair", "vl_convert", "dask", "distributed", "polars"):
     sys.modules[name] = None
 from fado.cli import demo, main
-demo.ROWS = {ROWS}
+from fado.experiment import Experiment
+write = Experiment.write_example
+def write_small(path):
+    write(path)
+    path.write_text(path.read_text().replace("count = 5", "count = 1").replace("[20, 100]", "[5, 10]"))
+Experiment.write_example = write_small
+demo.ROWS, demo.FITS = {ROWS}, 12
 main()
 """
 

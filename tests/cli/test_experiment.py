@@ -25,7 +25,7 @@ def config(tmp_path):
     path = tmp_path / "c.toml"
     assert run("experiment", "init", path).exit_code == 0
     text = path.read_text().replace("rows = 20_000", "rows = 2_000").replace("[20, 100]", "[2, 5]")
-    path.write_text(re.sub(r"(?m)^count = 5", "count = 2", text))
+    path.write_text(re.sub(r"(?m)^count = 5", "count = 1", text))
     return path
 
 
@@ -33,14 +33,14 @@ def test_init_run_status_report(config, tmp_path):
     store = tmp_path / "store"
     done = run("experiment", "run", config, "--store", store, "--jobs", 1)
     assert done.exit_code == 0, done.stderr
-    assert "Results of 26 models (26 done)" in done.stdout
+    assert "Results of 13 models (13 done)" in done.stdout
     assert "Positive is fraud_bool = 1." in done.stdout
     assert "Best models with a fpr_ratio of at least 0.8 on the" in done.stdout
-    assert "fits: 26 of 26 done, 0 failed" in done.stderr
+    assert "fits: 13 of 13 done, 0 failed" in done.stderr
     expected = Experiment.from_toml(config).run(tmp_path / "other", n_jobs=1)
     pd.testing.assert_frame_equal(Results.load(store).frame, expected.frame, check_exact=True)
     status = run("experiment", "status", store)
-    assert "Results of 26 models (26 done)" in status.stdout
+    assert "Results of 13 models (13 done)" in status.stdout
     assert "corrected UAR" in status.stdout
     report = run("experiment", "report", store, "--out", tmp_path / "r.html")
     assert report.exit_code == 0
@@ -50,7 +50,7 @@ def test_init_run_status_report(config, tmp_path):
 def test_a_dry_run_writes_nothing(config, tmp_path):
     result = run("experiment", "run", config, "--store", tmp_path / "s", "--dry-run")
     assert result.exit_code == 0
-    assert "Experiment of 13 interventions x 2 models = 26 rows, 26 fits" in result.stdout
+    assert "Experiment of 13 interventions x 1 models = 13 rows, 13 fits" in result.stdout
     assert re.search(r"The fits take about [0-9.]+ hours", result.stdout)
     assert not (tmp_path / "s").exists()
 
@@ -64,7 +64,7 @@ def test_failed_fits_give_code_1_and_can_be_tried_again(config, tmp_path, monkey
         patched.setattr(Experiment, "run", partialmethod(Experiment.run, isolated=False))
         failed = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1)
     assert failed.exit_code == 1
-    assert "26 models failed; the first: RuntimeError: no luck" in failed.stderr
+    assert "13 models failed; the first: RuntimeError: no luck" in failed.stderr
     again = run("experiment", "run", config, "--store", tmp_path / "s", "--jobs", 1, "--retry-failed")
     assert again.exit_code == 0
 

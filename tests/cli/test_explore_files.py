@@ -75,7 +75,7 @@ def test_the_page_is_the_librarys_and_the_sample_is_said_first(folder, values, t
 def test_a_plain_file_is_explored_in_memory_with_values_in_parts(values, tmp_path):
     FRAME.to_parquet(tmp_path / "data.parquet", index=False)
     for more in ((), ("--memory", "1GB")):
-        result = run(tmp_path / "data.parquet", values, tmp_path / "page.html", *more)
+        result = run(tmp_path / "data.parquet", values, tmp_path / "page.html", *more, "--retrain", 0)
         assert result.exit_code == 0, result.stderr
         assert result.stdout.startswith("Protected attribute sex\n")
 

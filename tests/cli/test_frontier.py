@@ -84,6 +84,11 @@ def test_a_missed_line_gives_the_closest_and_says_so(folder):
     assert f"(98 % interval {kept.measured['validation']['fpr_ratio_low']:.3f} to " in told
     assert "each end at 99 % confidence" in told
     assert ("the line is reached with 99 % confidence" in told) is kept.reached
+    sizes = FRAME.loc[FRAME["hired"] == "no", "sex"].value_counts()
+    first = " ".join(sure.stdout.splitlines()[:3]).replace("  ", "")
+    events = f"the smallest group ({sizes.idxmin()}) has about {0.2 * 0.1 * sizes.min():.0f} events in 300"
+    assert first.startswith(f"fpr_ratio: at the budget, {events} validation rows;")
+    assert "% confidence, below 0.5: no model can be confirmed" in first
 
 
 def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):

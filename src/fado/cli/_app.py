@@ -26,23 +26,13 @@ from fado._version import __version__
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["Interrupts", "build_app", "in_sentences", "interruptible", "refuse", "run_program", "stopping"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = (
-    "value",
-    "sample",
-    "reweigh",
-    "query",
-    "generate",
-    "explore",
-    "aim",
-    "frontier",
-    "predict",
-    "audit",
-    "demo",
+    *("value", "sample", "reweigh", "query", "generate", "explore"),
+    *("aim", "frontier", "predict", "audit", "demo"),
 )
+HOMES = {"reweigh": "sample", "frontier": "aim"}  # the modules of commands that share one
 BAD_INPUT = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 128 + 13  # what a shell says of a program that SIGPIPE ended, as `cat` and `grep` do
@@ -97,7 +87,7 @@ def build_app() -> typer.Typer:
 
     app.callback()(program)
     for name in COMMANDS:
-        command = getattr(import_module(f"fado.cli.{name}"), name)
+        command = getattr(import_module(f"fado.cli.{HOMES.get(name, name)}"), name)
         app.command()(offer_interventions(command) if name in ("sample", "reweigh") else command)
     app.add_typer(import_module("fado.cli.experiment").experiment, name="experiment")
     return app

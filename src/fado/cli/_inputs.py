@@ -44,24 +44,6 @@ from fado.utility import utility_class
 from fado.valuation import TargetNote, Valuation
 from fado.valuation.large import with_group_names
 
-__all__ = [
-    "Inputs",
-    "given_options",
-    "is_beyond_memory",
-    "load_values",
-    "names_several",
-    "read_aimed",
-    "read_elsewhere",
-    "read_group_names",
-    "read_inputs",
-    "rows_of",
-    "save_values",
-    "take_budget",
-    "take_inputs",
-    "target_of",
-    "utility_of",
-]
-
 _WORTH_A_LOOK = 0.05  # of the free memory: smaller files fit, whatever they hold
 _TIMES_ITS_SIZE = 3.5  # what work on a table in memory takes; of valuing, by benchmarks/scale.py
 _QUOTED = r"""(?:"[^"]*"|'[^']*'|`[^`]*`)"""
@@ -561,36 +543,21 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Give the values of a column, NaN where a row has none."""
-    kind = column.type
-    if column.null_count == len(column):
+    entries, kind, what = column.to_pandas(), column.type, "numbers"
+    numbers = pd.to_numeric(entries, errors="coerce").to_numpy(np.float64)
+    wrong = (entries.notna() & np.isnan(numbers)).to_numpy()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        wrong, what = np.isinf(numbers), "finite numbers"
+    elif not wrong.any():  # booleans, and numbers that are written as text
+        wrong = entries.notna().to_numpy()
+    if entries.isna().all():
         raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        row, shown = _first_text(column)
+    if wrong.any():
+        row = int(wrong.argmax())
+        entry = column[row].as_py()
+        shown = entry[:30] if isinstance(entry, str) else entry
         raise ValueError(
-            f"Column {name!r} of {str(path)!r} must hold numbers, got {shown!r} in row {row} (the first is "
+            f"Column {name!r} of {str(path)!r} must hold {what}, got {shown!r} in row {row} (the first is "
             "0): mend it, or leave the cell empty if the row has no value."
         )
-    numbers = column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64, copy=False)
-    if np.isinf(numbers).any():
-        row = int(np.argmax(np.isinf(numbers)))
-        raise ValueError(
-            f"Column {name!r} of {str(path)!r} must hold finite numbers, got {numbers[row]} in row {row} "
-            "(the first is 0): mend it, or leave the cell empty if the row has no value."
-        )
-    if np.isnan(numbers).all():
-        raise ValueError(f"Column {name!r} of {str(path)!r} holds no value at all: fill it.")
     return numbers
-
-
-def _first_text(column: pa.ChunkedArray) -> tuple[int, Any]:
-    """Find the first entry that is no number."""
-    for row, entry in enumerate(column.to_pylist()):
-        try:
-            float(entry)
-        except (TypeError, ValueError):
-            if entry is not None:
-                return row, str(entry)[:30]
-        else:
-            if isinstance(entry, bool):
-                return row, entry
-    return 0, column[0].as_py()

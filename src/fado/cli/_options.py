@@ -16,8 +16,6 @@ import typer
 from fado._checks import check_count
 from fado.cli._app import in_sentences, refuse
 
-__all__ = ["AIMED", "MIN_GROUP_SIZE", "SETTINGS", "command", "described"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 Parity = Literal["FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds"]
 

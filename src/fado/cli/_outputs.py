@@ -38,25 +38,6 @@ from fado.tabular import (
 )
 from fado.valuation import Valuation
 
-__all__ = [
-    "check_apart",
-    "check_output",
-    "check_writable",
-    "in_shown_order",
-    "print_before_after",
-    "print_card",
-    "print_changes",
-    "print_effects",
-    "print_lines",
-    "print_meanings",
-    "print_seen_sources",
-    "print_settings",
-    "print_table",
-    "signed",
-    "with_interval",
-    "write_table",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 WIDTH = 80  # of text that goes to no terminal

@@ -1,19 +1,20 @@
-"""`fado aim`: one model whose decisions bring ratios between groups to their lines, with its card."""
+"""`fado aim` and `fado frontier`: one model, or the best of many, whose ratios reach their lines."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fado.cli._app import stopping
 from fado.cli._options import AIMED, MIN_GROUP_SIZE, command
 
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
-
-__all__ = ["aim"]
 
 
 @command(*AIMED)
@@ -48,7 +49,6 @@ def aim(
 
     from fado.aim import AimedEstimator
     from fado.cli._inputs import read_aimed, rows_of, target_of
-    from fado.cli._outputs import print_card, print_seen_sources
     from fado.models import write_model
 
     lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
@@ -77,15 +77,11 @@ def aim(
     chosen = model.to_model(test=rows_of(parts.get("test")))
     write_model(chosen, out)
     print(f"Aimed at {' and '.join(lines)} by {by}, in {model.n_fits_} fits on {train.n_rows:,} rows")
-    print_card(chosen)
     tested = parts["test"].n_rows if "test" in parts else 5_000
     chance = model.chance_on(tested)
-    if not math.isnan(chance):
-        shown = "the line" if len(lines) == 1 else "all lines"
-        print(f"{tested:,} fresh rows show {shown} with a probability of about {chance:.2f}.")
-    print_seen_sources(train)
-    print(f"The model and its card (card.md, card.html): {out}")
-    print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")
+    shown = "the line" if len(lines) == 1 else "all lines"
+    told = f"{tested:,} fresh rows show {shown} with a probability of about {chance:.2f}."
+    _print_model(chosen, train, out, *([] if math.isnan(chance) else [told]))
 
 
 def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
@@ -106,3 +102,128 @@ def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
         name: take_inputs(inputs, np.flatnonzero(dealt == part))
         for part, name in enumerate(("train", "test"))
     }
+
+
+@command(*AIMED)
+def frontier(
+    data: Path,
+    *,
+    out: Path,
+    confidence: float | None = None,
+    max_fits: int = 60,
+    test_fraction: float | None = None,
+    min_group_size: int = MIN_GROUP_SIZE,
+    store: Path | None = None,
+    dossier: Path | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    dask: str | None = None,
+    **asked: Any,
+) -> None:
+    """Find the best model whose ratios between groups reach their lines, and write it with its card.
+
+    Parameters
+    ----------
+    out : DIR
+        The directory to write the model, its card and a chart of all models to.
+    max_fits : N
+        How many whole fits the search may cost.
+    test_fraction : F, default=0.2
+        The share of the rows that is kept apart as test rows.
+    store : DIR
+        Keep the search in this directory; run again to resume it.
+    dossier : FILE
+        Also write a dossier of alternatives: the best untouched model beside models of nearly equal
+        performance, and what was searched (.html or .json).
+    """
+    from fado.cli._inputs import read_aimed, rows_of, target_of
+    from fado.cli._outputs import check_apart, check_output
+    from fado.experiment import find_frontier
+    from fado.models import LANDSCAPE, write_model
+
+    if store is not None:
+        check_apart(out, store, "`--store`")
+    if dossier is not None:
+        check_output(dossier, [data], (".html", ".json"), "--dossier")
+    lines, budget, parts = read_aimed(data, out, confidence=confidence, test_fraction=test_fraction, **asked)
+    train = parts["train"]
+    if confidence is not None:
+        judged = parts.get("validation")  # without it, a fifth of the rows
+        share = 0.2 if judged is None else 1.0
+        _print_events(judged or train, share, lines, budget, confidence, min_group_size)
+    with nullcontext() if store is None else stopping(store):
+        found = find_frontier(
+            train.features,
+            target_of(train),
+            sensitive_features=train.protected,
+            ratio=lines if len(lines) > 1 else next(iter(lines)),
+            max_fits=max_fits,
+            budget=budget,
+            validation=rows_of(parts.get("validation")),
+            test=rows_of(parts.get("test")) or (0.2 if test_fraction is None else test_fraction),
+            pos_label=train.positive,
+            sample_weight=train.weight,
+            min_group_size=min_group_size,
+            store=store,
+            random_state=seed,
+            n_jobs=jobs,
+            client=dask,
+            progress=True,
+        )
+    model = found.closest(lines, confidence)
+    if model is None:
+        raise ValueError(
+            f"No model can be compared by {' and '.join(lines)}: the groups have too few rows of a label, or "
+            "no model tells rows apart."
+        )
+    write_model(model, out, landscape=lambda path: found.report(path, lines))
+    if dossier is not None:
+        found.dossier(dossier)
+    print(found)
+    beside = [f"The landscape, to choose from: {out / LANDSCAPE}"]
+    beside += [] if dossier is None else [f"The dossier of alternatives: {dossier}"]
+    _print_model(model, train, out, *beside)
+
+
+def _print_model(model: Any, train: Inputs, out: Path, *more: str) -> None:
+    """Print what a model's card begins with, and where everything is."""
+    from fado.cli._outputs import print_card, print_seen_sources
+
+    print_card(model)
+    print_seen_sources(train)
+    for line in (*more, f"The model and its card (card.md, card.html): {out}"):
+        print(line)
+    print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")
+
+
+def _print_events(
+    part: Inputs,
+    share: float,
+    lines: Mapping[str, float],
+    budget: Any,
+    confidence: float,
+    min_group_size: int,
+) -> None:
+    """Say before a search how many events the smallest group can give, and what follows for the lines."""
+    from fado.aim import expected_counts
+    from fado.cli._outputs import print_lines
+    from fado.tabular import group_rows, small_groups
+
+    groups = group_rows(part.attributes)
+    compared = np.flatnonzero(~small_groups(groups.sizes, min_group_size))
+    if part.positives is None or len(compared) < 2:
+        return
+    cells = [np.bincount(groups.codes[part.positives == label], minlength=len(groups)) for label in (0, 1)]
+    for ratio, line in lines.items():
+        negatives, positives = (np.float64(share) * own[compared] for own in cells)
+        counts = expected_counts(ratio, budget, negatives, positives)
+        if counts is None:
+            continue
+        least = int(counts.events.argmin())
+        bound = counts.bound(confidence)
+        follows = "" if bound >= line else f", below {line:g}: no model can be confirmed with these rows"
+        print_lines(
+            f"{ratio}: at the budget, the smallest group ({groups.titles[compared[least]]}) has about "
+            f"{counts.events[least]:,.0f} events in {share * part.n_rows:,.0f} validation rows; equal rates "
+            f"would have a lower bound of {bound:.3f} at {100 * confidence:g} % confidence{follows}."
+        )

@@ -7,8 +7,6 @@ from typing import Any
 
 from fado.cli._options import MIN_GROUP_SIZE, command
 
-__all__ = ["audit"]
-
 _WRITERS = {".html": "write_html", ".csv": "write_csv", ".json": "write_json"}
 _RATES = ("selection_rate", "tpr", "fpr", "precision", "impact_ratio")
 

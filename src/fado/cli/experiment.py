@@ -15,8 +15,6 @@ from fado.cli._options import command
 if TYPE_CHECKING:
     from fado.experiment import Experiment, Results
 
-__all__ = ["experiment", "print_winners"]
-
 SHOWN_RATIOS = ("fpr_ratio", "fnr_ratio", "selection_rate_ratio")
 SHOWN_GROUPS = 5
 FITS_FAILED = 1

@@ -14,8 +14,6 @@ from fado.cli._options import MIN_GROUP_SIZE, command
 if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
 
-__all__ = ["explore"]
-
 _UNITS = {"percent": (100, " %"), "times": (1, " x"), "number": (1, "")}
 
 

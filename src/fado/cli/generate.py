@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fado.tabular import Problem, Table
     from fado.valuation import Valuation
 
-__all__ = ["compare_interventions", "generate"]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,14 +71,13 @@ def generate(
     from fado.cli._inputs import load_values, read_inputs, utility_of
     from fado.cli._outputs import check_output, print_settings, write_table
     from fado.generation import UtilityAwareOverSampler
+    from fado.reporting import without_nan
     from fado.utility import LinearUtility
     from fado.valuation import OutOfBagEntropy
 
     check_output(out, [data] if values is None else [data, values])
     if report is not None:
-        if report.suffix.lower() != ".json":
-            raise ValueError(f"`--report` must end in .json, got {str(report)!r}.")
-        check_output(report, [data], [".json"])
+        check_output(report, [data], [".json"], "--report")
     inputs = read_inputs(data, **named)
     weight = named.get("weight")
     if report is not None and len(inputs.labels.classes) > 2 and inputs.positives is None:
@@ -125,7 +122,7 @@ def generate(
     if report is not None:
         figures = _report(inputs, sampler)
         with replacing(report, "The report") as temporary:
-            temporary.write_text(json.dumps(_without_nan(figures), indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(without_nan(figures), indent=2) + "\n", encoding="utf-8")
     print_settings(
         {
             "method": method,
@@ -374,12 +371,3 @@ def _filled(*tables: Table) -> list[pd.DataFrame]:
     numbers = [j for j, column in enumerate(tables[0].columns) if column.levels is None]
     usual = dict.fromkeys(frames[0], MISSING) | frames[0][numbers].median().fillna(0.0).to_dict()
     return [frame.fillna(usual).set_axis(tables[0].names, axis=1) for frame in frames]
-
-
-def _without_nan(value: Any) -> Any:
-    """Give plain data with None for what is undefined, as JSON has no other word for it."""
-    if isinstance(value, Mapping):
-        return {key: _without_nan(own) for key, own in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(own) for own in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

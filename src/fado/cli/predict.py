@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.models import ChosenModel
 
-__all__ = ["predict"]
-
 MISSED, UNSURE = 1, 3  # exit codes, if asked for; 2 is bad input
 
 
@@ -61,13 +59,7 @@ def predict(
     import pyarrow as pa
 
     from fado.cli._inputs import given_options, read_inputs
-    from fado.cli._outputs import (
-        check_apart,
-        check_output,
-        check_writable,
-        print_table,
-        write_table,
-    )
+    from fado.cli._outputs import check_apart, check_output, check_writable, print_table, write_table
     from fado.models import add_check, load_model
     from fado.tabular import read_table
 
@@ -83,8 +75,8 @@ def predict(
         raise ValueError(f"{given_options(given)} needs a check: give `--target` and `--protected` too.")
     check_output(out, [data])
     check_apart(out, model, "the model")
-    if json is not None and json.suffix.lower() != ".json":
-        raise ValueError(f"`--json` must end in .json, got {str(json)!r}.")
+    if json is not None:
+        check_output(json, [data], [".json"], "--json")
     if history is not None and history.exists() and not history.is_dir():
         raise ValueError(f"`--history` {str(history)!r} is a file: name a directory.")
     for path in filter(None, (json, history)):

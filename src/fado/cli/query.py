@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fado.active import UtilityQuery
     from fado.cli._inputs import Inputs
 
-__all__ = ["query"]
-
 DEFAULT_ALPHA = 0.75  # as in `fado.active`, which takes long to import
 
 

@@ -1,7 +1,4 @@
-"""`fado sample`: drop rows, by default the least useful negatives of groups with a low positive rate.
-
-What `fado reweigh` does as well stands here: options for every registered intervention, and its work.
-"""
+"""`fado sample` and `fado reweigh`: drop or weigh rows, with options for every registered intervention."""
 
 from __future__ import annotations
 
@@ -20,8 +17,6 @@ from fado.cli._options import SETTINGS, command, described
 
 if TYPE_CHECKING:
     from fado.interventions import Entry, Setting
-
-__all__ = ["INTERVENED", "entries_of", "intervene", "offer_interventions", "sample"]
 
 INTERVENED = (  # what `fado sample` and `fado reweigh` share
     *("target", "protected", "positive", "weight", "group_names"),
@@ -44,6 +39,25 @@ def sample(
         The intervention.
     """
     intervene("sample", data, out, intervention, seed=seed, **asked)
+
+
+@command(*INTERVENED, *SETTINGS["reweigh"], in_parts=True)
+def reweigh(
+    data: Path,
+    *,
+    out: Path,
+    intervention: Literal["rw", "uar", "corrected_uar", "fairlearn_grid"] = "uar",
+    seed: int = 0,
+    **asked: Any,
+) -> None:
+    """Weigh every row by its utility, for equal positive rates of groups, or both; see --intervention.
+
+    Parameters
+    ----------
+    intervention : choice
+        The intervention.
+    """
+    intervene("reweigh", data, out, intervention, seed=seed, **asked)
 
 
 def offer_interventions(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fado.cli._inputs import Inputs
     from fado.valuation import Valuation, ValuationModels
 
-__all__ = ["value"]
-
 DEFAULT = "oob"
 _USELESS = {  # the option of a setting, and why a valuator may not take it
     "fairness": ("--ratio", "measures no ratio"),
@@ -386,12 +384,7 @@ def _stand_in(directory: Path) -> bool:
 
 
 def _value_new_rows(
-    data: Path,
-    directory: Path,
-    out: Path,
-    target: str | None,
-    protected: Sequence[str],
-    jobs: int | None,
+    data: Path, directory: Path, out: Path, target: str | None, protected: Sequence[str], jobs: int | None
 ) -> None:
     """Value the rows of a table by kept models; attributes that are known tell the agreement alone."""
     from fado.cli._inputs import save_values

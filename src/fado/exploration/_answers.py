@@ -12,13 +12,11 @@ from fado._messages import COMPARE_TARGET, list_names
 from fado.aim import trade_off_of
 from fado.exploration._biases import Estimate, Z, share, share_gap, widest_gap
 from fado.exploration._material import Material, Protected, percent, plain_number, quoted
-from fado.metrics import Budget, threshold_at_fpr
+from fado.metrics import Budget, lowest_threshold
 from fado.tabular import group_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["aim_part", "answers"]
 
 LINE = 0.8
 MAX_FPR = 0.05
@@ -81,9 +79,7 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
             confidence=CONFIDENCE,
             seed=material.seed,
         )
-        rates = [
-            rate for rate in map(str, frame.columns) if rate.startswith(f"{name.removesuffix('_ratio')}[")
-        ]
+        rates = [rate for rate in frame.columns if rate.startswith(f"{name.removesuffix('_ratio')}[")]
         answer = _answer(frame)
         sure = _sure(frame, answer)
         ratios.append(
@@ -112,23 +108,18 @@ def aim_part(material: Material, attribute: Protected) -> dict[str, Any] | None:
 
 def _has_probabilities(material: Material, attribute: Protected) -> bool:
     """Tell whether there are two labels, and probabilities of both and of the attribute's groups."""
-    probabilities = material.valuation.probabilities
-    if (
-        attribute.is_continuous
-        or material.positive is None
-        or not material.is_binary
-        or probabilities is None
-    ):
+    probabilities, valued = material.valuation.probabilities, material.valuation.classes
+    if attribute.is_continuous or material.positive is None or not material.is_binary or not probabilities:
         return False
-    for name, classes in (("y", material.target.classes), (attribute.name, attribute.variable.classes)):
-        if name not in probabilities:
-            return False
-        valued = material.valuation.classes.get(name)
-        if valued is None and probabilities[name].shape[-1] != len(classes):
-            return False
-        if valued is not None and not set(classes) <= set(valued):
-            return False
-    return probabilities["y"].shape[1] == 2
+    asked = {"y": material.target.classes, attribute.name: attribute.variable.classes}
+    if not asked.keys() <= probabilities.keys() or probabilities["y"].shape[1] != 2:
+        return False
+    return all(
+        probabilities[name].shape[-1] == len(classes)
+        if valued.get(name) is None
+        else set(classes) <= set(valued[name])
+        for name, classes in asked.items()
+    )
 
 
 def _answer(frame: pd.DataFrame) -> int | None:
@@ -205,12 +196,10 @@ def _down(number: float) -> str:
 
 def _note(material: Material, attribute: Protected, n_rows: int, out_of_bag: bool) -> str:
     """Say what the curve was measured on, and where an aimed model may differ."""
-    drawn = "" if n_rows == len(material) else f"{n_rows:,} "
-    rows = (
-        f"{drawn}out-of-bag rows, which the models had not seen"
-        if out_of_bag
-        else f"{drawn}rows by the given probabilities, as if their models had not seen these rows"
-    )
+    rows = "rows by the given probabilities, as if their models had not seen these rows"
+    if out_of_bag:
+        rows = "out-of-bag rows, which the models had not seen"
+    rows = rows if n_rows == len(material) else f"{n_rows:,} {rows}"
     said = [
         f"Measured on {rows}; but each point was chosen on these rows, so fresh rows will be a little worse."
     ]
@@ -274,14 +263,11 @@ def _with_interval(estimate: Mapping[str, Any], form: str) -> str:
 def _decision_rates(material: Material, attribute: Protected) -> dict[str, list[Estimate]]:
     """Estimate each group's false- and true-positive rate where scores decide; empty if there are none."""
     scored = material.scores()
-    if (
-        scored is None or material.valuation.provenance.algorithm == "in-bag"
-    ):  # models that have seen the rows
+    seen = material.valuation.provenance.algorithm == "in-bag"  # by the models
+    if scored is None or seen or len(np.unique(scored[0])) < 2:
         return {}
     positive, scores = scored
-    if positive.all() or not positive.any():
-        return {}
-    decided = scores >= threshold_at_fpr(positive, scores, MAX_FPR)
+    decided = scores >= lowest_threshold(positive, scores, MAX_FPR)
     count = attribute.groups.count
     return {
         name: list(map(share, count(decided & rows).tolist(), count(rows).tolist()))

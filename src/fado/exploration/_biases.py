@@ -14,6 +14,8 @@ from scipy.stats import rankdata
 
 from fado.exploration._material import (
     FEWEST_MEMBERS,
+    Bools,
+    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -22,11 +24,6 @@ from fado.exploration._material import (
     quoted,
 )
 from fado.tabular import MISSING, Variable
-
-__all__ = ["Estimate", "Z", "biases", "error_removed", "share", "share_gap", "widest_gap"]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 Z = 1.959963984540054  # the normal distribution's 97.5 % quantile
 ONE_GROUP = "Only one group is large enough to be compared, so there is nothing to compare it with."

@@ -26,7 +26,8 @@ from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
 from fado.engine import Engine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
-from fado.exploration._material import Material, Protected
+from fado.exploration._biases import rank_correlation
+from fado.exploration._material import Bools, Codes, FloatArray, Material, Protected
 from fado.exploration._rows import (
     ACTIONS,
     INFLUENCE,
@@ -39,14 +40,9 @@ from fado.exploration._rows import (
 from fado.exploration._slices import BinnedColumn
 from fado.metrics import lowest_threshold
 from fado.tabular import Problem, column_from, deal_rows, variable_from
-from fado.valuation import TreeInfluence, compare_effects, forecast_problem, readable_estimator
+from fado.valuation import TreeInfluence, forecast_problem, readable_estimator
 
-__all__ = ["SHARES", "Consequences", "GroupDecisions", "changed_task", "check_retraining", "most_harmful"]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
-Cells = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 Change = tuple[str, Bools]  # "none", "remove", "halve" or "relabel", and the rows
 Decided = tuple[FloatArray, FloatArray]  # decisions and performance, of shape (repeats, validation rows)
@@ -195,7 +191,7 @@ class Consequences:
                 },
             }
 
-    def _search_effects(self, cells: Cells, search: Rows) -> dict[str, FloatArray] | None:
+    def _search_effects(self, cells: Codes, search: Rows) -> dict[str, FloatArray] | None:
         """Give every row's effects on the metrics of the search rows; None if given values are effects."""
         material, problem = self.material, self._problem
         scales, algorithm = material.valuation.scales, material.valuation.provenance.algorithm
@@ -256,15 +252,15 @@ class Consequences:
         there = [number for number, own in enumerate(inside) if len(own)]
         found = np.full((len(parts), 2), np.nan)
         if there:
-            metrics: dict[str, Any] = dict(
-                zip(("fairness", "performance", "max_fpr"), self.goal, strict=True)
-            )
+            fairness, performance, max_fpr = self.goal
             told = forecast_problem(
                 self._ranking(),
                 self._problem.take(held),
                 self._problem.take(search),
                 [inside[number] for number in there],
-                **metrics,
+                fairness=fairness,
+                performance=performance,
+                max_fpr=max_fpr,
                 seed=self.material.seed,
                 workers=self._workers,
             )
@@ -285,34 +281,32 @@ class Consequences:
         wrong = None if agreement is None else contradicted_rows(self.material, agreement)[sample]
         found: dict[tuple[str, str, int], Change] = {}
         for name, own in candidates.items():
-            masks = [mask[sample] for _, mask in own["slices"]]
-            removals = [((name, "remove", j), ("remove", mask)) for j, mask in enumerate(masks)]
-            curve = [
-                ((name, "curve", j), ("remove", mask)) for j, mask in enumerate(own["curve"]) if mask.any()
-            ]
-            others = []
-            for j, mask in enumerate(masks):
+            removals: list[tuple[str, int, Change]] = []
+            others: list[tuple[str, int, Change]] = []
+            for j, (_, rows) in enumerate(own["slices"]):
+                mask = rows[sample]
+                removals.append(("remove", j, ("remove", mask)))
                 if weighed:
-                    others.append(((name, "halve", j), ("halve", mask)))
+                    others.append(("halve", j, ("halve", mask)))
                 if wrong is not None and (mask & wrong).sum() >= LEAST_RELABELLED:
-                    others.append(((name, "relabel", j), ("relabel", mask & wrong)))
-            found |= dict([*removals[: max(1, each - len(curve))], *curve, *others][:each])
+                    others.append(("relabel", j, ("relabel", mask & wrong)))
+            curve = [("curve", j, ("remove", mask)) for j, mask in enumerate(own["curve"]) if mask.any()]
+            planned = [*removals[: max(1, each - len(curve))], *curve, *others][:each]
+            found |= {(name, action, j): change for action, j, change in planned}
         return found
 
-    def _decided(self, cells: Cells, held: Rows, changes: Sequence[Change]) -> list[Decided]:
+    def _decided(self, cells: Codes, held: Rows, changes: Sequence[Change]) -> list[Decided]:
         """Train models on all rows but a fold of the validation rows: with no change, and with each."""
         from lightgbm import LGBMClassifier
 
         seed, problem = self.material.seed, self._problem
         blocks = _some_blocks(problem, held)
         estimator = LGBMClassifier() if self._estimator is None else self._estimator
-        folds = [
-            deal_rows(cells[held], [1 / FOLDS] * FOLDS, np.random.default_rng([seed, 12, repeat]), blocks)
-            for repeat in range(REPEATS)
-        ]
-        places = [
-            (repeat, folds[repeat] == fold) for repeat in range(REPEATS) for fold in np.unique(folds[repeat])
-        ]
+        places = []
+        for repeat in range(REPEATS):
+            generator = np.random.default_rng([seed, 12, repeat])
+            folds = deal_rows(cells[held], [1 / FOLDS] * FOLDS, generator, blocks)
+            places += [(repeat, folds == fold) for fold in np.unique(folds)]
         every = [("none", np.zeros(problem.n_rows, dtype=np.bool_)), *changes]
         tasks = [
             changed_task(problem, estimator, change, held[fold], seed + repeat)
@@ -385,14 +379,14 @@ def _told(own: dict[str, Any], found: dict[tuple[str, int], dict[str, Any]], now
             }
         )
     slices.sort(key=lambda one: -(one["measured"]["remove"] or {"ratio_change": -np.inf})["ratio_change"])
-    told = [
+    points = [
         {"share": share, "rows": int(mask.sum()), "measured": measured}
         for share, mask, measured in zip(SHARES, own["curve"], curve, strict=True)
     ]
-    return {"slices": slices, "curve": told, "trusted": trusted}
+    return {"slices": slices, "curve": points, "trusted": trusted}
 
 
-def most_harmful(effects: FloatArray, share: float, cells: Cells) -> Bools:
+def most_harmful(effects: FloatArray, share: float, cells: Codes) -> Bools:
     """Mark the rows of the lowest effects below 0, at most half of those of any group and label.
 
     Examples
@@ -520,8 +514,6 @@ def _ratios(rates: FloatArray) -> FloatArray:
 
 def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, Any] | None]) -> bool:
     """Tell whether forecasts rank what retraining measured, beyond chance, and mistake no clear sign."""
-    import pandas as pd
-
     pairs = [
         (forecast[0], own["ratio_change"], own["ratio_error"])
         for forecast, own in zip(forecasts, measured, strict=True)
@@ -531,10 +523,7 @@ def _is_trusted(forecasts: Sequence[FloatArray], measured: Sequence[dict[str, An
         return False
     predicted, actual, errors = np.array(pairs).T
     clear = np.abs(actual) > 1.96 * errors
-    if np.ptp(predicted) == 0 or np.ptp(actual) == 0 or (predicted * actual < 0)[clear].any():
-        return False
-    frame = pd.DataFrame({"column": "z", "predicted": predicted, "actual": actual, "directed": actual})
-    return bool(compare_effects(frame)["low"].iloc[0] > 0)
+    return not (predicted * actual < 0)[clear].any() and rank_correlation(predicted, actual).low > 0
 
 
 def _larger_is_positive(problem: Problem) -> Problem:
@@ -547,7 +536,7 @@ def _larger_is_positive(problem: Problem) -> Problem:
     )
 
 
-def _some_blocks(problem: Problem, rows: Rows) -> npt.NDArray[np.int64] | None:
+def _some_blocks(problem: Problem, rows: Rows) -> Codes | None:
     """Give the blocks of some rows, numbered anew."""
     return None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
 

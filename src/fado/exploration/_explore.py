@@ -27,15 +27,13 @@ from fado.exploration._pool import pool_part, read_pool
 from fado.exploration._rows import effect_frames, effects_part, suspicious_part
 from fado.exploration._slices import SliceFinder, binned_target
 from fado.exploration._values import alpha_part, columns_part, distributions, plane, stability_part
-from fado.reporting import explore_chart, explore_page, page_in_frame
+from fado.reporting import explore_chart, explore_page, page_in_frame, without_nan
 from fado.tabular import MIN_GROUP_SIZE, group_rows, read_problem
 from fado.valuation import Valuation, read_stability
 
 if TYPE_CHECKING:
     import altair
     import pandas as pd
-
-__all__ = ["Exploration", "explore", "share_error", "summarise"]
 
 _HALF_WIDTH = 1.96 * 0.5  # of a 95 % interval: nothing on [0, 1] has a larger standard deviation than 0.5
 
@@ -301,7 +299,7 @@ def summarise(
         parts = {
             "name": attribute.name,
             "kind": attribute.variable.kind,
-            "groups": listed_groups(groups, attribute.whole),
+            "groups": listed_groups(groups, material.sampled, attribute.whole),
             "shown": list(groups.names),
             "some_hidden": bool((groups.codes < 0).any()),
             "left_out": tell_left_out(groups, attribute.speak, material.min_group_size),
@@ -317,7 +315,7 @@ def summarise(
         } | ({} if effects is None else {"effects": effects})
         return parts | {"answers": answers(material, attribute, parts)}
 
-    return _known(
+    return without_nan(
         {
             "about": _about(material),
             "attributes": [attribute_part(one) for one in material.attributes],
@@ -326,15 +324,6 @@ def summarise(
         }
         | ({} if pool is None else {"pool": pool_part(material, pool)})
     )
-
-
-def _known(value: Any) -> Any:
-    """Put None, which JSON has, in the place of NaN, which it has not."""
-    if isinstance(value, dict):
-        return {key: _known(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_known(entry) for entry in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _together(material: Material, finder: SliceFinder) -> dict[str, Any] | None:
@@ -393,7 +382,7 @@ def _sampled(material: Material) -> dict[str, Any] | None:
         for group, rows in enumerate(one.groups.sizes.tolist()):
             of = rate = None
             if one.whole is not None:
-                of, rate = one.whole.together(np.flatnonzero(one.groups.place == group))
+                of, rate = sampled.together(one.whole, np.flatnonzero(one.groups.place == group))
             # a quarter of a number is as large a part of the table as of the sample, about
             error = share_error(rows, round(rows * sampled.times) if of is None else of)
             own = {"rows": rows, "of": of, "error": error, "positive_rate": rate}

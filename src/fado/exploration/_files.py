@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,12 +42,11 @@ from fado.valuation.large import (
     with_group_names,
 )
 
-__all__ = ["Sampled", "WholeGroups", "explore_files", "read_sample"]
-
 Codes = npt.NDArray[np.int64]
 
 _MOST_SEARCHED = 50_000  # rows that slices are searched for in, as `explore` has it
 _MOST = 2**63 - 1
+_HALF = 32  # bits of a whole number
 
 # Bytes of a sampled row while a page is made of it, measured on tables of 5 and of 40 columns and on one of
 # five texts that no two rows share: so many times its columns as Arrow holds them, and so many beside.
@@ -188,42 +186,14 @@ def explore_files(
     return Exploration(made)
 
 
-class WholeGroups(NamedTuple):
-    """How many rows of a whole table each group has, and how many of them the positive label, if any is."""
+class Sampled(NamedTuple):
+    """Which rows of a larger table are explored, and what was counted over all of them."""
 
-    rows: Codes
-    positive: Codes | None
-
-    def together(self, groups: Iterable[int]) -> tuple[int, float | None]:
-        """Give the rows of some groups taken together, and their share of positive labels."""
-        members = list(groups)
-        rows = int(self.rows[members].sum())
-        return rows, None if self.positive is None else int(self.positive[members].sum()) / rows
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """Which rows of a larger table are explored, and what was counted over all of them.
-
-    Parameters
-    ----------
-    places : ndarray of int
-        The sampled rows' places in the whole table.
-    n_rows : int
-        How many rows that has.
-    seed : int
-        Of the draw.
-    has_positive : bool
-        Whether the whole table's target has a positive label.
-    counts : mapping of str to mapping of label to tuple of int
-        Per attribute and label, None for a missing one: the rows, and those of the positive label. Numbers
-        that are no classes are not among them.
-    """
-
-    places: Codes
-    n_rows: int
+    places: Codes  # of the sampled rows in the whole table
+    n_rows: int  # of the whole table
     seed: int
-    has_positive: bool
+    has_positive: bool  # whether the whole table's target has a positive label
+    # per attribute and label, None for a missing one: the rows, and those of the positive label; no numbers
     counts: Mapping[str, Mapping[Any, tuple[int, int]]]
 
     @property
@@ -231,16 +201,22 @@ class Sampled:
         """How many rows of the table each sampled row stands for."""
         return self.n_rows / len(self.places)
 
-    def groups_of(self, variable: Variable) -> WholeGroups | None:
-        """Give the sizes of the groups that a variable's rows are of; None for a number."""
+    def groups_of(self, variable: Variable) -> Codes | None:
+        """Give rows and positives of the groups that a variable's rows are of; None for a number."""
         if variable.kind == "continuous" or variable.name not in self.counts:
             return None
         labels: list[Any] = list(variable.classes)
         if variable.has_missing:
             labels[-1] = None
         counts = self.counts[variable.name]
-        found = np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
-        return WholeGroups(found[:, 0], found[:, 1] if self.has_positive else None)
+        return np.array([counts[labels[code]] for code in np.unique(variable.labels)], dtype=np.int64)
+
+    def together(
+        self, groups: Codes, members: Sequence[int] | npt.NDArray[np.intp]
+    ) -> tuple[int, float | None]:
+        """Give the rows of some groups taken together, and their share of positive labels, if any is."""
+        rows, positive = groups[list(members)].sum(axis=0).tolist()
+        return rows, positive / rows if self.has_positive else None
 
 
 def _open_values(values: str | os.PathLike[str] | Valuation) -> Valuation:
@@ -304,51 +280,42 @@ def read_sample(
     """
     reading = TablePass(source, roles)
     smallest = SmallestRows(n_rows, reading.schema)
-    pairs: list[Counter[tuple[int, int]]] = [Counter() for _ in roles.attributes]
+    pairs: list[Counter[int]] = [Counter() for _ in roles.attributes]  # of a group and a label of the target
     for block in reading.blocks(BLOCK_ROWS, progress=progress):
         smallest.add(row_hash(seed, block.rows), block.rows, block.table)
         for counter, codes in zip(pairs, block.codes[1:], strict=True):
-            counter.update(_count_pairs(codes, block.codes[0]))
+            found, counts = np.unique(codes << _HALF | block.codes[0], return_counts=True)
+            counter.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
     places, table = smallest.finish()
     pa.default_memory_pool().release_unused()
     (target, *attributes), (targets, *labels) = reading.variables(), reading.labels()
     positive = _positive_label(target, pos_label)
     code = None if positive is None or targets is None else targets.index(positive)
-    counts = {
+    counted = {
         own.name: _label_counts(counter, its_labels, code)
         for own, its_labels, counter in zip(attributes, labels, pairs, strict=True)
         if its_labels is not None
     }
-    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counts)
+    sampled = Sampled(places, reading.n_rows, seed, positive is not None, counted)
     return sampled, table, positive, reading.target_pattern()
 
 
-def _count_pairs(groups: Codes, labels: Codes) -> dict[tuple[int, int], int]:
-    """Count how often each group and each label of the target meet."""
-    n_labels = int(labels.max()) + 1
-    found, counts = np.unique(groups * n_labels + labels, return_counts=True)
-    return {
-        divmod(pair, n_labels): count for pair, count in zip(found.tolist(), counts.tolist(), strict=True)
-    }
-
-
 def _label_counts(
-    pairs: Counter[tuple[int, int]], labels: tuple[Any, ...], positive: int | None
+    pairs: Counter[int], labels: tuple[Any, ...], positive: int | None
 ) -> dict[Any, tuple[int, int]]:
     """Add up the rows, and those of the positive label, of every label of an attribute."""
     counts = dict.fromkeys(labels, (0, 0))
-    for (group, target), count in pairs.items():
+    for pair, count in pairs.items():
+        group, target = divmod(pair, 1 << _HALF)
         rows, positives = counts[labels[group]]
         counts[labels[group]] = rows + count, positives + (count if target == positive else 0)
     return counts
 
 
 def _positive_label(target: Variable, pos_label: Any) -> Any:
-    if target.kind == "continuous":
-        if pos_label is None:
-            return None
+    if target.kind == "continuous" and pos_label is not None:
         raise ValueError("`pos_label` is for a target of classes, and this one is continuous: leave it out.")
-    code = positive_code(target.classes, pos_label)
+    code = None if target.kind == "continuous" else positive_code(target.classes, pos_label)
     return None if code is None else target.classes[code]
 
 

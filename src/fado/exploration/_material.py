@@ -25,30 +25,8 @@ from fado.tabular import (
 from fado.valuation import OutOfBagEntropy, Valuation, check_alignment
 
 if TYPE_CHECKING:
-    from fado.exploration._files import Sampled, WholeGroups
+    from fado.exploration._files import Sampled
     from fado.exploration._pool import Unlabelled
-
-__all__ = [
-    "FEWEST_MEMBERS",
-    "ListedGroup",
-    "Material",
-    "Protected",
-    "ShownGroups",
-    "Span",
-    "cells_of",
-    "check_variables",
-    "known_mean",
-    "listed_groups",
-    "percent",
-    "plain_number",
-    "quoted",
-    "read_material",
-    "sample_rows",
-    "show_groups",
-    "span_around",
-    "tell_left_out",
-    "written",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -234,7 +212,9 @@ def show_groups(
     return ShownGroups(place[codes], tuple(shown), pools["other"], pools["small"], tuple(listed), place)
 
 
-def listed_groups(groups: ShownGroups, whole: WholeGroups | None = None) -> list[dict[str, Any]]:
+def listed_groups(
+    groups: ShownGroups, sampled: Sampled | None = None, whole: Codes | None = None
+) -> list[dict[str, Any]]:
     """List all groups with their rows; of a sample, also what they come to in the whole table."""
     listed, more = list(groups.listed[:MOST_LISTED]), groups.listed[MOST_LISTED:]
     if more:
@@ -245,8 +225,8 @@ def listed_groups(groups: ShownGroups, whole: WholeGroups | None = None) -> list
     entries = []
     for one in listed:
         entry = {"name": one.name, "rows": one.rows, "compared": one.note is None, "note": one.note}
-        if whole is not None:
-            entry["in_all"], entry["rate_in_all"] = whole.together(one.members)
+        if sampled is not None and whole is not None:
+            entry["in_all"], entry["rate_in_all"] = sampled.together(whole, one.members)
         entries.append(entry)
     return entries
 
@@ -299,7 +279,7 @@ class Protected:
     fine: Groups
     groups: ShownGroups
     position: int | None  # among the feature columns, if it was given by a name
-    whole: WholeGroups | None  # the groups over all rows, where a sample is explored
+    whole: Codes | None  # rows and positives of groups over all rows, where a sample is explored
 
     @property
     def name(self) -> str:

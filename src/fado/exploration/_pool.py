@@ -42,8 +42,6 @@ from fado.tabular import Column, Table
 from fado.utility import LinearUtility
 from fado.valuation import Valuation
 
-__all__ = ["Unlabelled", "pool_part", "read_pool", "shift_of", "shifts_part"]
-
 Counts = npt.NDArray[np.int64]
 
 ALPHA = 0.5  # where the page's slider stands at first

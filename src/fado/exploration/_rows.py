@@ -15,6 +15,9 @@ from fado._messages import list_names
 from fado.exploration._biases import Estimate, share, share_gap, widest_gap
 from fado.exploration._material import (
     FEWEST_MEMBERS,
+    Bools,
+    Codes,
+    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -41,23 +44,6 @@ if TYPE_CHECKING:
 
     from fado.exploration._consequences import Consequences
 
-__all__ = [
-    "ACTIONS",
-    "INFLUENCE",
-    "RemovalSearch",
-    "cell_effects",
-    "contradicted_rows",
-    "effect_frames",
-    "effects_part",
-    "find_slices",
-    "label_cells",
-    "metrics_of",
-    "suspicious_part",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Cells = npt.NDArray[np.int64]
 
 CONTRADICTED = 0.1  # probability of the row's own label, at the most
 NAMED_LIMITS = 5
@@ -466,7 +452,7 @@ def _level_now(material: Material, attribute: Protected) -> dict[str, float] | N
 
 
 def find_slices(
-    material: Material, columns: Sequence[BinnedColumn], gains: FloatArray, most: int, cells: Cells
+    material: Material, columns: Sequence[BinnedColumn], gains: FloatArray, most: int, cells: Codes
 ) -> list[Slice]:
     """Find slices of the largest gains that leave half of every cell; conditions may name the label."""
     protected = {one.name for one in material.attributes}
@@ -475,14 +461,14 @@ def find_slices(
     return search.find(most, always, lambda rows: keeps_cells(rows, cells))
 
 
-def label_cells(material: Material, attribute: Protected) -> Cells:
+def label_cells(material: Material, attribute: Protected) -> Codes:
     """Give each searched row's combination of compared group and label; -1 for all other rows."""
     codes, labels = (own.codes[material.sample] for own in (attribute.groups, material.labels))
     known = np.isin(codes, attribute.groups.compared) & (labels >= 0)
     return np.where(known, codes * (labels.max() + 1) + labels, -1)
 
 
-def keeps_cells(rows: Bools, cells: Cells) -> bool:
+def keeps_cells(rows: Bools, cells: Codes) -> bool:
     """Tell whether every combination of group and label keeps half of its rows without these.
 
     Examples

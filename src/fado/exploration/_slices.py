@@ -20,29 +20,19 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.special import comb, ndtr
 
-from fado.exploration._material import FEWEST_MEMBERS, Material, Protected, ShownGroups, written
+from fado.exploration._material import (
+    FEWEST_MEMBERS,
+    Bools,
+    FloatArray,
+    Material,
+    Protected,
+    ShownGroups,
+    written,
+)
 from fado.tabular import MISSING, Column, Variable
 from fado.utility import BaseUtility, LinearUtility, utility_class, utility_names
 from fado.valuation import Valuation
 
-__all__ = [
-    "SIGNIFICANCE",
-    "BinnedColumn",
-    "Condition",
-    "ConditionTable",
-    "Slice",
-    "SliceFinder",
-    "SlicePool",
-    "SliceSearch",
-    "binned_columns",
-    "binned_features",
-    "binned_target",
-    "permutation_z",
-    "usable_utilities",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Drop = Callable[[FloatArray], Bools] | None  # marks the rows that would be dropped under some utilities
 Key = tuple[int, ...]  # positions among the conditions that are searched

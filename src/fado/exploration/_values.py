@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 from fado.exploration._biases import error_removed
 from fado.exploration._material import (
     FEWEST_MEMBERS,
+    Bools,
+    FloatArray,
     Material,
     Protected,
     ShownGroups,
@@ -28,19 +30,6 @@ from fado.exploration._slices import BinnedColumn, SliceFinder, SlicePool, usabl
 from fado.interventions import PrevalenceSampling, minmax
 from fado.tabular import Groups, Variable, mean_one, small_groups
 from fado.valuation import Valuation, read_stability
-
-__all__ = [
-    "alpha_part",
-    "columns_part",
-    "distributions",
-    "explained",
-    "plane",
-    "pool_plane",
-    "stability_part",
-]
-
-FloatArray = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 BINS = 20
 ALPHAS = tuple(step / 20 for step in range(21))

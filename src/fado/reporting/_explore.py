@@ -9,8 +9,6 @@ import pandas as pd
 
 from fado.reporting._page import load_altair, render_page
 
-__all__ = ["explore_chart", "explore_page"]
-
 SCRIPTS = ("numbers.js", "svg.js", "scales.js", "plots.js", "sections.js", "slider.js", "aim.js", "main.js")
 BIASES = ("group_size", "prevalence", "separability", "base")
 _REACH = 1.96  # errors to either side: a 95 % interval

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -21,16 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "card_page",
-    "card_text",
-    "load_altair",
-    "page_in_frame",
-    "render_page",
-    "shown_table",
-    "written_out",
-]
 
 DIGITS = 6
 
@@ -100,6 +91,21 @@ def _compact(value: Any) -> Any:
     if isinstance(value, str):
         return written_out(value)
     return value
+
+
+def without_nan(value: Any) -> Any:
+    """Give plain data with None, which JSON has, in the place of NaN, which it has not.
+
+    Parameters
+    ----------
+    value : plain data
+        Lists and dicts may hold others.
+    """
+    if isinstance(value, dict):
+        return {key: without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def written_out(text: str) -> str:
