@@ -5,17 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = [
-    "MOST_ROWS",
-    "check_choice",
-    "check_classifier",
-    "check_count",
-    "check_instance",
-    "check_probabilities",
-    "check_share",
-    "seed_from",
-]
-
 MOST_ROWS = 10**9  # more than any count of rows that is meant
 
 

@@ -7,8 +7,6 @@ import sys
 from numbers import Integral
 from pathlib import Path
 
-__all__ = ["check_room_for", "format_memory", "free_memory", "parse_memory", "peak_resident"]
-
 _LARGEST_TOLD = 10**18  # bytes
 _LEAST = 10**6  # fewer bytes are a slip: the unit was forgotten
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-__all__ = ["ClassRegistry", "load_plugins"]
-
 _GROUP = "fado.plugins"
 
 Class = TypeVar("Class", bound=type)

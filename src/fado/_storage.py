@@ -31,25 +31,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # that there are no locks of the system is provided for below
     from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
-__all__ = [
-    "DamagedError",
-    "InUseError",
-    "Lock",
-    "Manifest",
-    "WriteError",
-    "check_replaceable",
-    "claims_of",
-    "digest_of",
-    "holder_of",
-    "moved_aside",
-    "remove_abandoned",
-    "remove_unfinished",
-    "replacing",
-    "replacing_directory",
-    "write_file",
-    "writing",
-]
-
 _NEW, _OLD = ".part", ".old"
 _TOKEN = re.compile(r"[0-9a-f]{8}")
 _TEMPORARY = re.compile(rf"\..*\.{_TOKEN.pattern}\{_NEW}")

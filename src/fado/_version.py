@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["__version__", "library_versions"]
-
 __version__ = "0.2.0"
 
 _versions: dict[str, str] = {}  # filled once, for that searches the file system

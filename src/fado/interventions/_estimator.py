@@ -27,8 +27,6 @@ from fado.engine import explaining_missing_in_table
 from fado.interventions._base import BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
 
-__all__ = ["CONSTRAINTS", "FairlearnGrid", "ReweighedEstimator"]
-
 FloatArray = npt.NDArray[np.float64]
 
 CONSTRAINTS = ("FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds")

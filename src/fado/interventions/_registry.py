@@ -15,8 +15,6 @@ from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
 from fado.interventions._sampling import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._scores import BaseScoreIntervention
 
-__all__ = ["Entry", "Setting", "intervention_entries", "intervention_named", "register_intervention"]
-
 Class = TypeVar("Class", bound=type[BaseIntervention] | type[BaseScoreIntervention])
 
 

@@ -31,8 +31,6 @@ from fado.tabular import (
 )
 from fado.utility import LinearUtility
 
-__all__ = ["Reweigher", "UtilityAwareReweigher", "minmax"]
-
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer]
 

@@ -24,8 +24,6 @@ from fado.tabular import (
     take_rows,
 )
 
-__all__ = ["PrevalenceSampling", "RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]

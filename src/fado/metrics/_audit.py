@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from fado.tabular import Groups, Variable
 
-__all__ = ["Audit", "audit"]
-
 RATES = ("selection_rate", "tpr", "fpr", "fnr", "precision")
 UNKNOWN = "(unknown)"
 MOST_ATTRIBUTES = 6  # all combinations of which are 63 tables

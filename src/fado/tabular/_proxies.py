@@ -18,8 +18,6 @@ from fado.tabular._column import Column
 from fado.tabular._table import Table
 from fado.tabular._variables import Variable
 
-__all__ = ["columns_equal_to", "columns_that_determine"]
-
 SAMPLE = 2_000  # rows that are enough to rule most columns out
 TOLERANCE = 0.001  # share of what guessing the commonest class (or the mean) leaves open
 EVIDENCE = 10.0  # disagreements that chance alone would have shown, at the least

@@ -20,8 +20,6 @@ from fado.tabular import _files
 from fado.tabular._column import is_text
 from fado.tabular._table import named_index, without_index
 
-__all__ = ["Source", "SourcePart", "in_blocks", "open_source"]
-
 _SAMPLED_FILES, _SAMPLED_ROWS = 4, 5_000  # that tell how much memory a row takes
 _FIRST = 1 << 23  # bytes of text that show the types of a CSV file
 _BLOCK = 1 << 20  # that are read at once; Arrow holds some twenty such blocks

@@ -16,33 +16,6 @@ from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado.tabular._column import Column
 
-__all__ = [
-    "MIN_GROUP_SIZE",
-    "MISSING",
-    "SMALL_SHARE",
-    "TARGET",
-    "Groups",
-    "Kind",
-    "LabelPattern",
-    "Labels",
-    "Variable",
-    "check_attribute_names",
-    "check_kinds",
-    "check_learnable",
-    "check_min_group_size",
-    "group_rows",
-    "is_label",
-    "label_named",
-    "labels_of",
-    "positive_code",
-    "small_groups",
-    "tell_small",
-    "title_in_full",
-    "variable_from",
-    "warn_of_missing",
-    "warn_of_missing_rows",
-]
-
 Kind = Literal["classes", "continuous"]
 
 Codes = npt.NDArray[np.int64]
