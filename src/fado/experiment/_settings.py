@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
+from fado._checks import load_plugins
 from fado._messages import closest_names
-from fado._registry import load_plugins
 from fado.experiment._estimators import LIGHTGBM, describe_object
 from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from fado._checks import load_plugins
 from fado._messages import insert_parameters
-from fado._registry import load_plugins
 from fado.interventions._base import BaseIntervention, NoIntervention
 from fado.interventions._estimator import CONSTRAINTS, FairlearnGrid
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher

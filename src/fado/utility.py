@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado._checks import check_share
+from fado._checks import ClassRegistry, check_share
 from fado._messages import insert_parameters
-from fado._registry import ClassRegistry
 
 __all__ = [
     "BaseUtility",
