@@ -227,12 +227,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         return resampled, take_more_rows(y, rows)
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         cells, plan = self._plan(labels, groups, sample_weight)
         self._warn(cells, plan)

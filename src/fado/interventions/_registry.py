@@ -162,17 +162,8 @@ def register_intervention(
         known = _ENTRIES.get(own)
         if known is not None and known.kind.__qualname__ != kind.__qualname__:
             raise ValueError(f"There is an intervention called {own!r} already, {known.kind.__qualname__}.")
-        _ENTRIES[own] = Entry(
-            name,
-            own,
-            kind,
-            tuple(settings),
-            dict(fixed or {}),
-            by_default=by_default,
-            shape=shape,
-            colour=colour,
-            needs_group=needs_group,
-        )
+        asked = (tuple(settings), dict(fixed or {}), by_default, shape, colour, needs_group)
+        _ENTRIES[own] = Entry(name, own, kind, *asked)
         return kind
 
     return register

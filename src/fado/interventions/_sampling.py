@@ -343,12 +343,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return take_rows(X, rows), take_rows(y, rows)
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         n_rows = len(labels.codes)
         groups = occurring(groups)

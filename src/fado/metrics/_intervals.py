@@ -209,20 +209,25 @@ def ratio_interval(events: Floats64, sizes: Floats64, error: float) -> Bounds:
 
 def lower_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the lower limit of each chosen group's share over every group's."""
-    product = np.outer(shares[lowest], shares)
-    above, below = (low * (2 * shares - low))[lowest, np.newaxis], high * (2 * shares - high)
-    root = np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    above, _, sum_of_both = _recovered(shares, low, high, lowest)
     with np.errstate(invalid="ignore"):
-        return np.where(above > 0, above / (product + root), 0.0)
+        return np.where(above > 0, above / sum_of_both, 0.0)
 
 
 def upper_limits(shares: Floats64, low: Floats64, high: Floats64, lowest: Integers) -> Floats64:
     """Return the upper limit of each chosen group's share over every group's, infinite over no events."""
-    product = np.outer(shares[lowest], shares)
-    above, below = (high * (2 * shares - high))[lowest, np.newaxis], low * (2 * shares - low)
-    root = np.sqrt(np.maximum(product**2 - above * below, 0.0))
+    _, below, sum_of_both = _recovered(shares, high, low, lowest)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > 0, (product + root) / below, np.inf)
+        return np.where(below > 0, sum_of_both / below, np.inf)
+
+
+def _recovered(
+    shares: Floats64, own: Floats64, other: Floats64, lowest: Integers
+) -> tuple[Floats64, Floats64, Floats64]:
+    """Return what limits of pairs are made of, from one end of each chosen share and one of every share."""
+    product = np.outer(shares[lowest], shares)
+    above, below = (own * (2 * shares - own))[lowest, np.newaxis], other * (2 * shares - other)
+    return above, below, product + np.sqrt(np.maximum(product**2 - above * below, 0.0))
 
 
 class _Moving:
@@ -532,9 +537,7 @@ def count_at(
     """Return the confusion counts of every group at each of many thresholds, from one pass over the rows."""
     levels, place = np.unique(thresholds, return_inverse=True)
     passing = np.flatnonzero(scores >= levels[0])  # few rows score as high as that
-    passed = (
-        np.searchsorted(levels, scores[passing], side="right") - 1
-    )  # the highest level that a row reaches
+    passed = np.searchsorted(levels, scores[passing], side="right") - 1  # the highest level of each row
     cells = 2 * codes + positive
     members = np.bincount(cells, weights, minlength=2 * n_groups).reshape(n_groups, 2)
     at_level = np.bincount(

@@ -179,13 +179,12 @@ class Budget:
 
     def __str__(self) -> str:
         """Return the budget as it reads in a sentence."""
-        if self.kind == "fpr":
-            return f"a false-positive rate of at most {100 * self.limit:.12g} %"
-        if self.kind == "selection_rate":
-            return f"a selection rate of at most {100 * self.limit:.12g} %"
         if self.kind == "top_k":
             return f"the {self.limit} rows of highest score" if self.limit > 1 else "the row of highest score"
-        return f"a threshold of {self.limit:.12g}"
+        if self.kind == "threshold":
+            return f"a threshold of {self.limit:.12g}"
+        rate = "false-positive" if self.kind == "fpr" else "selection"
+        return f"a {rate} rate of at most {100 * self.limit:.12g} %"
 
 
 @insert_parameters(fpr_ratio)

@@ -35,10 +35,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     whose values never repeat, is not reported; nor is a column whose values repeat only with the whole row,
     in a table that holds rows several times.
     """
-    known = variable.known
-    if variable.has_missing:  # a group that no rule made
-        known = variable.labels != len(variable.classes) - 1
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(variable.given)  # missing entries are a group that no rule made
     sample = rows[:: max(1, len(rows) // SAMPLE)]
 
     @cache
