@@ -1,4 +1,4 @@
-"""An audit of decisions: what every group and every combination of groups got, from predictions alone."""
+"""An audit of decisions: the rates of every group and every combination of groups, from predictions alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PRECISION = Rate("", "", "", lambda c: (c.true_positives, c.false_positives + c
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What `audit` found.
+    """The result of `audit`: tables of groups, ratios and pairs, and ways to write them.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class Audit:
         ``precision``, each with ``_low`` and ``_high``, ``impact_ratio`` (the selection rate over the highest
         one) with its interval, ``compared``, and the ``reason`` why a group is not compared.
     ratios : DataFrame
-        One row per attribute and rate: the lowest rate over the highest with its interval, which two groups
-        make it, and the ``reason`` where there is none.
+        One row per attribute and rate: the lowest rate over the highest with its interval, the two groups
+        that have these rates, and the ``reason`` if the ratio is undefined.
     pairs : DataFrame
         One row per attribute, rate and pair of compared groups: their ratio and difference with intervals.
     calibration : DataFrame or None
@@ -68,6 +68,11 @@ class Audit:
         ``positives`` with its interval. None without scores or without labels.
     about : dict
         What was audited: numbers of rows, how decisions were made, the threshold, the confidence.
+
+    See Also
+    --------
+    audit : Makes an audit.
+    fado.metrics.by_group : Rates of the groups of one attribute, or of one combination.
 
     Examples
     --------
@@ -86,7 +91,7 @@ class Audit:
     _law: pd.DataFrame
 
     def local_law_144(self) -> pd.DataFrame:
-        """Give the tables that New York's Local Law 144 (6 RCNY 5-301) asks for, without a verdict.
+        """Return the tables that New York's Local Law 144 (6 RCNY 5-301) requires, without a verdict.
 
         Returns
         -------
@@ -103,7 +108,7 @@ class Audit:
         return self._law[columns].rename(columns=named)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain data, None where a number is undefined."""
+        """Return everything as plain data, None where a number is undefined."""
         frames = {"groups": self.frame, "ratios": self.ratios, "pairs": self.pairs}
         if self.calibration is not None:
             frames["calibration"] = self.calibration
@@ -114,11 +119,11 @@ class Audit:
         self._write(path, self.frame.to_csv(index=False))
 
     def write_json(self, path: str | os.PathLike[str]) -> None:
-        """Write what `to_dict` gives as JSON."""
+        """Write the result of `to_dict` as JSON."""
         self._write(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
-        """Write a page that makes no request: tables, pictures, and how to read them."""
+        """Write a page that makes no requests: tables, charts, and how to read them."""
         self._write(path, self._page())
 
     def _page(self) -> str:
@@ -158,29 +163,30 @@ def audit(
     """Audit decisions by group, from predictions alone: no model and no training rows are needed.
 
     Every protected attribute is audited, and every combination of several. Rows whose group is unknown are
-    counted on a line of their own, and compared with nobody.
+    counted on a separate line, and are not compared.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or None
         True labels, of exactly two classes. None audits selection rates alone.
     scores_or_decisions : array-like of shape (n,)
-        Decisions (booleans, 0 and 1, or the labels of `y_true`), which are taken as they are; or scores in
+        Decisions (booleans, 0 and 1, or the labels of `y_true`), which are used as they are; or scores in
         [0, 1], which a threshold turns into decisions.
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. An attribute of numbers may have at most 20 different ones.
     max_fpr : float, default=0.05
-        Of scores: the share of negatives that may be selected; these rows set the threshold by it.
+        For scores: the share of negatives that may be selected. It sets the threshold on these rows.
     threshold : float, optional
-        Of scores: select where ``scores >= threshold``; the budget then has no effect.
+        For scores: select rows where ``scores >= threshold``. The budget then has no effect.
     {budget, pos_label}
     sample_weight : array-like of shape (n,), optional
-        How many rows each row stands for. Rates are then shares of the total weight; counts stay rows.
+        How many rows each row represents. Rates are then shares of the total weight; counts are still rows.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the rows are not compared; 0 compares all.
+        Groups with fewer rows than this that are also less than 1 % of the rows are not compared; 0 compares
+        all groups.
     least_share : float, optional
-        Instead of both: groups of a smaller share of the known rows are not compared, as New York's Local Law
-        144 allows for 0.02.
+        Use this instead of `min_group_size`: groups with a smaller share of the rows whose group is known are
+        not compared. New York's Local Law 144 allows 0.02.
     {confidence}
 
     Returns
@@ -188,10 +194,18 @@ def audit(
     Audit
         With `frame`, `ratios`, `pairs`, `calibration`, and ways to write them.
 
-    Notes
-    -----
-    Intervals of rates are Clopper and Pearson's; those of ratios follow from them over all pairs of groups,
-    and hold whichever two groups truly are the extreme ones. They are intervals at the threshold in use.
+    Notes ----- Intervals of rates are those of Clopper and Pearson (1934). Intervals of ratios are computed
+    from them over all pairs of groups, and are valid whichever two groups have the lowest and highest rate in
+    the population. All intervals are for the threshold in use.
+
+    See Also
+    --------
+    fado.metrics.evaluate : All metrics of a model at a budget, with intervals that account for its threshold.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26 (1934).
 
     Examples
     --------

@@ -68,12 +68,17 @@ def aim_scorer(
     Notes
     -----
     A search averages over folds. With k folds each miss lowers the mean by more than 1 / k. So a model that
-    misses the line in one fold of five can only beat one that never does if its true-positive rate in the
-    other folds is at least 25 points higher. Ratios of small folds are noisy: use few and large folds.
+    misses the line in one fold of five can only win against one that never does if its true-positive rate in
+    the other folds is at least 25 points higher. Ratios of small folds are noisy: use few and large folds.
+
+    See Also
+    --------
+    fado.AimedEstimator : Reaches a line without a search over models.
+    evaluate : The metrics that the scorer uses.
 
     Examples
     --------
-    The more this model is regularised, the less it uses the feature that tells the groups apart.
+    The more this model is regularised, the less it uses the feature that identifies the groups.
 
     >>> import numpy as np, pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
@@ -155,20 +160,20 @@ class AimScorer:
         sensitive_features: bool | str | None = _UNCHANGED,
         sample_weight: bool | str | None = _UNCHANGED,
     ) -> AimScorer:
-        """Say which metadata the scorer asks for, in scikit-learn's manner.
+        """Set which metadata the scorer requests, as in scikit-learn.
 
         Parameters
         ----------
         sensitive_features, sample_weight : bool, str or None
-            True asks for it, False does without, None refuses to guess, and text is the name under which it
-            is passed. Only ``sensitive_features`` is asked for unless told otherwise.
+            True requests it, False does not, None raises an error if it is passed, and text is the name under
+            which it is passed. By default only ``sensitive_features`` is requested.
         """
         told = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         self._requests |= {name: value for name, value in told.items() if value != _UNCHANGED}
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Return what the scorer asks for."""
+        """Return which metadata the scorer requests."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         request = MetadataRequest(owner=type(self).__name__)
@@ -177,7 +182,7 @@ class AimScorer:
         return request
 
     def _accept_sample_weight(self) -> bool:
-        """Tell scikit-learn, where metadata are not routed, that weights are welcome."""
+        """Accept weights where scikit-learn does not route metadata."""
         return True
 
 
@@ -252,7 +257,7 @@ def _scores_of(estimator: Any, X: Any, pos_label: Any) -> NDArray[Any]:
 
 
 def _left_out(groups: Groups, min_group_size: int) -> NDArray[np.bool_]:
-    """Return which groups are too small; the warning is the same for every fold, to be shown but once."""
+    """Return which groups are too small; the warning is the same for every fold, so it is shown once."""
     small = small_among(groups, min_group_size)
     if small.any():
         left = sorted(name for name, out in zip(groups.names, small, strict=True) if out)
