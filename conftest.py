@@ -14,7 +14,7 @@ collect_ignore = ["docs/conf.py", "docs/_ext", "docs/_build", "docs/auto_example
 
 REGISTRIES = {
     "fado.valuation._base": "_CLASSES",
-    "fado.utility._utilities": "_CLASSES",
+    "fado.utility": "_CLASSES",
     "fado.interventions._registry": "_ENTRIES",
 }
 

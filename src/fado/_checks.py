@@ -1,20 +1,13 @@
-"""Checks of settings that several parts share."""
+"""Settings that several parts share: checks of their values, and classes that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = [
-    "MOST_ROWS",
-    "check_choice",
-    "check_classifier",
-    "check_count",
-    "check_instance",
-    "check_probabilities",
-    "check_share",
-    "seed_from",
-]
+Class = TypeVar("Class", bound=type)
 
 MOST_ROWS = 10**9  # more than any count of rows that is meant
 
@@ -119,3 +112,53 @@ def seed_from(random_state: Any) -> int:
             f"`random_state` must be a whole number, a numpy generator or None, got {random_state!r}."
         ) from None
     return int(generator.randint(2**31 - 1))
+
+
+class ClassRegistry(dict[str, type[Any]]):
+    """Classes of one kind by their names, in the order in which they were registered.
+
+    Parameters
+    ----------
+    kind : str
+        What such a class is called in a message.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def register(self, name: str) -> Callable[[Class], Class]:
+        """Give a decorator that enters a class under a name which no other has."""
+
+        def enter(own: Class) -> Class:
+            known = self.get(name)
+            if known is not None and known.__qualname__ != own.__qualname__:
+                raise ValueError(f"There is a {self._kind} called {name!r} already, {known.__qualname__}.")
+            self[name] = own
+            return own
+
+        return enter
+
+    def names(self) -> tuple[str, ...]:
+        """List the names, those of plug-ins too."""
+        load_plugins()
+        return tuple(self)
+
+    def find(self, name: str, argument: str) -> type[Any]:
+        """Give the class of a name, or say which names there are."""
+        if name not in self.names():
+            raise ValueError(f"{argument} must be {' or '.join(map(repr, self))}, got {name!r}.")
+        return self[name]
+
+
+@cache
+def load_plugins() -> None:
+    """Import, once, every installed module that adds utilities or interventions.
+
+    A package names such a module in its metadata: ``[project.entry-points."fado.plugins"]``, then
+    ``mine = "my_package.my_module"``. Nothing that a configuration or a store says is ever imported.
+    """
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="fado.plugins"):
+        point.load()

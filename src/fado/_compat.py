@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.utils import Tags
 
-__all__ = [
-    "OLD_NEWS",
-    "generator_from",
-    "get_tags",
-    "is_classifier",
-    "is_regressor",
-    "with_texts",
-]
-
 # scikit-learn 1.6 says this of LightGBM before 4.6, also within a pipeline, and no user can mend it.
 # Goes with LightGBM 4.5.
 OLD_NEWS = "The LGBM.* or classes from which it inherits use `_get_tags` and `_more_tags`"

@@ -1,13 +1,10 @@
-"""Memory: how much is free, how much a process has taken, and sizes as people write them."""
+"""Memory: how much is free, and sizes as people write them."""
 
 from __future__ import annotations
 
 import re
-import sys
 from numbers import Integral
 from pathlib import Path
-
-__all__ = ["check_room_for", "format_memory", "free_memory", "parse_memory", "peak_resident"]
 
 _LARGEST_TOLD = 10**18  # bytes
 _LEAST = 10**6  # fewer bytes are a slip: the unit was forgotten
@@ -100,18 +97,6 @@ def free_memory(root: Path = Path("/")) -> int | None:
     if available is None:
         return None
     return min([available * 1024, *_left_to_groups(root)])
-
-
-def peak_resident() -> int | None:
-    """Give the most bytes that this process has held at once; None where the system does not tell."""
-    peak = _field(Path("/proc/self/status"), "VmHWM")  # a child that was just started counts its own alone
-    if peak is not None:
-        return peak * 1024
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _left_to_groups(root: Path) -> list[int]:

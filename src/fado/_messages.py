@@ -12,16 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = [
-    "COMPARE_TARGET",
-    "closest_names",
-    "insert_parameters",
-    "list_names",
-    "shared_parameters",
-    "warn_user",
-    "warning_once",
-]
-
 Documented = TypeVar("Documented")
 
 # what to do about a target that is not of two classes; the command line says it in its own way

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any, TextIO, TypeVar
 
-__all__ = ["open_bar", "progress_stream", "set_total", "tracked"]
-
 Item = TypeVar("Item")
 
 SECONDS_BETWEEN_LINES = 5.0

@@ -11,18 +11,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-__all__ = [
-    "decode",
-    "encode",
-    "is_number",
-    "is_shallow",
-    "label_from",
-    "label_to",
-    "record_from",
-    "shorten",
-    "simplify",
-]
-
 _Record = TypeVar("_Record")
 
 _LONGEST = 100  # characters of a value that a message quotes

@@ -31,25 +31,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # that there are no locks of the system is provided for below
     from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
-__all__ = [
-    "DamagedError",
-    "InUseError",
-    "Lock",
-    "Manifest",
-    "WriteError",
-    "check_replaceable",
-    "claims_of",
-    "digest_of",
-    "holder_of",
-    "moved_aside",
-    "remove_abandoned",
-    "remove_unfinished",
-    "replacing",
-    "replacing_directory",
-    "write_file",
-    "writing",
-]
-
 _NEW, _OLD = ".part", ".old"
 _TOKEN = re.compile(r"[0-9a-f]{8}")
 _TEMPORARY = re.compile(rf"\..*\.{_TOKEN.pattern}\{_NEW}")
@@ -336,12 +317,8 @@ def holder_of(path: Path) -> dict[str, Any]:
 
 def on_network(path: Path) -> bool:
     """Tell whether a path is on a network file system, as far as the system says."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
     kind, longest, resolved = "", -1, path.parent.resolve()
-    for line in mounts:
+    for line in (_text_in("/proc/self/mounts") or "").splitlines():
         _, point, found, *_ = line.split(" ")
         point = point.replace("\\040", " ")
         if len(point) > longest and resolved.is_relative_to(point):
@@ -405,22 +382,24 @@ def _may_run(pid: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
+        pass  # another user's process
     return True
 
 
 def _started(pid: int) -> int | None:
     """Give the time at which a process started, in the system's ticks; None if there is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[19])
+    stat = _text_in(f"/proc/{pid}/stat")
+    return None if stat is None else int(stat.rpartition(")")[2].split()[19])
 
 
 def _boot() -> str | None:
+    text = _text_in("/proc/sys/kernel/random/boot_id")
+    return None if text is None else text.strip()
+
+
+def _text_in(path: str) -> str | None:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["__version__", "library_versions"]
-
 __version__ = "0.2.0"
 
 

@@ -118,7 +118,7 @@ def test_kinds():
     given = np.arange(40) % 25
     problem = read_problem(np.zeros((40, 1)), given, {"age": given})
     assert [variable.kind for variable in problem.variables] == ["continuous", "continuous"]
-    chosen = problem.with_kinds({"y": "classes", "age": "categorical"})
+    chosen = problem.with_kinds({"y": "classes", "age": "classes"})
     assert [variable.kind for variable in chosen.variables] == ["classes", "classes"]
     assert len(chosen.groups) == 25
     assert problem.with_kinds(None) is problem

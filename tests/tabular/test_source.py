@@ -408,4 +408,4 @@ def test_the_memory_of_a_row_and_of_a_block(small_blocks, tmp_path):
     source = open_source(written_csv(tmp_path, a="n,m\n" + "1,2\n" * 5000))
     assert source.bytes_per_row == pytest.approx(16, rel=0.05)
     assert source.about_rows == pytest.approx(5000, rel=0.01)
-    assert source.largest_unit.n_rows == pytest.approx(250, abs=2)  # lines of four bytes
+    assert source.largest_unit[1] == pytest.approx(250, abs=2)  # lines of four bytes

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
+from fado._checks import ClassRegistry
 from fado._messages import closest_names
-from fado._registry import ClassRegistry
 from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
 from fado.experiment._section import Parameter
 from fado.interventions import intervention_entries

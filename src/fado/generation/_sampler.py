@@ -209,12 +209,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     _fit_resample = fit_resample  # which imbalanced-learn asks for
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         cells, plan = self._plan(labels, groups, sample_weight)
         self._warn(cells, plan)

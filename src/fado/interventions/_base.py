@@ -30,20 +30,6 @@ from fado.tabular import (
 from fado.utility import LinearUtility
 from fado.valuation import BaseValuator, OutOfBagEntropy, check_alignment
 
-__all__ = [
-    "BaseIntervention",
-    "NoIntervention",
-    "TrainingSet",
-    "checked_utility",
-    "no_cells",
-    "no_utilities",
-    "occurring",
-    "row_utilities",
-    "utilities_of",
-    "value_rows",
-    "warn_of_small",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from fado.tabular import Groups, Labels, small_groups
 
-__all__ = ["FilesChange", "GroupChange", "change_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _ROWS_AT_A_TIME = 1 << 16

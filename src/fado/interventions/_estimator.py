@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,8 +28,6 @@ from fado.engine import explaining_missing_in_table
 from fado.interventions._base import BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
 
-__all__ = ["CONSTRAINTS", "FairlearnGrid", "ReweighedEstimator"]
-
 FloatArray = npt.NDArray[np.float64]
 
 CONSTRAINTS = ("FalsePositiveRateParity", "DemographicParity", "TruePositiveRateParity", "EqualizedOdds")
@@ -37,6 +36,17 @@ _GRID_SIZE = 31  # odd, so that the middle is the estimator left alone
 
 def _if_estimator_has(method: str) -> Callable[[Any], Any]:
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
+
+
+def _forwarded(method: str, text: str) -> Any:
+    """Give a method that the fitted estimator carries out, if it has it."""
+
+    def forward(self: Any, X: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.estimator_, method)(X)
+
+    forward.__name__, forward.__doc__ = method, text
+    return _if_estimator_has(method)(forward)
 
 
 class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
@@ -144,29 +154,19 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         self.__dict__.update(estimator_=estimator, reweigher_=reweigher)
         return self
 
-    @_if_estimator_has("predict")
-    def predict(self, X: Any) -> Any:
-        """Predict labels or numbers, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
-
-    @_if_estimator_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Predict the classes' probabilities, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @_if_estimator_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithms of the classes' probabilities, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
-
-    @_if_estimator_has("decision_function")
-    def decision_function(self, X: Any) -> Any:
-        """Score rows, as the estimator does."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+    predict = _forwarded("predict", "Predict labels or numbers, as the estimator does.")
+    predict_proba = _forwarded("predict_proba", "Predict the classes' probabilities, as the estimator does.")
+    predict_log_proba = _forwarded(
+        "predict_log_proba", "Predict the logarithms of the classes' probabilities, as the estimator does."
+    )
+    decision_function = _forwarded("decision_function", "Score rows, as the estimator does.")
+    classes_ = property(attrgetter("estimator_.classes_"), doc="The estimator's classes.")
+    n_features_in_ = property(
+        attrgetter("estimator_.n_features_in_"), doc="Number of features that the estimator was trained on."
+    )
+    feature_names_in_ = property(
+        attrgetter("estimator_.feature_names_in_"), doc="Names of the features that it was trained on."
+    )
 
     @_if_estimator_has("score")
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -174,21 +174,6 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.estimator_.score(X, y, **weighted)
-
-    @property
-    def classes_(self) -> Any:
-        """The estimator's classes."""
-        return self.estimator_.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the estimator was trained on."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features that the estimator was trained on."""
-        return self.estimator_.feature_names_in_
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Give the metadata that this estimator, and the one that it wraps, request."""

@@ -65,8 +65,6 @@ from fado.valuation.large import (
     reading_costs,
 )
 
-__all__ = ["reweigh_files", "sample_files"]
-
 FloatArray = npt.NDArray[np.float64]
 
 BLOCK_ROWS = 1 << 16  # that are read at once

@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from fado._checks import load_plugins
 from fado._messages import insert_parameters
-from fado._registry import load_plugins
 from fado.interventions._base import BaseIntervention, NoIntervention
 from fado.interventions._estimator import CONSTRAINTS, FairlearnGrid
 from fado.interventions._reweighing import Reweigher, UtilityAwareReweigher
 from fado.interventions._sampling import RandomPrevalenceSampler, UtilityAwarePrevalenceSampler
 from fado.interventions._scores import BaseScoreIntervention
-
-__all__ = ["Entry", "Setting", "intervention_entries", "intervention_named", "register_intervention"]
 
 Class = TypeVar("Class", bound=type[BaseIntervention] | type[BaseScoreIntervention])
 
@@ -164,17 +162,8 @@ def register_intervention(
         known = _ENTRIES.get(own)
         if known is not None and known.kind.__qualname__ != kind.__qualname__:
             raise ValueError(f"There is an intervention called {own!r} already, {known.kind.__qualname__}.")
-        _ENTRIES[own] = Entry(
-            name,
-            own,
-            kind,
-            tuple(settings),
-            dict(fixed or {}),
-            by_default=by_default,
-            shape=shape,
-            colour=colour,
-            needs_group=needs_group,
-        )
+        asked = (tuple(settings), dict(fixed or {}), by_default, shape, colour, needs_group)
+        _ENTRIES[own] = Entry(name, own, kind, *asked)
         return kind
 
     return register

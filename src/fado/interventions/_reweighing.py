@@ -31,8 +31,6 @@ from fado.tabular import (
 )
 from fado.utility import LinearUtility
 
-__all__ = ["Reweigher", "UtilityAwareReweigher", "minmax"]
-
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer]
 
@@ -123,12 +121,7 @@ class Reweigher(_BaseReweigher):
         self.min_group_size = min_group_size
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         weights = np.ones(len(labels.codes))
         rows, labels, groups = self._compared(labels, groups)
@@ -245,12 +238,7 @@ class UtilityAwareReweigher(_BaseReweigher):
         return valuation, row_utilities(LinearUtility(alpha=1.0), valuation, problem)
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         if utilities is None:
             raise ValueError("Rows cannot be weighed by their utility without utilities.")

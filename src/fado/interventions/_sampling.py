@@ -24,8 +24,6 @@ from fado.tabular import (
     take_rows,
 )
 
-__all__ = ["PrevalenceSampling", "RandomPrevalenceSampler", "UtilityAwarePrevalenceSampler"]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
@@ -76,7 +74,8 @@ class PrevalenceSampling:
         min_group_size: int = MIN_GROUP_SIZE,
     ) -> None:
         self._groups, self._positive, self._weights = groups, positive, sample_weight
-        self._strength, self._min_group_size = strength, min_group_size
+        self._exact_strength = Fraction(strength) if sample_weight is None else strength
+        self._min_group_size = min_group_size
         self.positives, self.negatives = (
             np.bincount(
                 groups.codes[rows],
@@ -135,7 +134,8 @@ class PrevalenceSampling:
             else:
                 ordered = rows[np.lexsort([shuffled[rows], order])]
                 left = self.negatives[group] - np.cumsum(self._weights[ordered])  # after each row has gone
-                gone[ordered[: _closest(np.r_[self.negatives[group], left], self.kept[group])]] = True
+                away = np.abs(np.r_[self.negatives[group], left] - self.kept[group])
+                gone[ordered[: int(np.argmin(away))]] = True
         return gone
 
     def warn(self) -> None:
@@ -218,10 +218,12 @@ class PrevalenceSampling:
     def _positive_rates(self) -> dict[int, Any]:
         """Give the rates of the compared groups that weigh anything; in fractions if rows are counted."""
         sizes = self.positives + self.negatives
-        found = {int(group): sizes[group] for group in np.flatnonzero(self.compared & (sizes > 0))}
-        if self._weights is None:
-            return {group: Fraction(int(self.positives[group]), int(size)) for group, size in found.items()}
-        return {group: self.positives[group] / size for group, size in found.items()}
+        found = np.flatnonzero(self.compared & (sizes > 0)).tolist()
+        return {group: self._number(self.positives[group]) / self._number(sizes[group]) for group in found}
+
+    def _number(self, amount: Any) -> Any:
+        """Give a count as a fraction, so that halves are halves; a weight as it is."""
+        return Fraction(int(amount)) if self._weights is None else amount
 
     def _target_rate(self) -> Any:
         """Choose the rate to match; None if there are no two to compare.
@@ -245,38 +247,14 @@ class PrevalenceSampling:
 
     def _kept_at(self, rate: Any) -> FloatArray:
         """Give per group how many negatives stay for a rate, or what they may weigh."""
-        positives, negatives = self.positives, self.negatives
-        if rate is None:
-            return negatives.astype(np.float64)
-        if self._weights is None:
-            counted = _negatives_to_keep(positives.tolist(), negatives.tolist(), self._strength, rate)
-            kept = np.array(counted, dtype=np.float64)
-        else:
-            kept = _weight_to_keep(positives, negatives, self._strength, rate)
-        return np.where(self.compared, kept, negatives)
-
-
-def _negatives_to_keep(
-    positives: list[int], negatives: list[int], strength: float, rate: Fraction
-) -> list[int]:
-    """Give per group how many negatives stay; in fractions, so that halves are halves."""
-    kept = []
-    for p, n in zip(positives, negatives, strict=True):
-        own = Fraction(p, p + n) if p else rate  # without positives no rate is matched, and all stay
-        target = own + Fraction(strength) * (rate - own)
-        kept.append(round(p * (1 - target) / target) if own < rate else n)
-    return kept
-
-
-def _weight_to_keep(
-    positives: npt.NDArray[Any], negatives: npt.NDArray[Any], strength: float, rate: float
-) -> FloatArray:
-    """Give per group what its negatives may weigh; a group that weighs nothing stays as it is."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        own = positives / (positives + negatives)
-        target = own + strength * (rate - own)
-        kept = positives * (1 - target) / target
-    return np.where(positives > 0, np.minimum(kept, negatives), negatives)
+        kept = self.negatives.astype(np.float64)
+        for group, own in self._rates.items() if rate is not None else ():
+            positives = self._number(self.positives[group])
+            if positives:  # without positives no rate is matched, and all stay
+                target = own + self._exact_strength * (rate - own)
+                left = positives * (1 - target) / target
+                kept[group] = min(round(left) if self._weights is None else left, kept[group])
+        return kept
 
 
 def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
@@ -284,11 +262,6 @@ def _least(keys: npt.NDArray[Any], count: int, shuffled: Rows) -> Rows:
     limit = np.partition(keys, count - 1)[count - 1]
     below, tied = np.flatnonzero(keys < limit), np.flatnonzero(keys == limit)
     return np.r_[below, tied[np.argsort(shuffled[tied], kind="stable")[: count - len(below)]]]
-
-
-def _closest(left: FloatArray, wanted: float) -> int:
-    """Find after how many rows that which is left comes closest to what is wanted."""
-    return int(np.argmin(np.abs(left - wanted)))
 
 
 class _PrevalenceSampler(BaseIntervention, BaseSampler):
@@ -345,12 +318,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return take_rows(X, rows), take_rows(y, rows)
 
     def _choose(
-        self,
-        labels: Labels,
-        groups: Groups,
-        utilities: FloatArray | None,
-        sample_weight: FloatArray | None,
-        generator: np.random.RandomState,
+        self, labels: Labels, groups: Groups, utilities: Any, sample_weight: Any, generator: Any
     ) -> TrainingSet:
         n_rows = len(labels.codes)
         groups = occurring(groups)

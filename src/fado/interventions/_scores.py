@@ -15,8 +15,6 @@ from sklearn.base import BaseEstimator
 from fado.engine import Scorer
 from fado.metrics import Budget
 
-__all__ = ["BaseScoreIntervention", "EvaluatedRows", "KnownRows"]
-
 FloatArray = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]

@@ -24,7 +24,7 @@ Counts = NDArray[Any]  # whole numbers of rows, or sums of their weights
 
 
 class GroupCounts(NamedTuple):
-    """What rates are made of, per group in the last axis; a leading axis may hold resamples."""
+    """The counts behind rates, per group in the last axis; a leading axis may hold several thresholds."""
 
     negatives: Counts
     positives: Counts
@@ -33,7 +33,7 @@ class GroupCounts(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A rate as its events among its members, and what its ratio between groups is called."""
+    """A rate as its events among its members, and the title of its ratio between groups."""
 
     title: str
     events: str
@@ -97,9 +97,9 @@ def fpr_ratio(
         separate group. An attribute of numbers may have at most 20 different ones; for others, pass a
         comparison such as ``age >= 50``.
     pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+        The positive class; None means the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as survey weights; None means one for each. Rates are then
+        How many rows each row represents, such as survey weights; None means one for each. Rates are then
         shares of the total weight. A group whose weights are all 0 has no rate.
     min_group_size : int, default=30
         Groups with fewer rows than this that are also less than 1 % of the table are left out of ratios; 0

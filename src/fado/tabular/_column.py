@@ -13,8 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Column", "column_from", "is_frame", "is_text"]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -20,8 +20,6 @@ from fado.tabular._expressions import Comparison, Junction, parse
 from fado.tabular._table import open_table
 from fado.tabular._variables import MISSING, Variable, check_attribute_names, is_label, variable_from
 
-__all__ = ["Expression", "GroupNames", "protected_from", "read_attributes"]
-
 GroupNames = Mapping[str, Mapping[Any, str] | Sequence[str]]
 
 _ORDERS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}

@@ -9,8 +9,6 @@ from typing import NamedTuple, NoReturn
 
 from fado._messages import closest_names
 
-__all__ = ["Comparison", "Junction", "parse"]
-
 SYMBOLS = (">=", "<=", "==", "!=", ">", "<", "in")
 _OPPOSITES = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in"}
 # Tried in this order, each after the longest column name: "a>=1" compares "a", though there be an "a>".

@@ -20,8 +20,6 @@ from fado._messages import list_names, warn_user
 from fado.tabular._column import is_text
 from fado.tabular._table import is_pattern, named_index, without_index
 
-__all__ = ["ENDINGS", "data_files", "ending_of", "opened_parquet", "read_table", "reader_of", "write_csv"]
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 ENDINGS = (".csv", ".parquet")

@@ -28,20 +28,6 @@ from fado.tabular._variables import (
     variable_from,
 )
 
-__all__ = [
-    "Problem",
-    "attribute_columns",
-    "check_weights",
-    "join_problems",
-    "mean_one",
-    "note_features",
-    "one_column",
-    "protected_columns",
-    "read_problem",
-    "target_column",
-    "weights_of",
-]
-
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100  # so that sums of weights, and products of two, are numbers
 
 

@@ -18,8 +18,6 @@ from fado.tabular._column import Column
 from fado.tabular._table import Table
 from fado.tabular._variables import Variable
 
-__all__ = ["columns_equal_to", "columns_that_determine"]
-
 SAMPLE = 2_000  # rows that are enough to rule most columns out
 TOLERANCE = 0.001  # share of what guessing the commonest class (or the mean) leaves open
 EVIDENCE = 10.0  # disagreements that chance alone would have shown, at the least
@@ -37,10 +35,7 @@ def columns_that_determine(variable: Variable, table: Table, skip: frozenset[int
     whose values never repeat, is not reported; nor is a column whose values repeat only with the whole row,
     in a table that holds rows several times.
     """
-    known = variable.known
-    if variable.has_missing:  # a group that no rule made
-        known = variable.labels != len(variable.classes) - 1
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(variable.given)  # missing entries are a group that no rule made
     sample = rows[:: max(1, len(rows) // SAMPLE)]
 
     @cache

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,8 +18,6 @@ from fado._messages import closest_names, list_names
 from fado.tabular import _files
 from fado.tabular._column import is_text
 from fado.tabular._table import named_index, without_index
-
-__all__ = ["Source", "SourcePart", "in_blocks", "open_source"]
 
 _SAMPLED_FILES, _SAMPLED_ROWS = 4, 5_000  # that tell how much memory a row takes
 _FIRST = 1 << 23  # bytes of text that show the types of a CSV file
@@ -109,14 +106,6 @@ class SourcePart:
     row_groups: range | None
     first_row: int | None
     n_rows: int | None
-
-
-class LargestUnit(NamedTuple):
-    """The rows that a file gives at once if `Source.blocks` is given no `most_rows`."""
-
-    path: Path
-    n_rows: int
-    n_bytes: int
 
 
 @dataclass(frozen=True)
@@ -212,8 +201,8 @@ class Source:
         return sum(block.nbytes for block in blocks) / sum(block.num_rows for block in blocks)
 
     @cached_property
-    def largest_unit(self) -> LargestUnit:
-        """The largest row group, or block of a CSV file, and the memory that it takes, about."""
+    def largest_unit(self) -> tuple[Path, int, int]:
+        """The file, rows and approximate bytes of the largest row group or block of a CSV file."""
         units = [(rows, file) for file in self.files for rows in file.row_groups]
         units += [
             (round(min(file.size, file.form.block_bytes) / file.form.row_bytes), file)
@@ -221,7 +210,7 @@ class Source:
             if file.form is not None
         ]
         n_rows, file = max(units, key=lambda unit: unit[0])
-        return LargestUnit(file.path, n_rows, round(n_rows * self.bytes_per_row))
+        return file.path, n_rows, round(n_rows * self.bytes_per_row)
 
     def _selected(self, columns: Sequence[str] | None) -> pa.Schema:
         if columns is None:

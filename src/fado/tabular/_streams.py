@@ -17,15 +17,6 @@ from fado._storage import replacing
 from fado.tabular._column import Column
 from fado.tabular._table import Table
 
-__all__ = [
-    "LevelsCollector",
-    "ShelvedTable",
-    "SmallestRows",
-    "deal_rows",
-    "on_shelf",
-    "row_hash",
-]
-
 Rows = npt.NDArray[np.integer[Any]]
 Codes = npt.NDArray[np.int64]
 

@@ -23,22 +23,6 @@ import pyarrow as pa
 from fado._messages import closest_names
 from fado.tabular._column import Column, column_from, is_frame
 
-__all__ = [
-    "Table",
-    "as_names",
-    "columns_named",
-    "is_pattern",
-    "is_sparse",
-    "named_index",
-    "names_like",
-    "one_hot",
-    "open_table",
-    "read_folds",
-    "read_rows",
-    "take_rows",
-    "without_index",
-]
-
 Rows = npt.NDArray[np.int64]
 
 _UNNAMED = r"__index_level_\d+__"  # what pandas calls an index without a name

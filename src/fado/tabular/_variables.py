@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,33 +15,6 @@ import numpy.typing as npt
 from fado._checks import check_count
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado.tabular._column import Column
-
-__all__ = [
-    "MIN_GROUP_SIZE",
-    "MISSING",
-    "SMALL_SHARE",
-    "TARGET",
-    "Groups",
-    "Kind",
-    "LabelPattern",
-    "Labels",
-    "Variable",
-    "check_attribute_names",
-    "check_kinds",
-    "check_learnable",
-    "check_min_group_size",
-    "group_rows",
-    "is_label",
-    "label_named",
-    "labels_of",
-    "positive_code",
-    "small_groups",
-    "tell_small",
-    "title_in_full",
-    "variable_from",
-    "warn_of_missing",
-    "warn_of_missing_rows",
-]
 
 Kind = Literal["classes", "continuous"]
 
@@ -52,12 +25,6 @@ SMALL_SHARE = 0.01  # of the table
 MISSING = "(missing)"
 TARGET = "y"
 MOST_NUMERIC_CLASSES = 20
-_KIND_WORDS: dict[str, Kind] = {
-    "class": "classes",
-    "classes": "classes",
-    "categorical": "classes",
-    "continuous": "continuous",
-}
 
 
 @dataclass(frozen=True)
@@ -100,6 +67,11 @@ class Variable:
             return np.ones(len(self.labels), dtype=bool)
         return ~np.isnan(self.labels)
 
+    @property
+    def given(self) -> npt.NDArray[np.bool_]:
+        """Rows whose entry is not missing."""
+        return self.labels != len(self.classes) - 1 if self.has_missing else self.known
+
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Variable:
         """Give the variable at some row positions; all classes stay, whether or not they occur."""
         return replace(self, labels=self.labels[rows])
@@ -116,15 +88,15 @@ def check_attribute_names(names: Sequence[str]) -> None:
         )
 
 
-def check_kinds(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, Kind]:
+def check_kinds(kinds: Mapping[str, Any] | None, names: list[str]) -> dict[str, Kind]:
     """Check the user's choices of kinds against the variables there are."""
     chosen: dict[str, Kind] = {}
     for name, word in {str(name): word for name, word in (kinds or {}).items()}.items():
         if name not in names:
             raise ValueError(f"`kinds` names {name!r}, which is none of the variables {names}.")
-        if word not in _KIND_WORDS:
+        if word not in get_args(Kind):
             raise ValueError(f"`kinds[{name!r}]` must be 'classes' or 'continuous', got {word!r}.")
-        chosen[name] = _KIND_WORDS[word]
+        chosen[name] = word
     return chosen
 
 
@@ -412,9 +384,8 @@ def title_in_full(attribute: str, groups: Groups) -> Groups:
 def warn_of_missing(variables: Sequence[Variable]) -> None:
     """Say which attributes are missing in some rows, which are a group of their own."""
     for variable in variables:
-        if variable.kind == "classes" and variable.has_missing:
-            missing = int((variable.labels == len(variable.classes) - 1).sum())
-            warn_of_missing_rows(variable, missing, len(variable.labels))
+        if variable.has_missing:
+            warn_of_missing_rows(variable, int((~variable.given).sum()), len(variable.labels))
 
 
 def warn_of_missing_rows(variable: Variable, missing: int, n_rows: int) -> None:

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from fado._checks import seed_from
+from fado._checks import ClassRegistry, seed_from
 from fado._messages import list_names, warn_user
-from fado._registry import ClassRegistry
 from fado._version import library_versions
 from fado.tabular import LabelPattern, Problem, note_features, read_problem
 from fado.valuation._provenance import Provenance, VariableNote
