@@ -20,25 +20,6 @@ import pyarrow as pa
 from fado._messages import closest_names, list_names, warn_user
 from fado.tabular import Column, Table, Variable
 
-__all__ = [
-    "ConstantScorer",
-    "Engine",
-    "FloatArray",
-    "LabelArray",
-    "Model",
-    "Rows",
-    "Schema",
-    "Scorer",
-    "Task",
-    "Watch",
-    "both_classes",
-    "check_labels",
-    "check_target",
-    "count_rows",
-    "fit_constant",
-    "replace_target",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 LabelArray = npt.NDArray[Any]

@@ -45,8 +45,6 @@ from fado.tabular import Column, Table, Variable
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = ["LightGBMEngine", "LightGBMModel", "LightGBMScorer", "default_estimators"]
-
 # What a fit on shared bins honours as the estimator's own `fit` would.
 _HONOURED = """
 boosting_type num_leaves max_depth learning_rate n_estimators subsample_for_bin objective min_split_gain

@@ -23,15 +23,6 @@ from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
 
-__all__ = [
-    "CombinedScorer",
-    "StudentScorer",
-    "combine_probabilities",
-    "detach",
-    "groups_given_labels",
-    "scorer_from",
-]
-
 _LEAST = 1e-3  # of a sum of coefficients: where it is none or negative, odds decide nothing
 _SURE = 1e-6  # how far from 0 and 1 probabilities are kept
 

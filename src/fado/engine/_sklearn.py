@@ -37,8 +37,6 @@ from fado.engine._lightgbm import LightGBMEngine
 from fado.engine._skops import read_estimator, write_estimator
 from fado.tabular import Table, Variable
 
-__all__ = ["SklearnEngine", "SklearnScorer", "engine_class"]
-
 _QUIET = {"n_jobs": 1, "verbosity": -1}  # LightGBM, unless the user has set them
 _ROUNDING = 1e-4  # of probabilities in single precision, and to spare
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from fado.engine._base import FloatArray, Rows
 from fado.tabular import Variable
 
-__all__ = ["Forest", "LeafReader", "Tree", "check_text", "read_trees"]
-
 _CATEGORICAL, _LEFT_BY_DEFAULT, _MISSING_TYPE = 1, 2, 2  # the last is how far its two bits are shifted
 _NAN = 2  # the type of missing values; any other counts them as 0
 

@@ -14,8 +14,6 @@ from fado._checks import check_count
 from fado._memory import free_memory
 from fado.tabular import Variable
 
-__all__ = ["check_bags", "check_memory", "out_of_bag_sets", "strata_of"]
-
 Rows = npt.NDArray[np.int32]
 
 MOST_BAGS = 100_000

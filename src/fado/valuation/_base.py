@@ -20,20 +20,6 @@ from fado.tabular import LabelPattern, Problem, note_features, read_problem
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
 
-__all__ = [
-    "BaseValuator",
-    "check_alignment",
-    "is_same_pattern",
-    "make_valuator",
-    "provenance_of",
-    "read_validation",
-    "register_valuator",
-    "target_pattern",
-    "texts_of",
-    "valuator_class",
-    "valuator_names",
-]
-
 Class = TypeVar("Class", bound=type)
 
 _CLASSES = ClassRegistry("valuator")

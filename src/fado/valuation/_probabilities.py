@@ -13,27 +13,6 @@ import numpy.typing as npt
 from fado.engine import Scorer
 from fado.tabular import Table, Variable
 
-__all__ = [
-    "NOT_TOLD",
-    "UNSEEN",
-    "KeptModel",
-    "Moments",
-    "RowsToScore",
-    "VariableModels",
-    "entropies_of",
-    "finish",
-    "largest_known",
-    "log_losses",
-    "mean_probabilities",
-    "normalised_entropy",
-    "of_all_classes",
-    "own_label_probability",
-    "read_probabilities",
-    "row_statistics",
-    "score_rows",
-    "what_is_wrong",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 UNSEEN, NOT_TOLD = -1, -2  # the codes of a class that no model has learnt, and of a missing label

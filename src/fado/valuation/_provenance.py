@@ -11,20 +11,6 @@ import numpy.typing as npt
 
 from fado._records import encode, is_number, record_from, shorten
 
-__all__ = [
-    "CLOSENESS",
-    "EFFECT",
-    "ENTROPY",
-    "FIELDS",
-    "Provenance",
-    "Scale",
-    "SplitGains",
-    "TargetNote",
-    "VariableNote",
-    "check_field",
-    "check_probabilities",
-]
-
 FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
 
 _WHAT = "the values' description"

@@ -31,15 +31,6 @@ from fado.valuation._validation_rows import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "agreement",
-    "compare_effects",
-    "draw_parts",
-    "read_parts",
-    "removal_effects",
-    "retraining_check",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 

@@ -37,20 +37,6 @@ from fado.valuation._provenance import (
 )
 from fado.valuation._result import Valuation
 
-__all__ = [
-    "DONE",
-    "METADATA_KEY",
-    "PLAN",
-    "About",
-    "footer_digest",
-    "open_parts",
-    "open_values",
-    "read",
-    "read_lazily",
-    "value_blocks",
-    "write",
-]
-
 METADATA_KEY = b"fado.valuation"
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")

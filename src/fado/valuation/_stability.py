@@ -54,8 +54,6 @@ from fado.valuation.entropy import NEW_ROWS, EntropyValuator, OutOfBagEntropy, v
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["card", "expected_agreement", "measure_stability", "read_stability"]
-
 FloatArray = npt.NDArray[np.float64]
 Group = tuple[str, npt.NDArray[np.intp]]  # its name, and the positions of its rows
 Way = tuple[str, Any, Problem, Problem | None]  # what is changed, then what values are made with

@@ -32,21 +32,6 @@ from fado.valuation._probabilities import log_losses
 from fado.valuation._provenance import Provenance, Scale
 from fado.valuation._result import Valuation
 
-__all__ = [
-    "ValidationRows",
-    "check_metrics",
-    "decide",
-    "directed_ratio",
-    "effect_scales",
-    "effect_valuation",
-    "find_extremes",
-    "measure_validation_rows",
-    "performance_coefficients",
-    "ratio_coefficients",
-    "read_validation_rows",
-    "warn_of_equal_rates",
-]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 

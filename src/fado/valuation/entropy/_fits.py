@@ -44,8 +44,6 @@ from fado.valuation._probabilities import (
     what_is_wrong,
 )
 
-__all__ = ["Bag", "Learnt", "plan_fits", "run_fits"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 

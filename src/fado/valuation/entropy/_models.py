@@ -37,17 +37,6 @@ from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._fits import Learnt
 
-__all__ = [
-    "NEW_ROWS",
-    "ValuationModels",
-    "digest_of_target",
-    "keep_models",
-    "label_codes",
-    "load_models",
-    "read_labels",
-    "table_of",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 

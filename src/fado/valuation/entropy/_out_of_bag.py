@@ -30,8 +30,6 @@ from fado.valuation.entropy._exclusions import (
 from fado.valuation.entropy._fits import Bag, Learnt, plan_fits, run_fits
 from fado.valuation.entropy._models import ValuationModels, keep_models
 
-__all__ = ["EntropyValuator", "InBagEntropy", "OutOfBagEntropy"]
-
 _MOST_CELLS = 100  # classes of the target times groups of an attribute
 _FIFTH = 0.2
 

@@ -30,17 +30,6 @@ from fado.valuation._validation_rows import (
     warn_of_equal_rates,
 )
 
-__all__ = [
-    "GrownTree",
-    "LeafResponse",
-    "TrainingRows",
-    "backward_effects",
-    "direct_effects",
-    "initial_score",
-    "leaf_values",
-    "metric_slopes",
-]
-
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 Leaves = npt.NDArray[np.int32]

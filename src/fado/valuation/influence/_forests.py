@@ -45,8 +45,6 @@ from fado.valuation.influence._effects import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMS", "EffectModels", "Forests", "forecast_problem", "forecast_removals", "readable_estimator"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 Trees = list[GrownTree]

@@ -25,8 +25,6 @@ from fado.valuation._validation_rows import (
 from fado.valuation.influence._effects import metric_slopes
 from fado.valuation.influence._forests import FORMS, EffectModels, Forests
 
-__all__ = ["TreeInfluence"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_BAGS = 1_000

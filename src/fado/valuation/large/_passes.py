@@ -56,8 +56,6 @@ from fado.valuation.large._plan import (
 )
 from fado.valuation.large._table import Roles, TablePass
 
-__all__ = ["FIELDS", "Parts", "join_parts", "learn", "part_name", "read_sums", "score_parts"]
-
 FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]

@@ -22,30 +22,6 @@ from fado.tabular import Source
 from fado.valuation._saved import DONE, PLAN, footer_digest
 from fado.valuation.large._table import BLOCK_ROWS, Roles
 
-__all__ = [
-    "LEARNT",
-    "MODELS",
-    "SAMPLE",
-    "SHARE_OF_FREE",
-    "TABLES",
-    "VALUES",
-    "FilesPlan",
-    "ReadingCosts",
-    "compare",
-    "follow_curve",
-    "held",
-    "is_done",
-    "make_plan",
-    "memory_bound",
-    "reading_costs",
-    "remove_run",
-    "request_of",
-    "sample_size",
-    "settle",
-    "sizes_up_to",
-    "told_of_curve",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 SHARE_OF_FREE = 0.75

@@ -43,8 +43,6 @@ from fado.valuation.large._plan import (
 )
 from fado.valuation.large._table import Roles, read_roles
 
-__all__ = ["GroupLine", "Paths", "check_out", "plan_files", "summarise_files", "value_files"]
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _MOST_SEED = 2**63 - 1

@@ -30,8 +30,6 @@ from fado.valuation.online._state import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OnlineEntropy"]
-
 _EARLY = 100  # rows; until then a variable with nearly a class per row may yet turn out to be another
 
 

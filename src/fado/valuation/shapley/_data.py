@@ -29,8 +29,6 @@ from fado.valuation.shapley._training_game import (
     with_newcomers,
 )
 
-__all__ = ["DataShapley"]
-
 _ALGORITHM = "data-shapley"
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9

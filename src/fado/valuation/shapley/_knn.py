@@ -34,8 +34,6 @@ from fado.valuation._validation_rows import (
 )
 from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
 
-__all__ = ["KNNShapley", "nearest_first", "rank_weights", "shares"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 

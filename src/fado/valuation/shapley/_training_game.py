@@ -33,15 +33,6 @@ from fado.valuation.shapley._semivalues import (
     precision_of,
 )
 
-__all__ = [
-    "Draws",
-    "Goals",
-    "read_semivalue",
-    "sampler_for",
-    "training_games",
-    "with_newcomers",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
