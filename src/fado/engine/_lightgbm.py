@@ -11,12 +11,13 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 
+from fado._records import encode, record_from
 from fado.engine._base import (
     FloatArray,
     LabelArray,
@@ -366,14 +367,14 @@ class LightGBMModel:
         with fitting():
             text = self._booster.model_to_string(num_iteration=-1)
         return LightGBMScorer(
-            text,
             self._features.schema,
             self._layout,
             tuple(self._features.seen(self._variable)),
-            sparse=self._features.is_sparse,
-            n_classes=len(self._variable.classes),
-            present=self._present,
-            sees_target=self._variable.sees_target,
+            self._features.is_sparse,
+            len(self._variable.classes),
+            self._present,
+            self._variable.sees_target,
+            text,
         )
 
 
@@ -381,14 +382,14 @@ class LightGBMModel:
 class LightGBMScorer:
     """LightGBM's own text of a booster, and the columns that it takes; see `fado.engine.Scorer`."""
 
-    text: str
     schema: Schema  # of the table that it learnt from
     layout: tuple[int, ...]  # the columns that it takes, in order; the one after the last is the target
     seen: tuple[int, ...]  # those that it may look at
     sparse: bool  # whether it learnt from a sparse matrix
-    n_classes: int = 2
-    present: tuple[int, ...] = (0, 1)  # the classes that the rows learnt from held
-    sees_target: bool = False  # where it does not, zeros stand for the target
+    n_classes: int
+    present: tuple[int, ...]  # the classes that the rows learnt from held
+    sees_target: bool  # where it does not, zeros stand for the target
+    text: str = ""
 
     kind: ClassVar[str] = "lightgbm"
 
@@ -414,41 +415,26 @@ class LightGBMScorer:
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give the columns, and the booster's text."""
-        plain = {
-            "kind": self.kind,
-            "schema": self.schema.to_plain(),
-            "layout": list(self.layout),
-            "seen": list(self.seen),
-            "sparse": self.sparse,
-            "n_classes": self.n_classes,
-            "present": list(self.present),
-            "sees_target": self.sees_target,
-        }
-        return plain, self.text.encode()
+        return {"kind": self.kind, **encode(replace(self, text=""))}, self.text.encode()
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
         """Read what `parts` gave; the content is checked before LightGBM sees it."""
-        schema = Schema.from_plain(plain.get("schema", {}))
-        layout, seen, sparse = plain.get("layout"), plain.get("seen"), plain.get("sparse")
-        n_classes, present, sees_target = (plain.get(key) for key in ("n_classes", "present", "sees_target"))
-        n_columns = len(schema.names)
+        scorer = record_from(cls, {**plain, "text": content.decode()}, "a booster")
+        n_columns, present = len(scorer.schema.names), scorer.present
         if not (
-            isinstance(sparse, bool)
-            and _are_positions(layout, n_columns + 1)
-            and _are_positions(seen, n_columns)
-            and type(n_classes) is int
-            and _are_positions(present, n_classes)
+            len(scorer.schema.levels) == n_columns
+            and set(scorer.layout) <= set(range(n_columns + 1))
+            and set(scorer.seen) <= set(range(n_columns))
+            and set(present) <= set(range(scorer.n_classes))
             and len(set(present)) == len(present) != 1
-            and (len(present) == 0) is (n_classes == 0)
-            and isinstance(sees_target, bool)
-            and (not sees_target or n_columns in layout)
+            and (len(present) == 0) is (scorer.n_classes == 0)
+            and (not scorer.sees_target or n_columns in scorer.layout)
         ):
-            raise ValueError("The columns that the booster takes are not told as they should be.")
-        text = content.decode()
-        _check_model(text, len(layout), len(present))
-        places = tuple(layout), tuple(seen)
-        scorer = cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
+            raise ValueError(
+                "The booster's description is broken: its columns or classes do not fit together."
+            )
+        _check_model(scorer.text, len(scorer.layout), len(present))
         try:
             scorer._booster  # noqa: B018 - LightGBM reads it
         except Exception as error:
@@ -502,12 +488,6 @@ def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> 
     placed = np.zeros((len(predicted), n_classes))
     placed[:, list(present)] = both_classes(predicted)
     return placed
-
-
-def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
-    return isinstance(given, list) and all(
-        isinstance(own, int) and not isinstance(own, bool) and 0 <= own < end for own in given
-    )
 
 
 def _check_model(text: str, n_columns: int, n_present: int) -> None:

@@ -138,7 +138,7 @@ class CombinedScorer:
             and all(type(size) is int and size >= 0 for size in sizes)
             and sum(sizes) == len(content)
         ):
-            raise ValueError("The models that decide together are not told as they should be.")
+            raise ValueError("The description of the combined models is broken.")
         ends = np.cumsum(sizes).tolist()
         label, *groups = (
             scorer_from(own, content[end - size : end])
@@ -188,7 +188,7 @@ class StudentScorer:
         """Read what `parts` gave."""
         own = plain.get("model")
         if not isinstance(own, Mapping) or own.get("kind") in _OF_SEVERAL:
-            raise ValueError("The model that learnt scores is not told as it should be.")
+            raise ValueError("The description of the model that learnt scores is broken.")
         student = scorer_from(own, content)
         if student.n_classes != 0 or student.sees_target:
             raise ValueError("The model that learnt scores must be one of numbers that sees features alone.")
@@ -226,7 +226,8 @@ def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
     kind = plain.get("kind")
     if kind not in _KINDS:
         raise ValueError(f"There is no model of kind {kind!r}: it must be one of {', '.join(_KINDS)}.")
-    scorer: Scorer = _KINDS[kind].from_parts(plain, content)
+    told = {name: own for name, own in plain.items() if name != "kind"}
+    scorer: Scorer = _KINDS[kind].from_parts(told, content)
     return scorer
 
 
