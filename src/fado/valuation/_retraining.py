@@ -21,10 +21,6 @@ from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import (
     ValidationRows,
     check_metrics,
-    decide,
-    directed_ratio,
-    find_extremes,
-    measure_validation_rows,
     read_validation_rows,
 )
 
@@ -188,13 +184,13 @@ def removal_effects(
     scores = _scores_without(wanted, whole, engine_class(estimator, problem.table)(problem.table), n_jobs)
     measured: dict[str, list[float]] = {}
     for own in tracked(scores, len(wanted), what="retrained models", show=progress):
-        figures = measure_validation_rows(validated, own, performance, fairness, float(max_fpr))
-        decisions = decide(validated, own, float(max_fpr))
+        figures = validated.measure(own, performance, fairness, float(max_fpr))
+        decisions = validated.decide(own, float(max_fpr))
         if not measured:
-            extremes = [find_extremes(validated, each, fairness, decisions) for each in validated.attributes]
+            extremes = [validated.extremes(each, fairness, decisions) for each in validated.attributes]
         directed = {"y": figures["y"]}
         for attribute, both in zip(validated.attributes, extremes, strict=True):
-            directed[attribute.name] = directed_ratio(validated, attribute, fairness, decisions, both)
+            directed[attribute.name] = validated.directed_ratio(attribute, fairness, decisions, both)
         for name in figures:
             measured.setdefault(name, []).append(figures[name])
             measured.setdefault(f"directed {name}", []).append(directed[name])

@@ -21,14 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    decide,
-    find_extremes,
-    performance_coefficients,
-    ratio_coefficients,
-    warn_of_equal_rates,
-)
+from fado.valuation._validation_rows import ValidationRows
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -354,17 +347,17 @@ def metric_slopes(
     `folds` are their positions, by the model that scored them: each model has a threshold of its own, and
     rates are those of all rows. The first column is the performance's; one follows per attribute.
     """
-    predicted = decide(validated, probabilities, max_fpr)
+    predicted = validated.decide(probabilities, max_fpr)
     negatives = np.where(validated.positive, 0.0, validated.weights)
     for rows in folds:
         if negatives[rows].any():  # else the threshold of all rows must do
-            predicted[rows] = decide(validated.take(rows), probabilities[rows], max_fpr)
+            predicted[rows] = validated.take(rows).decide(probabilities[rows], max_fpr)
     first = np.zeros(validated.n_rows)
     if performance != "log_loss":
-        first = performance_coefficients(validated, performance)
+        first = validated.performance_coefficients(performance)
     for own in validated.attributes:
-        warn_of_equal_rates(own, fairness, find_extremes(validated, own, fairness, predicted))
-    ratios = [ratio_coefficients(validated, own, fairness, predicted) for own in validated.attributes]
+        validated.extremes(own, fairness, predicted).warn_if_close(own, fairness)
+    ratios = [validated.ratio_coefficients(own, fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([first, *ratios])
     scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
     for rows in folds:

@@ -28,7 +28,6 @@ from fado.valuation._retraining import read_parts
 from fado.valuation._validation_rows import (
     check_metrics,
     effect_valuation,
-    measure_validation_rows,
     read_validation_rows,
 )
 from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
@@ -380,9 +379,7 @@ def forecast_problem(
     ((trees, rows),) = forests.read_trees()
     nothing = np.zeros(0, dtype=np.int32)
     probabilities = _computed_anew(trees, rows, [nothing, *parts], validated.n_rows, workers)
-    measured = [
-        measure_validation_rows(validated, own, performance, fairness, max_fpr) for own in probabilities
-    ]
+    measured = [validated.measure(own, performance, fairness, max_fpr) for own in probabilities]
     table = [
         {
             "part": number,

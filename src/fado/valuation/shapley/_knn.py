@@ -29,7 +29,6 @@ from fado.valuation._validation_rows import (
     ValidationRows,
     check_metrics,
     effect_scales,
-    ratio_coefficients,
     read_validation_rows,
 )
 from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
@@ -412,7 +411,7 @@ def _values(
     values = {"y": right / total}
     starts = accumulate(vote.sizes, initial=0)
     for number, (attribute, start) in enumerate(zip(vote.rows.attributes, starts, strict=False)):
-        coefficients = ratio_coefficients(vote.rows, attribute, fairness, degrees)
+        coefficients = vote.rows.ratio_coefficients(attribute, fairness, degrees)
         cells, n_cells = vote.cells[:, number] - start, vote.sizes[number]
         weights = np.bincount(cells, vote.weights, n_cells)
         factors = np.bincount(cells, coefficients, n_cells) / np.where(weights > 0, weights, 1.0)

@@ -17,9 +17,6 @@ from fado.tabular import Problem, Table, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of
 from fado.valuation._validation_rows import (
     ValidationRows,
-    decide,
-    measure_validation_rows,
-    ratio_coefficients,
     read_validation_rows,
 )
 from fado.valuation.shapley._semivalues import (
@@ -146,10 +143,10 @@ class TrainingGame:
 
     def worths_of(self, scores: FloatArray) -> FloatArray:
         """Measure scores of the validation rows."""
-        performance = measure_validation_rows(self.validated, scores, *self.goals)["y"]
+        performance = self.validated.measure(scores, *self.goals)["y"]
         if not self.coefficients.shape[1]:
             return np.array([performance])
-        predicted = decide(self.validated, scores, self.goals.max_fpr)
+        predicted = self.validated.decide(scores, self.goals.max_fpr)
         return np.concatenate([[performance], predicted @ self.coefficients])
 
 
@@ -200,8 +197,8 @@ def training_games(
     engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
     scores, predicted = [game.scores(game.rows) for game in games], np.zeros(validated.n_rows)
     for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
-        predicted[own] = decide(game.validated, game_scores, goals.max_fpr)
-    ratios = [ratio_coefficients(validated, own, goals.fairness, predicted) for own in validated.attributes]
+        predicted[own] = game.validated.decide(game_scores, goals.max_fpr)
+    ratios = [validated.ratio_coefficients(own, goals.fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([np.zeros((validated.n_rows, 0)), *ratios])
     found = []
     for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
