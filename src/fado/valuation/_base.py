@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 
 from fado._checks import seed_from
 from fado._messages import list_names, warn_user
@@ -60,6 +61,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     """
 
     sends_fits: ClassVar[bool] = False
+    _two_classes: ClassVar[bool] = False  # whether the target must have two
 
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
@@ -153,6 +155,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        if self._two_classes:
+            tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 

@@ -2,7 +2,6 @@
 
 from fado.valuation.entropy._exclusions import variables_to_learn as variables_to_learn
 from fado.valuation.entropy._fits import Bag as Bag
-from fado.valuation.entropy._models import NEW_ROWS as NEW_ROWS
 from fado.valuation.entropy._models import ValuationModels as ValuationModels
 from fado.valuation.entropy._models import digest_of_target as digest_of_target
 from fado.valuation.entropy._models import label_codes as label_codes

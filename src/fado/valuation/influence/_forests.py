@@ -21,8 +21,9 @@ from fado._checks import check_instance, seed_from
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
-from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import read_validation, target_pattern
+from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import read_parts
 from fado.valuation._validation_rows import (
@@ -30,7 +31,7 @@ from fado.valuation._validation_rows import (
     effect_valuation,
     read_validation_rows,
 )
-from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
+from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,
@@ -237,10 +238,9 @@ class Forests:
 
 def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
     """Deal the rows into folds, each validated by a model that learns from the others."""
-    n_rows, blocks = problem.n_rows, problem.blocks
-    n_units = n_rows if blocks is None else int(blocks.max()) + 1
-    unseen = 1.0 / n_folds
-    check_bags(n_units, n_folds, unseen, "rows" if blocks is None else "groups of rows")
+    n_rows, blocks, unseen = problem.n_rows, problem.blocks, 1.0 / n_folds
+    n_units, units = units_of(problem)
+    check_bags(n_units, n_folds, unseen, units)
     strata = strata_of(problem.variables, unseen)
     if problem.sample_weight is not None:  # every fold gets rows that count
         strata = 2 * strata + (problem.sample_weight > 0)
@@ -492,11 +492,7 @@ class EffectModels:
             told.standard_error,
             np.full(table.n_rows, len(self._models), dtype=np.int32),
             self._scales,
-            replace(
-                provenance,
-                algorithm=provenance.algorithm + NEW_ROWS,
-                settings={**provenance.settings, "y_given": codes is not None},
-            ),
+            of_new_rows(provenance, y_given=codes is not None),
             agreement,
         )
         return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))

@@ -14,7 +14,7 @@ from fado._checks import check_count
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
-from fado.valuation._bags import out_of_bag_sets, strata_of
+from fado.valuation._bags import out_of_bag_sets, strata_of, units_of
 from fado.valuation._validation_rows import (
     ValidationRows,
     read_validation_rows,
@@ -236,7 +236,7 @@ def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]
     counted = validated.weights > 0
     strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
     strata = np.unique(2 * strata + counted, return_inverse=True)[1]
-    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    n_units, _ = units_of(problem)
     generator = np.random.default_rng([seed, _FOLDS_STREAM])
     for n_folds in range(min(_MOST_FOLDS, n_units), _LEAST_FOLDS - 1, -1):
         for _ in range(_TRIES):
