@@ -242,7 +242,7 @@ class LightGBMEngine:
                     continue
                 if watch(scores()):
                     break
-            return LightGBMModel(booster, scores(), variable, present, self._features, layout, parameters)
+            return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
 
     def read_leaves(self, forests: Sequence[Forest], table: Table | None = None) -> LeafReader:
         """Make ready to read the leaves of all rows, or of those of another table.
@@ -306,36 +306,26 @@ class LightGBMEngine:
             return binned, kept[key, id(target)][1]
 
 
+@dataclass(eq=False)
 class LightGBMModel:
     """A grown booster, and the rows of its engine; see `fado.engine.Model`. Made within `fitting`."""
 
-    def __init__(
-        self,
-        booster: lightgbm.Booster,
-        scores: FloatArray,
-        variable: Variable,
-        present: tuple[int, ...],
-        features: Features,
-        layout: tuple[int, ...],
-        parameters: Mapping[str, Any],
-    ) -> None:
-        self.scores = scores
-        self._parameters = parameters
-        self.gains = np.zeros(features.n_columns + 1)
-        self.gains[list(layout)] = booster.feature_importance("gain")
-        self.n_trees = booster.current_iteration()
-        self._booster = booster
-        self._variable = variable
-        self._present = present
-        self._features = features
-        self._layout = layout
-        most = parameters.get("max_cat_to_onehot", 4)
-        levelled = set(features.columns.levelled)
-        self._many_sided = frozenset(
-            place
-            for place, j in enumerate(layout)
-            if j in levelled and booster.train_set.feature_num_bin(place) > most
-        )
+    scores: FloatArray
+    _booster: lightgbm.Booster
+    _variable: Variable
+    _present: tuple[int, ...]
+    _features: Features
+    _layout: tuple[int, ...]
+    _parameters: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self.gains = np.zeros(self._features.n_columns + 1)
+        self.gains[list(self._layout)] = self._booster.feature_importance("gain")
+        self.n_trees = self._booster.current_iteration()
+        most = self._parameters.get("max_cat_to_onehot", 4)
+        levelled, bins = set(self._features.columns.levelled), self._booster.train_set.feature_num_bin
+        places = enumerate(self._layout)
+        self._many_sided = frozenset(place for place, j in places if j in levelled and bins(place) > most)
 
     def __getstate__(self) -> dict[str, Any]:
         with fitting():

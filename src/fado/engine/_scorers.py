@@ -10,15 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from fado.engine._base import (
-    ConstantScorer,
-    FloatArray,
-    LabelArray,
-    Model,
-    Schema,
-    Scorer,
-    both_classes,
-)
+from fado.engine._base import ConstantScorer, FloatArray, LabelArray, Model, Schema, Scorer, both_classes
 from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table

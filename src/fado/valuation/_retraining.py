@@ -18,11 +18,7 @@ from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem, read_rows
 from fado.valuation._base import read_validation
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    check_metrics,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, check_metrics, read_validation_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from unittest.mock import Mock
 
 import lightgbm
 import numpy as np
@@ -199,16 +200,15 @@ def test_a_run_that_was_ended_goes_on_from_the_files_it_wrote(dask_frame, tmp_pa
     assert Valuation.load(tmp_path / "v").shape == (3000, 2)
 
 
-@pytest.mark.parametrize("where", ["join_parts", "remove_run"])
+@pytest.mark.parametrize("where", ["join_parts", "Run.remove"])
 def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
     dask_frame, tmp_path, monkeypatch, where
 ):
-    from fado.valuation.large import _value_files
-
     out, expected = tmp_path / "v.parquet", tmp_path / "expected.parquet"
     fado.value_files(dask_frame, out=expected, **ASKED)
     with monkeypatch.context() as patched:
-        patched.setattr(_value_files, where, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        stopped = Mock(side_effect=KeyboardInterrupt)
+        patched.setattr(f"fado.valuation.large._value_files.{where}", stopped)
         with pytest.raises(KeyboardInterrupt):
             fado.value_files(dask_frame, out=out, **ASKED)
     monkeypatch.setattr(type(dask_frame), "to_parquet", None)  # nor is it computed again

@@ -20,7 +20,7 @@ from fado import Valuation
 from fado.valuation import plan_files, summarise_files
 from fado.valuation._saved import DONE, footer_digest
 from fado.valuation.large import StoredValues, _passes, _plan, _value_files
-from fado.valuation.large._plan import held
+from fado.valuation.large._plan import Run
 
 N = 2400
 SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
@@ -313,7 +313,7 @@ def test_two_runs_do_not_write_into_one_directory(data, tmp_path):
     out = tmp_path / "v"
     out.mkdir()
     sentence = rf"^The directory '{out}' is in use by process {os.getpid()} on host"
-    with held(out), pytest.raises(RuntimeError, match=sentence):
+    with Run(out).held(), pytest.raises(RuntimeError, match=sentence):
         fado.value_files(data, out=out, **SETTINGS)
 
 

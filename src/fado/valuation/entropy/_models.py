@@ -164,9 +164,7 @@ class ValuationModels:
         known = labels.get(target.name)
         pattern = target_pattern(known) if known is not None and target.kind == "classes" else None
         valuation = Valuation(
-            **arrays,
-            scales=self.scales,
-            provenance=of_new_rows(self.provenance, y_given=known is not None),
+            **arrays, scales=self.scales, provenance=of_new_rows(self.provenance, y_given=known is not None)
         )
         return valuation.with_rows(table.index, pattern)
 

@@ -25,12 +25,7 @@ from fado.tabular import Problem
 from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    check_metrics,
-    effect_scales,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, check_metrics, effect_scales, read_validation_rows
 from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
 
 FloatArray = npt.NDArray[np.float64]

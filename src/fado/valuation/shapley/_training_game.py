@@ -15,10 +15,7 @@ from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
 from fado.valuation._bags import out_of_bag_sets, strata_of, units_of
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, read_validation_rows
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
     Players,
@@ -303,9 +300,7 @@ class Draws:
 
 
 def _play(
-    task: tuple[int, Players],
-    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
-    stop: threading.Event,
+    task: tuple[int, Players], shared: tuple[Sequence[TrainingGame], Sequence[Sampler]], stop: threading.Event
 ) -> tuple[FloatArray, int]:
     """Have a draw evaluated; nobody waits for it once `stop` is set."""
     which, drawn = task
