@@ -1,17 +1,28 @@
-"""Words for people: warnings that point at their own line, lists of names that stay short."""
+"""Texts for users: warnings that name the user's line, short lists of names, shared docstrings."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 import re
+import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["COMPARE_TARGET", "closest_names", "list_names", "warn_user", "warning_once"]
+__all__ = [
+    "COMPARE_TARGET",
+    "closest_names",
+    "insert_parameters",
+    "list_names",
+    "shared_parameters",
+    "warn_user",
+    "warning_once",
+]
+
+Documented = TypeVar("Documented")
 
 # what to do about a target that is not of two classes; the command line says it in its own way
 COMPARE_TARGET = "compare it first, for example `y == label` or `y > threshold`"
@@ -69,3 +80,93 @@ def closest_names(name: str, names: Sequence[str], otherwise: str = ".") -> str:
     by_lower = {known.lower(): known for known in reversed(names)}
     close = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=3)]
     return f"; did you mean {', '.join(map(repr, close))}?" if close else otherwise
+
+
+def shared_parameters() -> None:
+    """Describe what many classes and functions have; `insert_parameters` takes it from here.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
+        The features. Text, categories and missing values are allowed.
+    y : array-like of shape (n_rows,)
+        The target.
+    sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
+        The protected attributes. The groups are the combinations of several attributes. Missing values are
+        a separate group.
+    valuation : Valuation, optional
+        The values of these rows. If None, and values are needed, `valuator` computes them.
+    sample_weight : array-like of shape (n_rows,), optional
+        How much each row counts, such as survey weights.
+    groups : array-like of shape (n_rows,), optional
+        Which rows belong together, such as those of one person or one month. Each bag contains all of them
+        or none. These are not the groups of the protected attributes.
+    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
+        How a row's values combine into one number. None means ``LinearUtility(alpha=0.5)``.
+    valuator : valuator, optional
+        Values the rows if no valuation is passed and values are needed. None means ``OutOfBagEntropy()``. A
+        valuator without a seed uses `random_state`.
+    pos_label : label, optional
+        The positive label. None means the larger of the two.
+    random_state : int, RandomState or None, default=None
+        The seed. The same seed gives the same result.
+    n_jobs : int, optional
+        How many fits run in parallel; None uses every core. The result does not depend on it.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, if all of them are text.
+    """
+
+
+def insert_parameters(*sources: Any) -> Callable[[Documented], Documented]:
+    """Fill the lines of a docstring that only name parameters, such as ``{random_state, n_jobs}``.
+
+    Each name is replaced by its entry in the docstring of the first source that has it; the last source is
+    `shared_parameters`. Use it on classes, functions and methods. A name that no source describes raises a
+    KeyError at import.
+
+    Parameters
+    ----------
+    *sources : class or function
+        Whose docstrings describe the parameters.
+
+    Examples
+    --------
+    >>> @insert_parameters()
+    ... def draw(random_state=None):
+    ...     '''Draw rows.
+    ...
+    ...     {random_state}
+    ...     '''
+    >>> inspect.getdoc(draw).splitlines()[-1]
+    '    The seed. The same seed gives the same result.'
+    """
+
+    def decorate(documented: Documented) -> Documented:
+        if documented.__doc__ is not None:  # python -OO leaves no docstrings
+            entries = _described(shared_parameters)
+            for source in reversed(sources):
+                entries |= _described(source)
+
+            def fill(line: re.Match[str]) -> str:
+                return textwrap.indent("\n".join(entries[name] for name in line[2].split(", ")), line[1])
+
+            documented.__doc__ = re.sub(
+                r"^( *)\{(\w+(?:, \w+)*)\}$", fill, documented.__doc__, flags=re.MULTILINE
+            )
+        return documented
+
+    return decorate
+
+
+def _described(source: Any) -> dict[str, str]:
+    """Read the entries of a docstring: names, types and descriptions."""
+    entry = re.compile(r"^(\w+) : .+\n(?: {4}.+\n|\n(?= {4}))+", re.MULTILINE)
+    text = inspect.cleandoc(source.__doc__ or "") + "\n"
+    return {found[1]: found[0].rstrip() for found in entry.finditer(text)}
