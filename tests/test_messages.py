@@ -62,6 +62,23 @@ def test_a_name_is_replaced_by_its_entry_with_the_indentation_of_its_line():
     assert inspect.getdoc(Drawn.fit) == "Fit.\n\nParameters\n----------\n" + SEED
 
 
+def test_a_section_is_inserted_as_a_whole():
+    def draw():
+        """Draw.
+
+        {Parameters, Returns}
+
+        Examples
+        --------
+        None.
+        """
+
+    assert inspect.getdoc(insert_parameters(described)(draw)) == (
+        "Draw.\n\nParameters\n----------\nshare : float\n    A share.\n\n    Of two paragraphs.\n"
+        'size : {"small", "large"}\n    Which size.\n\nReturns\n-------\nNone\n\nExamples\n--------\nNone.'
+    )
+
+
 def test_the_first_source_that_describes_a_parameter_is_taken():
     def other():
         """Describe one.

@@ -125,11 +125,11 @@ def shared_parameters() -> None:
 
 
 def insert_parameters(*sources: Any) -> Callable[[Documented], Documented]:
-    """Fill the lines of a docstring that only name parameters, such as ``{random_state, n_jobs}``.
+    """Fill the lines of a docstring that only name parameters or sections: ``{random_state, n_jobs}``.
 
-    Each name is replaced by its entry in the docstring of the first source that has it; the last source is
-    `shared_parameters`. Use it on classes, functions and methods. A name that no source describes raises a
-    KeyError at import.
+    A parameter is replaced by its entry, and a section such as ``{Parameters, Returns}`` by all its lines,
+    from the docstring of the first source that has it; the last source is `shared_parameters`. Use it on
+    classes, functions and methods. A name that no source has raises a KeyError at import.
 
     Parameters
     ----------
@@ -150,23 +150,25 @@ def insert_parameters(*sources: Any) -> Callable[[Documented], Documented]:
 
     def decorate(documented: Documented) -> Documented:
         if documented.__doc__ is not None:  # python -OO leaves no docstrings
-            entries = _described(shared_parameters)
-            for source in reversed(sources):
-                entries |= _described(source)
+            texts: dict[str, str] = {}
+            for source in (shared_parameters, *reversed(sources)):
+                texts |= _texts_of(source)
 
             def fill(line: re.Match[str]) -> str:
-                return textwrap.indent("\n".join(entries[name] for name in line[2].split(", ")), line[1])
+                filled = "\n".join(texts[name] for name in line[2].split(", "))
+                return textwrap.indent(filled.rstrip(), line[1])
 
-            documented.__doc__ = re.sub(
-                r"^( *)\{(\w+(?:, \w+)*)\}$", fill, documented.__doc__, flags=re.MULTILINE
-            )
+            placeholder = re.compile(r"^( *)\{(\w+(?:, \w+)*)\}$", re.MULTILINE)
+            documented.__doc__ = placeholder.sub(fill, documented.__doc__)
         return documented
 
     return decorate
 
 
-def _described(source: Any) -> dict[str, str]:
-    """Read the entries of a docstring: names, types and descriptions."""
-    entry = re.compile(r"^(\w+) : .+\n(?: {4}.+\n|\n(?= {4}))+", re.MULTILINE)
+def _texts_of(source: Any) -> dict[str, str]:
+    """Read the sections of a docstring, each with a blank line behind it, and the entries in them."""
     text = inspect.cleandoc(source.__doc__ or "") + "\n"
-    return {found[1]: found[0].rstrip() for found in entry.finditer(text)}
+    section = re.compile(r"^(\w+)\n-+\n(?:.*\n)+?(?=\n?\w+\n-+\n|\Z)", re.MULTILINE)
+    entry = re.compile(r"^(\w+) : .+\n(?: {4}.+\n|\n(?= {4}))+", re.MULTILINE)
+    sections = {found[1]: found[0].rstrip() + "\n" for found in section.finditer(text)}
+    return sections | {found[1]: found[0].rstrip() for found in entry.finditer(text)}

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from fado._checks import MOST_ROWS, check_choice, check_count, check_share
 from fado._memory import check_room_for
-from fado._messages import list_names, warn_user
+from fado._messages import insert_parameters, list_names, warn_user
 from fado.generation._making import attributes_of, check_dense, draw_donors, draw_parents, take_more_rows
 from fado.interventions import BaseIntervention, TrainingSet
 from fado.tabular import (
@@ -49,6 +49,7 @@ METHODS = ("trees", "repeat")
 _BYTES_OF_A_ROW, _BYTES_OF_AN_ENTRY = 32, 24  # at least: who its parents are, and what it holds
 
 
+@insert_parameters()
 class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     """Match the groups' positive rates by making new positives, more of them from rows of high utility.
 
@@ -62,11 +63,9 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     Parameters
     ----------
     utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        What a row is worth. None means ``LinearUtility(alpha=0.5)``, or ``alpha=1`` without protected
-        attributes.
-    valuator : valuator, optional
-        Values the rows if no valuation is passed and rows are to be made. None means ``OutOfBagEntropy()``.
-        If it has no seed of its own, it uses `random_state`.
+        How a row's values combine into one number. None means ``LinearUtility(alpha=0.5)``, or ``alpha=1``
+        without protected attributes.
+    {valuator}
     strength : float, default=1.0
         How far a group's rate moves from its own (0) to the highest (1).
     sampling_strategy : dict, optional
@@ -83,12 +82,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     min_group_size : int, default=30
         Groups with fewer rows that are also less than 1 % of the table get no rows, and their rates do not
         count. 0 compares every group.
-    random_state : int, RandomState or None, default=None
-        Seed of all that is drawn.
-    n_jobs : int, optional
-        How many trees grow side by side; None uses every core. It changes no row.
-    progress : bool, default=False
-        Whether to show a progress bar.
+    {random_state, n_jobs, progress}
 
     Attributes
     ----------
@@ -106,10 +100,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         The positive rate that groups are moved to, at full `strength`; NaN if there is none.
     valuation_ : Valuation or None
         The values used; None if no row was to be made and none were passed.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
@@ -171,6 +162,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         self.n_jobs = n_jobs
         self.progress = progress
 
+    @insert_parameters(BaseIntervention.fit)
     def fit_resample(
         self,
         X: Any,
@@ -187,18 +179,12 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         ----------
         X : array, pandas, polars or pyarrow table of shape (n_rows, n_columns)
             The features, of any kind; a sparse matrix only if rows are repeated.
-        y : array-like of shape (n_rows,)
-            The target.
+        {y}
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes. The combinations of several are the groups, and missing values are a
-            group of their own. Without any, all rows are one group: then only a `sampling_strategy` makes
+            The protected attributes. The groups are the combinations of several attributes. Missing values
+            are a separate group. Without any, all rows are one group: then only a `sampling_strategy` makes
             rows, and without one a warning is given.
-        valuation : Valuation, optional
-            The values of these rows. If rows are to be made and there is none, `valuator` computes it.
-        sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the positive rates, such as survey weights.
-        groups : array-like of shape (n_rows,), optional
-            Which rows belong together, for `valuator`: a bag holds or leaves out all of them together.
+        {valuation, sample_weight, groups}
 
         Returns
         -------

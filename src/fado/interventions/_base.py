@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from fado._checks import check_instance, check_share
-from fado._messages import warn_user
+from fado._messages import insert_parameters, warn_user
 from fado.tabular import (
     Groups,
     Labels,
@@ -118,6 +118,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "valuation": True}
     training_set_: TrainingSet
 
+    @insert_parameters()
     def fit(
         self,
         X: Any,
@@ -132,21 +133,14 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features. Only a valuator uses them.
-        y : array-like of shape (n_rows,)
-            The target.
+        {X, y}
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; the groups are the combinations of several. Missing values are a group
-            of their own. Without any attribute all rows are one group, with a warning.
-        valuation : Valuation, optional
-            The values of these rows. If None and values are needed, the valuator values the rows. An
-            intervention that needs no values ignores it.
+            The protected attributes. The groups are the combinations of several attributes. Missing values
+            are a separate group. Without any attribute all rows are one group, with a warning.
+        {valuation}
         sample_weight : array-like of shape (n_rows,), optional
             How much each row counts in the groups' rates, such as survey weights.
-        groups : array-like of shape (n_rows,), optional
-            Rows of the same entry, such as those of one person, are in or out of a bag together if a
-            valuator values the rows. These are not the groups of the protected attributes.
+        {groups}
 
         Returns
         -------
@@ -264,6 +258,7 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
+@insert_parameters()
 class NoIntervention(BaseIntervention):
     """Leave every row as it is.
 
@@ -272,8 +267,7 @@ class NoIntervention(BaseIntervention):
     share : float, default=1.0
         The share of rows that is kept, in (0, 1], drawn at random, the same of every label and group. Below 1
         it gives a first look at many models.
-    random_state : int, RandomState or None, default=None
-        Seed of the draw.
+    {random_state}
     """
 
     share: float = 1.0

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fado._checks import check_choice, check_instance, check_share
 from fado._compat import get_tags
+from fado._messages import insert_parameters
 from fado.engine import explaining_missing_in_table
 from fado.interventions._base import BaseIntervention, TrainingSet
 from fado.tabular import Groups, Labels, labels_of, target_column, weights_of
@@ -89,6 +90,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.reweigher = reweigher
 
+    @insert_parameters(BaseIntervention.fit)
     def fit(
         self,
         X: Any,
@@ -105,12 +107,7 @@ class ReweighedEstimator(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array, sparse matrix, or table that the estimator takes
             The features.
-        y : array-like of shape (n_rows,)
-            The target.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes, for the reweigher.
-        valuation : Valuation, optional
-            The values of these rows, for the reweigher.
+        {y, sensitive_features, valuation}
         sample_weight : array-like of shape (n_rows,), optional
             The estimator is trained with these weights times the reweigher's. The reweigher itself counts
             rows by them only after ``reweigher.set_fit_request(sample_weight=True)``.

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from sklearn.utils import check_random_state
 
 from fado._memory import format_memory
-from fado._messages import COMPARE_TARGET
+from fado._messages import COMPARE_TARGET, insert_parameters
 from fado._progress import tracked
 from fado._storage import remove_abandoned, replacing, replacing_directory
 from fado.interventions._base import (
@@ -186,6 +186,7 @@ def sample_files(
     return change
 
 
+@insert_parameters(sample_files)
 def reweigh_files(
     paths: Paths,
     *,
@@ -207,16 +208,18 @@ def reweigh_files(
 
     Parameters
     ----------
-    paths, target, protected, values, weight, memory, progress, group_names
-        As `sample_files` takes them.
+    {paths, target, protected}
     out : path-like
         Where to write: a file that ends in ``.parquet``, or a directory for several files, which must be new
         or empty. There is one column, ``weight``, and its rows are in the order of the table.
+    {values}
     intervention : intervention, optional
         What weighs the rows: a reweigher, or an intervention of your own that changes weights. None is
         ``UtilityAwareReweigher()``.
+    {weight}
     positive : label, optional
-        The label whose rates are returned; None is the larger of two. It changes no weight.
+        The label whose rates are returned; None means the larger of two. It changes no weight.
+    {memory, progress, group_names}
 
     Returns
     -------

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from fado._messages import insert_parameters
 from fado._registry import load_plugins
 from fado.interventions._base import BaseIntervention, NoIntervention
 from fado.interventions._estimator import CONSTRAINTS, FairlearnGrid
@@ -61,17 +62,17 @@ class Entry:
         The name in configurations and commands, such as ``"corrected_uar"``.
     kind : class
         The class of the intervention: it changes rows, weights or scores.
-    settings : tuple of Setting
+    settings : sequence of Setting
         The parameters that a user may set.
-    fixed : mapping
+    fixed : mapping, optional
         Parameters that this entry always sets to the same value.
-    by_default : bool
+    by_default : bool, default=False
         Whether an experiment runs it unless the configuration switches it off.
-    shape : str
+    shape : str, default="circle"
         The shape of its models on charts, by Vega-Lite's names.
-    colour : str or None
+    colour : str, optional
         The colour of its models on charts; None colours them by alpha.
-    needs_group : bool
+    needs_group : bool, default=False
         Whether decisions need the group of a row.
     """
 
@@ -129,6 +130,7 @@ class Entry:
 _ENTRIES: dict[str, Entry] = {}
 
 
+@insert_parameters(Entry)
 def register_intervention(
     name: str,
     *,
@@ -144,23 +146,11 @@ def register_intervention(
 
     Parameters
     ----------
-    name : str
-        The name in frames and on pages, such as ``"corrected UAR"``.
+    {name}
     key : str, optional
-        The name in configurations and commands. None is `name` in small letters, with ``_`` for blanks and
-        hyphens.
-    settings : sequence of Setting
-        The parameters that a user may set.
-    fixed : mapping, optional
-        Parameters that this entry always sets to the same value.
-    by_default : bool, default=False
-        Whether an experiment runs it unless the configuration switches it off.
-    shape : str, default="circle"
-        The shape of its models on charts, by Vega-Lite's names.
-    colour : str, optional
-        The colour of its models on charts; None colours them by alpha.
-    needs_group : bool, default=False
-        Whether decisions need the group of a row.
+        The name in configurations and commands. None means `name` in small letters, with ``_`` for blanks
+        and hyphens.
+    {settings, fixed, by_default, shape, colour, needs_group}
 
     Returns
     -------

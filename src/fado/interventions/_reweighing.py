@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fado._checks import check_choice, check_share
-from fado._messages import list_names, warn_user
+from fado._messages import insert_parameters, list_names, warn_user
 from fado.interventions._base import (
     BaseIntervention,
     TrainingSet,
@@ -79,6 +79,7 @@ class _BaseReweigher(BaseIntervention):
         return rows, Labels(labels.codes[rows], labels.classes, labels.positive), groups.take(rows)
 
 
+@insert_parameters()
 class Reweigher(_BaseReweigher):
     """Weigh rows so that label and group are independent (RW, Kamiran and Calders).
 
@@ -95,10 +96,7 @@ class Reweigher(_BaseReweigher):
     ----------
     sample_weight_ : ndarray of shape (n_rows,)
         The weights.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
@@ -142,6 +140,7 @@ class Reweigher(_BaseReweigher):
         return TrainingSet(np.arange(len(weights)), weights)
 
 
+@insert_parameters()
 class UtilityAwareReweigher(_BaseReweigher):
     """Weigh rows by their utility (UAR) and, if asked to, correct the weights for equal positive rates.
 
@@ -156,11 +155,7 @@ class UtilityAwareReweigher(_BaseReweigher):
 
     Parameters
     ----------
-    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        What a row is worth. None is ``LinearUtility(alpha=0.5)``.
-    valuator : valuator, optional
-        Values the rows if no valuation is passed. None is ``OutOfBagEntropy()``. A valuator without a seed
-        uses `random_state`.
+    {utility, valuator}
     scaling : {"minmax", "none"}, default="minmax"
         ``"minmax"`` scales utilities to [0, 1]; ``"none"`` takes them as weights as they are. If all
         utilities are equal, all weights are.
@@ -186,10 +181,7 @@ class UtilityAwareReweigher(_BaseReweigher):
         The weights: finite, not negative, not all 0.
     valuation_ : Valuation
         The values that were used.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----

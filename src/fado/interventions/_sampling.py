@@ -12,7 +12,7 @@ from imblearn.base import BaseSampler
 from imblearn.utils import check_target_type
 
 from fado._checks import check_share
-from fado._messages import list_names, warn_user
+from fado._messages import insert_parameters, list_names, warn_user
 from fado.interventions._base import BaseIntervention, TrainingSet, occurring, warn_of_small
 from fado.tabular import (
     MIN_GROUP_SIZE,
@@ -48,7 +48,7 @@ class PrevalenceSampling:
     strength : float, default=1.0
         How far a group's rate moves from its own (0) to the target rate (1).
     sample_weight : ndarray, optional
-        How much each row counts in the rates; None counts all rows alike.
+        How much each row counts in the rates; None counts all rows equally.
     min_group_size : int, default=30
         Groups of fewer rows that are also less than 1 % of the table lose no rows, and their rate is not
         matched. If the highest rate is that of a group with less than 5 % of the compared rows, at most half
@@ -300,6 +300,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     sampling_strategy_: dict[Any, int]
     target_rate_: float
 
+    @insert_parameters(BaseIntervention.fit)
     def fit_resample(
         self,
         X: Any,
@@ -312,23 +313,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
     ) -> tuple[Any, Any]:
         """Drop negatives of the groups whose positive rate is below the highest.
 
-        Parameters
-        ----------
-        X : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The features.
-        y : array-like of shape (n_rows,)
-            The target, of two labels.
-        sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X
-            The protected attributes; the groups are the combinations of several. Missing values are a group
-            of their own. Without any attribute all rows are kept, with a warning.
-        valuation : Valuation, optional
-            The values of these rows. If None, `UtilityAwarePrevalenceSampler` values the rows if some are to
-            be dropped. `RandomPrevalenceSampler` ignores it.
-        sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts in the positive rates, such as survey weights.
-        groups : array-like of shape (n_rows,), optional
-            Rows of the same entry, such as those of one person, are in or out of a bag together if a
-            valuator values the rows. These are not the groups of the protected attributes.
+        {Parameters}
 
         Returns
         -------
@@ -416,6 +401,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return tags
 
 
+@insert_parameters()
 class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
 
@@ -429,17 +415,10 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
 
     Parameters
     ----------
-    utility : LinearUtility, DifferenceUtility, CobbDouglasUtility or function of a valuation, optional
-        What a row is worth. None is ``LinearUtility(alpha=0.5)``.
-    valuator : valuator, optional
-        Values the rows if no valuation is passed and rows are to be dropped. None is ``OutOfBagEntropy()``.
-        A valuator without a seed uses `random_state`.
+    {utility, valuator}
     strength : float, default=1.0
         How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
-    pos_label : label, optional
-        The positive label. None is the larger of the two.
-    random_state : int, RandomState or None, default=None
-        Seed of the random order in which rows of equal utility go.
+    {pos_label, random_state}
     min_group_size : int, default=30
         Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
         matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
@@ -456,10 +435,7 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         thin group. NaN if fewer than two groups are compared.
     valuation_ : Valuation or None
         The values that were used; None if no row was to be dropped and no valuation was passed.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {n_features_in_, feature_names_in_}
 
     Warns
     -----
@@ -513,6 +489,7 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
         return super()._utilities(problem, valuation, given)
 
 
+@insert_parameters(UtilityAwarePrevalenceSampler)
 class RandomPrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping negatives at random (RPS).
 
@@ -520,30 +497,11 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
 
     Parameters
     ----------
-    strength : float, default=1.0
-        How far a group's rate moves: 0 leaves it as it is, 1 moves it to `target_rate_`.
-    pos_label : label, optional
-        The positive label. None is the larger of the two.
-    random_state : int, RandomState or None, default=None
-        Seed of the random order in which rows go.
-    min_group_size : int, default=30
-        Groups with fewer rows that are also less than 1 % of the table keep all rows, and their rate is not
-        matched. 0 compares every group and always matches the highest rate, however many rows are dropped:
-        the paper's rule.
+    {strength, pos_label, random_state, min_group_size}
 
     Attributes
     ----------
-    sample_indices_ : ndarray of shape (n_kept,)
-        The positions of the rows that are kept, ascending.
-    sampling_strategy_ : dict
-        How many rows of each label are kept.
-    target_rate_ : float
-        The positive rate that a `strength` of 1 moves groups to: the highest rate of a group, or less for a
-        thin group. NaN if fewer than two groups are compared.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, if all are text.
+    {sample_indices_, sampling_strategy_, target_rate_, n_features_in_, feature_names_in_}
 
     Warns
     -----

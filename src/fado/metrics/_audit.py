@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._checks import check_count
+from fado._messages import insert_parameters
+from fado.metrics._evaluate import evaluate
 from fado.metrics._inputs import Bools, Floats, as_scores, check_between, encode_predictions, encode_target
 from fado.metrics._intervals import (
     Floats64,
@@ -138,6 +140,7 @@ class Audit:
             temporary.write_text(text, encoding="utf-8")
 
 
+@insert_parameters(evaluate)
 def audit(
     y_true: Any,
     scores_or_decisions: Any,
@@ -170,10 +173,7 @@ def audit(
         Of scores: the share of negatives that may be selected; these rows set the threshold by it.
     threshold : float, optional
         Of scores: select where ``scores >= threshold``; the budget then has no effect.
-    budget : Budget or pair of kind and limit, optional
-        What sets the threshold of scores instead of `max_fpr`, such as ``("top_k", 500)``.
-    pos_label : label, optional
-        The positive class; None is the larger of the two labels.
+    {budget, pos_label}
     sample_weight : array-like of shape (n,), optional
         How many rows each row stands for. Rates are then shares of the total weight; counts stay rows.
     min_group_size : int, default=30
@@ -181,8 +181,7 @@ def audit(
     least_share : float, optional
         Instead of both: groups of a smaller share of the known rows are not compared, as New York's Local Law
         144 allows for 0.02.
-    confidence : float, default=0.95
-        The confidence level of all intervals, in (0, 1).
+    {confidence}
 
     Returns
     -------

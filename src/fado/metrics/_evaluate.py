@@ -9,7 +9,7 @@ import numpy as np
 
 from fado._checks import check_count
 from fado._compat import generator_from
-from fado._messages import list_names
+from fado._messages import insert_parameters, list_names
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
     Bools,
@@ -27,8 +27,8 @@ from fado.metrics._inputs import (
     warn_undefined,
 )
 from fado.metrics._intervals import MeasuredRows, find_intervals, share_limits
-from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, min_max_ratio, why_undefined
-from fado.metrics._threshold import Budget, budget_of
+from fado.metrics._rates import RATIOS, GroupCounts, compared_counts, fpr_ratio, min_max_ratio, why_undefined
+from fado.metrics._threshold import Budget, budget_of, threshold_at_fpr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _MOST_DRAWS = 1_000_000
 
 
+@insert_parameters(threshold_at_fpr, fpr_ratio)
 def evaluate(
     y_true: Any,
     scores: Any,
@@ -61,33 +62,22 @@ def evaluate(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
+    {y_true}
     scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
-    sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
+        Finite scores; higher means more likely positive. Decisions of 0 and 1 are used as they are.
+    {sensitive_features, max_fpr}
     n_boot : int, default=0
         0 gives no intervals. Any other number gives intervals, and is the number of random draws of where the
         true threshold may lie; 200 are enough. At a given ``threshold`` nothing is drawn, and any number
         above 0 gives the same intervals.
     random_state : int, Generator, RandomState or None, default=None
         The seed of the draws.
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+    {pos_label}
     threshold : float, default=None
         Predict positive where ``scores >= threshold``, for example with a threshold from validation data.
         ``max_fpr`` then has no effect: read from ``fpr`` whether it is kept. None sets the threshold on these
         rows by the budget, as :func:`threshold_at_fpr` does.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight. A group whose weights are all 0 has no rates.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are left out of ratios; 0 leaves out
-        none. Rows are counted, whatever they weigh.
+    {sample_weight, min_group_size}
     confidence : float, default=0.95
         The confidence level of intervals, in (0, 1).
     budget : Budget or pair of kind and limit, default=None
@@ -172,6 +162,7 @@ def evaluate(
     return result
 
 
+@insert_parameters(evaluate)
 def measure(
     positive: Bools,
     scores: Floats,
@@ -202,20 +193,12 @@ def measure(
         Each row's group, as a position in ``names``.
     names : sequence of str
         What messages call the groups. A group without rows makes the ratios undefined.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    n_boot : int, default=0
-        0 gives no intervals; any other number gives intervals, and is the number of draws for them.
-    random_state : int, Generator, RandomState or None, default=None
-        The seed of the draws.
-    threshold : float, default=None
-        Predict positive where ``scores >= threshold``; None sets the threshold on these rows by the budget.
+    {max_fpr, n_boot, random_state, threshold}
     sample_weight : ndarray of float64, of shape (n,), default=None
         How many rows each row stands for, not negative; None is one for each.
     left_out : ndarray of bool, of the length of ``names``, default=None
         Which groups do not count in ratios, such as small ones; None leaves out none.
-    confidence : float, default=0.95
-        The confidence level of intervals, in (0, 1).
+    {confidence}
     budget : Budget, default=None
         What sets the threshold; None is ``Budget("fpr", max_fpr)``. With a given ``threshold`` the budget
         only adds the metrics by which :meth:`Budget.kept` tells whether that threshold keeps it.
@@ -274,6 +257,7 @@ def measure(
     return metrics, reasons + without
 
 
+@insert_parameters(evaluate)
 def by_group(
     y_true: Any,
     scores: Any,
@@ -295,30 +279,8 @@ def by_group(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
-    scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
-    sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    threshold : float, default=None
-        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
-        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are not ``compared``; 0 compares all.
-    confidence : float, default=0.95
-        The confidence level of intervals, in (0, 1).
-    budget : Budget or pair of kind and limit, default=None
-        What sets the threshold instead of ``max_fpr``, such as ``("top_k", 500)``; see :class:`Budget`. None
-        is ``("fpr", max_fpr)``.
+    {y_true, scores, sensitive_features, max_fpr, pos_label, threshold, sample_weight, min_group_size}
+    {confidence, budget}
 
     Returns
     -------
@@ -328,11 +290,7 @@ def by_group(
         ends of their interval, with ``_low`` and ``_high`` appended; all three are NaN if a group has no rows
         that the rate is a share of. ``compared`` says which groups count in ratios.
 
-    Raises
-    ------
-    ValueError
-        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
-        given.
+    {Raises}
 
     Notes
     -----
@@ -381,6 +339,7 @@ def by_group(
     return pd.DataFrame(columns, index=pd.Index(groups.titles, name="group"))
 
 
+@insert_parameters(evaluate)
 def predictions_frame(
     y_true: Any,
     scores: Any,
@@ -398,24 +357,14 @@ def predictions_frame(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
-    scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive. Decisions of 0 and 1 are taken as they are.
+    {y_true, scores}
     sensitive_features : Series, array, list, DataFrame or dict
         One protected attribute or several. None may be called ``score`` or ``label_value``.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    threshold : float, default=None
-        Predict positive where ``scores >= threshold``; the budget then has no effect. None sets the
-        threshold on these rows by the budget, as :func:`threshold_at_fpr` does.
+    {max_fpr, pos_label, threshold}
     sample_weight : array-like of shape (n,), default=None
         How many rows each row stands for when these rows set the threshold. It is not in the frame: pass it
         to the other library yourself.
-    budget : Budget or pair of kind and limit, default=None
-        What sets the threshold instead of ``max_fpr``; see :class:`Budget`. None is ``("fpr", max_fpr)``.
+    {budget}
 
     Returns
     -------
@@ -424,11 +373,7 @@ def predictions_frame(
         positive and else 0; then every attribute as text. The column names are those of Aequitas, which takes
         the frame as it is. For fairlearn see the example.
 
-    Raises
-    ------
-    ValueError
-        If an argument is not valid, or both ``threshold`` and a ``budget`` of a kind other than ``"fpr"`` are
-        given.
+    {Raises}
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fado._messages import list_names
+from fado._messages import insert_parameters, list_names
 from fado.metrics._inputs import (
     MIN_GROUP_SIZE,
     Bools,
@@ -93,16 +93,17 @@ def fpr_ratio(
     y_pred : array-like of shape (n,)
         Predictions: labels of ``y_true``, or booleans or 0 and 1 that say which rows are predicted positive.
     sensitive_features : Series, array, list, DataFrame or dict
-        One protected attribute, or several whose combinations are the groups. Missing values are a group of
-        their own. An attribute of numbers may have at most 20 different ones; pass ``age >= 50`` for others.
+        One protected attribute, or several; the groups are the combinations of several. Missing values are a
+        separate group. An attribute of numbers may have at most 20 different ones; for others, pass a
+        comparison such as ``age >= 50``.
     pos_label : label, default=None
         The positive class; None is the larger of the two labels.
     sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
+        How many rows each row stands for, such as survey weights; None means one for each. Rates are then
         shares of the total weight. A group whose weights are all 0 has no rate.
     min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of the table are left out of the ratio; 0 leaves out
-        none. Rows are counted, whatever they weigh.
+        Groups with fewer rows than this that are also less than 1 % of the table are left out of ratios; 0
+        compares all groups. Rows are counted, whatever their weights.
 
     Returns
     -------
@@ -120,6 +121,7 @@ def fpr_ratio(
     return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
+@insert_parameters(fpr_ratio)
 def fnr_ratio(
     y_true: Any,
     y_pred: Any,
@@ -133,7 +135,9 @@ def fnr_ratio(
 
     The paper calls it equality of opportunity. The ratio is NaN, with an ``UndefinedMetricWarning`` that
     names the groups, if a group has no positives, if no group has false negatives, or if there is only one
-    group. The parameters are those of :func:`fpr_ratio`.
+    group.
+
+    {Parameters, Returns}
 
     Examples
     --------
@@ -146,6 +150,7 @@ def fnr_ratio(
     return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
+@insert_parameters(fpr_ratio)
 def tpr_ratio(
     y_true: Any,
     y_pred: Any,
@@ -159,7 +164,9 @@ def tpr_ratio(
 
     Outside the paper, this is often called equality of opportunity. The ratio is NaN, with an
     ``UndefinedMetricWarning`` that names the groups, if a group has no positives, if no group has true
-    positives, or if there is only one group. The parameters are those of :func:`fpr_ratio`.
+    positives, or if there is only one group.
+
+    {Parameters, Returns}
 
     Examples
     --------
@@ -172,6 +179,7 @@ def tpr_ratio(
     return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
 
 
+@insert_parameters(fpr_ratio)
 def selection_rate_ratio(
     y_true: Any,
     y_pred: Any,
@@ -184,8 +192,10 @@ def selection_rate_ratio(
     """Return the lowest share of predicted positives of a group over the highest (demographic parity).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if the weights of a group are
-    all 0, if no group has predicted positives, or if there is only one group. The parameters are those of
-    :func:`fpr_ratio`; ``y_true`` only tells which two labels there are.
+    all 0, if no group has predicted positives, or if there is only one group. Of ``y_true`` only the two
+    labels are used.
+
+    {Parameters, Returns}
 
     Examples
     --------
@@ -200,6 +210,7 @@ def selection_rate_ratio(
     )
 
 
+@insert_parameters(fpr_ratio)
 def equalized_odds_ratio(
     y_true: Any,
     y_pred: Any,
@@ -212,7 +223,9 @@ def equalized_odds_ratio(
     """Return the lower of the ratios of false-positive and of true-positive rates (equalised odds).
 
     The ratio is NaN, with an ``UndefinedMetricWarning`` that names the groups, if :func:`fpr_ratio` or
-    :func:`tpr_ratio` is NaN. The parameters are those of :func:`fpr_ratio`.
+    :func:`tpr_ratio` is NaN.
+
+    {Parameters, Returns}
 
     Examples
     --------

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fado._checks import check_choice, check_share
-from fado._messages import closest_names, list_names, warn_user
-from fado.metrics._evaluate import measure
+from fado._messages import closest_names, insert_parameters, list_names, warn_user
+from fado.metrics._evaluate import evaluate, measure
 from fado.metrics._inputs import MIN_GROUP_SIZE, as_scores, encode_target, read_groups, small_among
 from fado.metrics._rates import RATIO_NAMES
 from fado.metrics._threshold import Budget
@@ -25,6 +25,7 @@ _UNDEFINED = -2.0  # no ratio is further below any line
 _UNCHANGED = "$UNCHANGED$"  # as scikit-learn calls it, which is imported by what needs it
 
 
+@insert_parameters(evaluate)
 def aim_scorer(
     ratio: str = "fpr_ratio",
     at_least: float = 0.8,
@@ -48,16 +49,11 @@ def aim_scorer(
         The ratio between groups that must reach the line.
     at_least : float, default=0.8
         The line, in [0, 1].
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
+    {max_fpr}
     budget : Budget or pair of kind and limit, default=None
         What sets the threshold instead of ``max_fpr``; see :class:`Budget`. The limit of ``"top_k"`` is a
         number of rows of one fold. None is ``("fpr", max_fpr)``.
-    min_group_size : int, default=30
-        Groups of fewer rows that are also less than 1 % of a fold are left out of the ratio; 0 leaves out
-        none.
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
+    {min_group_size, pos_label}
     sensitive_features : str, list of str, Series or DataFrame, default=None
         The protected attributes, if ``fit`` of the search passes none: names of columns of X, or values with
         the index of a pandas X, by which they are looked up.

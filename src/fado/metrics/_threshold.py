@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fado._checks import MOST_ROWS, check_choice
+from fado._messages import insert_parameters
 from fado.metrics._inputs import (
     Bools,
     Floats,
@@ -18,6 +19,7 @@ from fado.metrics._inputs import (
     rows_of_weight,
     warn_undefined,
 )
+from fado.metrics._rates import fpr_ratio
 
 Kind = Literal["fpr", "selection_rate", "top_k", "threshold"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -186,6 +188,7 @@ class Budget:
         return f"a threshold of {self.limit:.12g}"
 
 
+@insert_parameters(fpr_ratio)
 def threshold_at_fpr(
     y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
@@ -198,17 +201,12 @@ def threshold_at_fpr(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
+    {y_true}
     scores : array-like of shape (n,)
         Finite scores; higher means more likely positive.
     max_fpr : float, default=0.05
         The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight.
+    {pos_label, sample_weight}
 
     Returns
     -------
@@ -235,6 +233,7 @@ def threshold_at_fpr(
     return lowest_threshold(positive, scores, max_fpr, weights)
 
 
+@insert_parameters(threshold_at_fpr)
 def tpr_at_fpr(
     y_true: Any, scores: Any, max_fpr: float = 0.05, *, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
@@ -242,23 +241,7 @@ def tpr_at_fpr(
 
     If all scores are equal, the rate is NaN, with an ``UndefinedMetricWarning``.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels, of exactly two classes.
-    scores : array-like of shape (n,)
-        Finite scores; higher means more likely positive.
-    max_fpr : float, default=0.05
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    pos_label : label, default=None
-        The positive class; None is the larger of the two labels.
-    sample_weight : array-like of shape (n,), default=None
-        How many rows each row stands for, such as a survey's weights; None is one for each. Rates are then
-        shares of the total weight.
-
-    Returns
-    -------
-    float
+    {Parameters, Returns}
 
     Examples
     --------
@@ -276,6 +259,7 @@ def tpr_at_fpr(
     return float(np.mean(found) if weights is None else np.average(found, weights=weights[positive]))
 
 
+@insert_parameters(Budget.threshold)
 def lowest_threshold(
     positive: Bools, scores: Floats, max_fpr: float, weights: Weights | None = None
 ) -> float:
@@ -283,14 +267,10 @@ def lowest_threshold(
 
     Parameters
     ----------
-    positive : ndarray of bool, of shape (n,)
-        Which rows have the positive label. At least one row must not have it.
-    scores : ndarray of shape (n,)
-        Finite scores.
+    {positive, scores}
     max_fpr : float
-        The budget: the share of negatives that may be predicted positive, in (0, 1).
-    weights : ndarray of shape (n,), default=None
-        The weight of each row, above zero; None is one for each.
+        The budget, in (0, 1).
+    {weights}
 
     Returns
     -------

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from fado._checks import check_share
+from fado._messages import insert_parameters
 from fado._registry import ClassRegistry
 
 __all__ = [
@@ -222,19 +223,14 @@ def utility_class(name: str) -> Any:
 
 
 @register_utility("linear")
+@insert_parameters(BaseUtility)
 class LinearUtility(BaseUtility):
     """Utility ``alpha * v_y + sum_j beta_j * v_zj``, the paper's linear scalarisation.
 
     With entropies as values, rows whose target or protected attribute models are unsure of have a high
     utility.
 
-    Parameters
-    ----------
-    alpha : float, default=0.5
-        Weight of the value for the target, in [0, 1].
-    betas : mapping of str to float, optional
-        Weights of the values for protected attributes, by name; attributes that are not named do not count.
-        None shares ``1 - alpha`` equally among all attributes.
+    {Parameters}
 
     Examples
     --------
@@ -251,19 +247,14 @@ class LinearUtility(BaseUtility):
 
 
 @register_utility("difference")
+@insert_parameters(BaseUtility)
 class DifferenceUtility(BaseUtility):
     """Utility ``alpha * v_y - sum_j beta_j * v_zj``: high values for protected attributes lower it.
 
     With entropies as values, rows whose protected attribute models are unsure of have a low utility.
     Utilities may be negative; values may not, such as those of `TreeInfluence`.
 
-    Parameters
-    ----------
-    alpha : float, default=0.5
-        Weight of the value for the target, in [0, 1].
-    betas : mapping of str to float, optional
-        Weights of the values for protected attributes, by name; attributes that are not named do not count.
-        None shares ``1 - alpha`` equally among all attributes.
+    {Parameters}
 
     Examples
     --------
@@ -285,19 +276,14 @@ class DifferenceUtility(BaseUtility):
 
 
 @register_utility("cobb-douglas")
+@insert_parameters(BaseUtility)
 class CobbDouglasUtility(BaseUtility):
     """Utility ``v_y ** alpha * prod_j v_zj ** beta_j``: zero wherever a value that counts is zero.
 
     A value of weight 0 does not count, even if it is 0. Values may not be negative, as those of
     `TreeInfluence` are.
 
-    Parameters
-    ----------
-    alpha : float, default=0.5
-        Weight of the value for the target, in [0, 1].
-    betas : mapping of str to float, optional
-        Weights of the values for protected attributes, by name; attributes that are not named do not count.
-        None shares ``1 - alpha`` equally among all attributes.
+    {Parameters}
 
     Examples
     --------
