@@ -16,6 +16,7 @@ import fado
 from fado import InBagEntropy, OutOfBagEntropy, Valuation
 from fado.execution import on_cluster
 from fado.valuation import plan_files
+from fado.valuation.large import _plan
 
 distributed = pytest.importorskip("distributed")
 
@@ -80,8 +81,9 @@ def test_workers_fit_the_very_models_and_write_the_very_parts_that_threads_do(
     assert not (tmp_path / "there" / "_sample").exists()
 
 
-def test_the_learning_curve_is_followed_there_too(client, tmp_path, request):
-    data = write(frame_of(40_000), tmp_path / "data")
+def test_the_learning_curve_is_followed_there_too(client, tmp_path, request, monkeypatch):
+    monkeypatch.setattr(_plan, "FIRST_SIZE", 500)
+    data = write(frame_of(3_000), tmp_path / "data")
     asked = ASKED | {"train_rows": None}
     here = fado.value_files(data, out=tmp_path / "here", **asked)
     request.getfixturevalue("no_fits_here")
@@ -96,7 +98,7 @@ def test_the_learning_curve_is_followed_there_too(client, tmp_path, request):
 def test_any_entropy_valuator_sends_its_fits(client, kind, estimators, request):
     frame = frame_of(500).drop(columns="job")
     X, y, z = frame[["a", "b", "c"]], frame["y"], frame["z"]
-    expected = kind(estimators, random_state=0).fit(X, y, sensitive_features=z).valuation_
+    expected = kind(estimators, random_state=0, n_jobs=1).fit(X, y, sensitive_features=z).valuation_
     request.getfixturevalue("no_fits_here")
     with on_cluster(client):
         found = kind(estimators, random_state=0).fit(X, y, sensitive_features=z).valuation_

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -236,11 +237,24 @@ def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole
 REMOVED = 4 + 5
 
 
+@pytest.fixture(scope="module")
+def joined(data, tmp_path_factory):
+    """A run into a file that was ended before it removed anything."""
+    folder = tmp_path_factory.mktemp("joined")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Run, "remove", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=folder / "v.parquet", **SETTINGS)
+    return folder
+
+
 @pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])
 def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
-    data, tmp_path, monkeypatch, n_removed
+    data, joined, tmp_path, monkeypatch, n_removed
 ):
-    out = tmp_path / "v.parquet"
+    folder = tmp_path / "values"
+    shutil.copytree(joined, folder)
+    out, run = folder / "v.parquet", Run(folder / ".v.parquet.parts")
     removed = []
 
     def remove(path):
@@ -252,18 +266,18 @@ def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
         _remove(path)
 
     _remove = _plan._remove
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, run.held():
         patched.setattr(_plan, "_remove", remove)
         if n_removed < REMOVED:
             with pytest.raises(KeyboardInterrupt):
-                fado.value_files(data, out=out, **SETTINGS)
+                run.remove()
         else:
-            fado.value_files(data, out=out, **SETTINGS)
+            run.remove()
             assert len(removed) == REMOVED
     before = out.read_bytes()
     fado.value_files(data, out=out, **SETTINGS)
     assert out.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+    assert [path.name for path in folder.iterdir()] == ["v.parquet"]
 
 
 def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
