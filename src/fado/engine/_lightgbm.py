@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -40,7 +40,7 @@ from fado.engine._bins import (
     many_usual_values,
     subset,
 )
-from fado.engine._trees import Forest, LeafReader, check_text, read_trees
+from fado.engine._trees import Forest, LeafReader, check_text
 from fado.tabular import Column, Table, Variable
 
 if TYPE_CHECKING:
@@ -244,22 +244,20 @@ class LightGBMEngine:
                     break
             return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
 
-    def read_leaves(self, forests: Sequence[Forest], table: Table | None = None) -> LeafReader:
+    def read_leaves(self, forest: Forest, table: Table | None = None) -> LeafReader:
         """Make ready to read the leaves of all rows, or of those of another table.
 
         Parameters
         ----------
-        forests : sequence of Forest
-            Of models that this engine fitted, all to see the same columns.
+        forest : Forest
+            Of a model that this engine fitted.
         table : Table, optional
             The other table; its columns are found by name.
         """
-        first = forests[0]
         columns = self._features.columns
         if table is not None:
-            columns = self._features.of_table(table, None, first.variable)
-        trees = [tree for forest in forests for tree in forest.trees]
-        return LeafReader(trees, lambda place: columns.entries(first.layout[place]), columns.n_rows)
+            columns = self._features.of_table(table, None, forest.variable)
+        return LeafReader(forest, columns)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
         """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
@@ -328,8 +326,7 @@ class LightGBMModel:
         self._many_sided = frozenset(place for place, j in places if j in levelled and bins(place) > most)
 
     def __getstate__(self) -> dict[str, Any]:
-        with fitting():
-            return self.__dict__ | {"_booster": self._booster.model_to_string(num_iteration=-1)}
+        return self.__dict__ | {"_booster": self._text()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         import lightgbm
@@ -340,9 +337,11 @@ class LightGBMModel:
     @property
     def forest(self) -> Forest:
         """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        return Forest(self._text(), self._variable, self._layout, self._parameters, self._many_sided)
+
+    def _text(self) -> str:
         with fitting():
-            trees = read_trees(self._booster.model_to_string(num_iteration=-1))
-        return Forest(tuple(trees), self._variable, self._layout, self._parameters, self._many_sided)
+            return self._booster.model_to_string(num_iteration=-1)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows by what they hold, not by their bins."""
@@ -354,8 +353,6 @@ class LightGBMModel:
 
     def detach(self) -> LightGBMScorer:
         """Give the booster alone, as text, and the columns that it takes."""
-        with fitting():
-            text = self._booster.model_to_string(num_iteration=-1)
         return LightGBMScorer(
             self._features.schema,
             self._layout,
@@ -364,7 +361,7 @@ class LightGBMModel:
             len(self._variable.classes),
             self._present,
             self._variable.sees_target,
-            text,
+            self._text(),
         )
 
 

@@ -352,7 +352,7 @@ def draw_parts(
     leaves of a small tree of the target. The random part is 2 to 20 % of all rows.
     """
     cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
-    leaves = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, dtype=np.int32)
+    leaves: Any = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, np.int32)
     found = []
     for number in range(n_parts):
         generator = np.random.default_rng([seed, number])
@@ -391,12 +391,11 @@ def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
     return found
 
 
-def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.int32]:
+def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.integer[Any]]:
     """Give each row's leaf in one tree that predicts the target."""
     from lightgbm import LGBMClassifier
 
     engine = LightGBMEngine(problem.table)
     rows = np.arange(problem.n_rows, dtype=np.int32)
     model: Any = engine.fit(Task(LGBMClassifier(n_estimators=1, num_leaves=31), problem.target, rows, 0))
-    forest = model.forest
-    return engine.read_leaves([forest]).read(forest.trees[0])
+    return engine.read_leaves(model.forest).read()[0]
