@@ -1,4 +1,4 @@
-"""LightGBM's text of a model, checked before LightGBM sees it; its trees, and the leaves that rows fall into."""
+"""LightGBM's text of a model, checked before LightGBM reads it; its trees; and the leaves of rows."""
 
 from __future__ import annotations
 
