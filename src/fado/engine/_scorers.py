@@ -10,27 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from fado.engine._base import (
-    ConstantScorer,
-    FloatArray,
-    LabelArray,
-    Model,
-    Schema,
-    Scorer,
-    both_classes,
-)
+from fado.engine._base import ConstantScorer, FloatArray, LabelArray, Model, Schema, Scorer, both_classes
 from fado.engine._lightgbm import LightGBMScorer
 from fado.engine._sklearn import SklearnScorer
 from fado.tabular import Table
-
-__all__ = [
-    "CombinedScorer",
-    "StudentScorer",
-    "combine_probabilities",
-    "detach",
-    "groups_given_labels",
-    "scorer_from",
-]
 
 _LEAST = 1e-3  # of a sum of coefficients: where it is none or negative, odds decide nothing
 _SURE = 1e-6  # how far from 0 and 1 probabilities are kept
@@ -147,7 +130,7 @@ class CombinedScorer:
             and all(type(size) is int and size >= 0 for size in sizes)
             and sum(sizes) == len(content)
         ):
-            raise ValueError("The models that decide together are not told as they should be.")
+            raise ValueError("The description of the combined models is broken.")
         ends = np.cumsum(sizes).tolist()
         label, *groups = (
             scorer_from(own, content[end - size : end])
@@ -197,7 +180,7 @@ class StudentScorer:
         """Read what `parts` gave."""
         own = plain.get("model")
         if not isinstance(own, Mapping) or own.get("kind") in _OF_SEVERAL:
-            raise ValueError("The model that learnt scores is not told as it should be.")
+            raise ValueError("The description of the model that learnt scores is broken.")
         student = scorer_from(own, content)
         if student.n_classes != 0 or student.sees_target:
             raise ValueError("The model that learnt scores must be one of numbers that sees features alone.")
@@ -235,7 +218,8 @@ def scorer_from(plain: Mapping[str, Any], content: bytes) -> Scorer:
     kind = plain.get("kind")
     if kind not in _KINDS:
         raise ValueError(f"There is no model of kind {kind!r}: it must be one of {', '.join(_KINDS)}.")
-    scorer: Scorer = _KINDS[kind].from_parts(plain, content)
+    told = {name: own for name, own in plain.items() if name != "kind"}
+    scorer: Scorer = _KINDS[kind].from_parts(told, content)
     return scorer
 
 

@@ -20,8 +20,6 @@ from numpy.lib import format as npy
 
 from fado.engine._trees import check_text
 
-__all__ = ["read_estimator", "write_estimator"]
-
 _SCHEMA = "schema.json"  # in a file of skops
 _PROTOCOLS = (1, 2)  # of skops; what an older one has is read in other ways
 

@@ -1,29 +1,21 @@
-"""LightGBM's text of a model: checked before LightGBM sees it, read as trees, and the leaves of rows in them.
-
-A tree asks only on which side of a few thresholds a number lies. So every column that is split on becomes one
-small code per row, made once for all trees: between which of all trees' thresholds its entry lies. That takes
-one or two bytes per entry, and a split is a look into a short list.
-"""
+"""LightGBM's text of a model, checked before LightGBM reads it; its trees; and the leaves of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fado.engine._base import FloatArray, Rows
+from fado.engine._bins import Columns, fitting
 from fado.tabular import Variable
 
-__all__ = ["Forest", "LeafReader", "Tree", "check_text", "read_trees"]
-
-_CATEGORICAL, _LEFT_BY_DEFAULT, _MISSING_TYPE = 1, 2, 2  # the last is how far its two bits are shifted
-_NAN = 2  # the type of missing values; any other counts them as 0
-
-_BLOCK = 2**16  # rows that are sent down a tree together: what they need stays in a cache
+_CATEGORICAL = 1  # the flag of a split by categories
+_BLOCK = 2**16  # rows whose leaves are read together
 
 _MOST_LEAVES = 2**24
 # Of every tree: how many numbers each line has, as a multiple of leaves and of splits.
@@ -42,32 +34,22 @@ class Tree:
     ----------
     feature, left, right : ndarray of int32
         Of each split: the column, and where rows go.
-    threshold : ndarray of float64
-        Rows whose number is at most this go left; of a split by categories, the position of their set.
     decision : ndarray of int8
         LightGBM's flags: by categories, missing to the left, and which entries are missing.
-    categories : tuple of ndarray
-        Per set, the codes that go left.
     values : ndarray of float64
         What each leaf adds to a row's score; those of the first tree hold the initial score too.
     """
 
     feature: npt.NDArray[np.int32]
-    threshold: npt.NDArray[np.float64]
     decision: npt.NDArray[np.int8]
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
-    categories: tuple[npt.NDArray[np.int64], ...]
     values: npt.NDArray[np.float64]
 
     @property
     def n_leaves(self) -> int:
         """How many leaves there are; one if nothing is split."""
         return len(self.values)
-
-    def is_categorical(self, node: int) -> bool:
-        """Tell whether a node splits by categories."""
-        return bool(self.decision[node] & _CATEGORICAL)
 
     def parents(self) -> npt.NDArray[np.int32]:
         """Give the node above each leaf."""
@@ -84,8 +66,8 @@ class Forest:
 
     Parameters
     ----------
-    trees : tuple of Tree
-        In the order in which they were grown.
+    text : str
+        The model, as LightGBM writes it.
     variable : Variable
         What was learnt.
     layout : tuple of int
@@ -96,11 +78,16 @@ class Forest:
         The columns, in the trees' order, whose splits set many categories against many.
     """
 
-    trees: tuple[Tree, ...]
+    text: str
     variable: Variable
     layout: tuple[int, ...]
     parameters: Mapping[str, Any]
     many_sided: frozenset[int]
+
+    @cached_property
+    def trees(self) -> tuple[Tree, ...]:
+        """The trees, in the order in which they were grown."""
+        return tuple(read_trees(self.text))
 
     def leaf_penalties(self, tree: Tree) -> npt.NDArray[np.float64]:
         """Give the L2 penalty behind each leaf's value: more below splits of many categories against many."""
@@ -136,127 +123,45 @@ def _read_tree(entries: dict[str, str]) -> Tree:
     def numbers(name: str, kind: type) -> Any:
         return np.array(entries.get(name, "").split(), dtype=np.float64).astype(kind)
 
-    boundaries = numbers("cat_boundaries", np.int64).tolist()
-    words = np.array(entries.get("cat_threshold", "").split(), dtype=np.uint32)
-    sets = [
-        np.flatnonzero(np.unpackbits(words[first:last].view(np.uint8), bitorder="little"))
-        for first, last in pairwise(boundaries)
-    ]
     return Tree(
         feature=numbers("split_feature", np.int32),
-        threshold=numbers("threshold", np.float64),
         decision=numbers("decision_type", np.int8),
         left=numbers("left_child", np.int32),
         right=numbers("right_child", np.int32),
-        categories=tuple(sets),
         values=numbers("leaf_value", np.float64),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnCode:
-    """How the entries of one column become codes: the same for all trees and tables."""
-
-    thresholds: FloatArray | None  # sorted, all that trees compare with; None for categories
-    n_codes: int  # without the last, for missing entries
-    nan_is_zero: bool = False
-
-    def encode(self, entries: FloatArray) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Give the codes of a column's entries; categories that no tree knows are missing."""
-        missing = np.isnan(entries)
-        if self.thresholds is None:
-            strange = missing | (entries < 0) | (entries >= self.n_codes)
-            codes = np.where(strange, self.n_codes, entries)
-        else:
-            if self.nan_is_zero:
-                entries = np.where(missing, 0.0, entries)
-            codes = np.searchsorted(self.thresholds, entries, side="left")
-            if not self.nan_is_zero:
-                codes[missing] = self.n_codes
-        return codes.astype(np.min_scalar_type(self.n_codes))
-
-    def goes_left(self, tree: Tree, node: int) -> npt.NDArray[np.bool_]:
-        """Tell for every code on which side of a split it lies, the missing one last."""
-        left = np.zeros(self.n_codes + 1, dtype=np.bool_)
-        if self.thresholds is None:
-            left[tree.categories[int(tree.threshold[node])]] = True
-        else:
-            left[: int(np.searchsorted(self.thresholds, tree.threshold[node])) + 1] = True
-            left[-1] = tree.decision[node] & _LEFT_BY_DEFAULT
-        return left
-
-
-def _codes_for(trees: Sequence[Tree]) -> dict[int, ColumnCode]:
-    """Find the columns that trees split on, and how to code each."""
-    thresholds: dict[int, list[float]] = {}
-    n_categories: dict[int, int] = {}
-    nan_is_zero: dict[int, bool] = {}
-    for tree in trees:
-        for node, j in enumerate(tree.feature.tolist()):
-            if tree.is_categorical(node):
-                chosen = tree.categories[int(tree.threshold[node])]
-                n_categories[j] = max(n_categories.get(j, 0), int(chosen.max(initial=-1)) + 1)
-            else:
-                thresholds.setdefault(j, []).append(float(tree.threshold[node]))
-                nan_is_zero[j] = (int(tree.decision[node]) >> _MISSING_TYPE) & 3 != _NAN
-    found = {j: ColumnCode(None, count) for j, count in n_categories.items()}
-    for j, own in thresholds.items():
-        ordered = np.unique(own)
-        found[j] = ColumnCode(ordered, len(ordered) + 1, nan_is_zero[j])
-    return found
-
-
 class LeafReader:
-    """Finds the leaves of the rows of one table.
+    """Finds the leaves of the rows of one table in the trees of one model.
 
     Parameters
     ----------
-    trees : sequence of Tree
-        All that will be read.
-    entries : callable
-        Gives the entries of a column, by its place in the trees.
-    n_rows : int
-        How many rows there are.
+    forest : Forest
+        The trees.
+    columns : Columns
+        The table's, of which the trees see some.
     """
 
-    def __init__(self, trees: Sequence[Tree], entries: Callable[[int], FloatArray], n_rows: int) -> None:
-        self._columns = _codes_for(trees)
-        self._codes = {place: code.encode(entries(place)) for place, code in self._columns.items()}
-        self.n_rows = n_rows
+    def __init__(self, forest: Forest, columns: Columns) -> None:
+        import lightgbm
 
-    def read(self, tree: Tree, rows: Rows | None = None) -> npt.NDArray[np.int32]:
-        """Give the leaf of every row, or of those at some positions."""
-        n_rows = self.n_rows if rows is None else len(rows)
-        leaves = np.zeros(n_rows, dtype=np.int32)
-        if tree.n_leaves == 1:
-            return leaves
-        sides = [self._columns[j].goes_left(tree, node) for node, j in enumerate(tree.feature.tolist())]
-        for start in range(0, n_rows, _BLOCK):
-            block = slice(start, min(start + _BLOCK, n_rows))
-            self._read_block(tree, sides, block if rows is None else rows[block], leaves[block])
+        self._columns = columns.in_order(forest.layout)
+        sizes = [tree.n_leaves for tree in forest.trees]
+        self._n_trees, self._kind = len(sizes), np.min_scalar_type(max(sizes))
+        with fitting():
+            self._booster = lightgbm.Booster(model_str=forest.text)
+
+    def read(self, rows: Rows | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """Give the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
+        rows = np.arange(self._columns.n_rows, dtype=np.int32) if rows is None else rows
+        leaves = np.empty((self._n_trees, len(rows)), dtype=self._kind)
+        for start in range(0, len(rows), _BLOCK):
+            numbers = self._columns.take(rows[start : start + _BLOCK]).for_scores()
+            with fitting():
+                found: Any = self._booster.predict(numbers, pred_leaf=True, num_threads=1)
+            leaves[:, start : start + _BLOCK] = found.T
         return leaves
-
-    def _read_block(
-        self,
-        tree: Tree,
-        sides: list[npt.NDArray[np.bool_]],
-        rows: slice | Rows,
-        leaves: npt.NDArray[np.int32],
-    ) -> None:
-        """Send some rows down a tree, and note where they end."""
-        taken: dict[int, npt.NDArray[Any]] = {}
-        waiting = [(0, np.arange(len(leaves), dtype=np.int32))]
-        while waiting:
-            node, here = waiting.pop()
-            j = int(tree.feature[node])
-            if j not in taken:
-                taken[j] = self._codes[j][rows]
-            left = sides[node].take(taken[j].take(here))
-            for child, there in ((tree.left[node], here[left]), (tree.right[node], here[~left])):
-                if child < 0:
-                    leaves[there] = ~child
-                elif len(there):
-                    waiting.append((int(child), there))
 
 
 def check_text(text: str) -> dict[str, str]:

@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from fado._checks import check_count
 from fado._memory import free_memory
-from fado.tabular import Variable
-
-__all__ = ["check_bags", "check_memory", "out_of_bag_sets", "strata_of"]
+from fado.tabular import Problem, Variable
 
 Rows = npt.NDArray[np.int32]
 
@@ -42,6 +40,13 @@ def check_bags(n_rows: int, n_bags: int, unseen_fraction: float, units: str = "r
             f"`unseen_fraction={unseen_fraction}` of {n_rows} {units} (n_samples = {n_rows}) leaves {side}: "
             f"use more {units} or another fraction."
         )
+
+
+def units_of(problem: Problem) -> tuple[int, str]:
+    """Count what is dealt into bags, and say what it is: rows, or groups of rows that belong together."""
+    if problem.blocks is None:
+        return problem.n_rows, "rows"
+    return int(problem.blocks.max()) + 1, "groups of rows"
 
 
 def check_memory(n_rows: int, n_bags: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 
 from fado._checks import ClassRegistry, seed_from
 from fado._messages import list_names, warn_user
@@ -18,20 +19,6 @@ from fado._version import library_versions
 from fado.tabular import LabelPattern, Problem, note_features, read_problem
 from fado.valuation._provenance import Provenance, VariableNote
 from fado.valuation._result import Valuation
-
-__all__ = [
-    "BaseValuator",
-    "check_alignment",
-    "is_same_pattern",
-    "make_valuator",
-    "provenance_of",
-    "read_validation",
-    "register_valuator",
-    "target_pattern",
-    "texts_of",
-    "valuator_class",
-    "valuator_names",
-]
 
 Class = TypeVar("Class", bound=type)
 
@@ -73,6 +60,7 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
     """
 
     sends_fits: ClassVar[bool] = False
+    _two_classes: ClassVar[bool] = False  # whether the target must have two
 
     __metadata_request__fit: ClassVar = {
         "sensitive_features": True,
@@ -166,6 +154,8 @@ class BaseValuator(BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        if self._two_classes:
+            tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 

@@ -10,29 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fado.engine import Scorer
+from fado.engine import Scorer, both_classes
 from fado.tabular import Table, Variable
-
-__all__ = [
-    "NOT_TOLD",
-    "UNSEEN",
-    "KeptModel",
-    "Moments",
-    "RowsToScore",
-    "VariableModels",
-    "entropies_of",
-    "finish",
-    "largest_known",
-    "log_losses",
-    "mean_probabilities",
-    "normalised_entropy",
-    "of_all_classes",
-    "own_label_probability",
-    "read_probabilities",
-    "row_statistics",
-    "score_rows",
-    "what_is_wrong",
-]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -104,19 +83,6 @@ def _p_log2_p(p: FloatArray) -> FloatArray:
     return p * logarithm
 
 
-def of_all_classes(probabilities: FloatArray) -> FloatArray:
-    """Give a column per class, also where the probability of class 1 of two stands for both.
-
-    Examples
-    --------
-    >>> of_all_classes(np.array([0.25]))
-    array([[0.75, 0.25]])
-    """
-    if probabilities.ndim > 1:
-        return probabilities
-    return np.column_stack([1.0 - probabilities, probabilities])
-
-
 def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = None) -> FloatArray:
     """Read probabilities of G classes: (n,), (n, G), or (n, K, G) at K labels of the target."""
     p = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)  # it is kept
@@ -134,7 +100,7 @@ def read_probabilities(name: str, given: npt.ArrayLike, n_labels: int | None = N
         raise ValueError(f"The probabilities of {name!r} must lie in [0, 1], without NaN.")
     if p.ndim > 1 and len(p) and not np.allclose(p.sum(axis=-1), 1.0, atol=1e-6):
         raise ValueError(f"The probabilities of {name!r} must sum to 1 in every row.")
-    return of_all_classes(p)
+    return both_classes(p)
 
 
 def entropies_of(
@@ -325,7 +291,7 @@ def mean_probabilities(
     total: Any = 0.0
     for own, _, _, predicted in _predictions(rows, kept, stop):
         total = total + predicted if own is kept[-1] else total
-    return of_all_classes(total / len(kept[-1].models))
+    return both_classes(total / len(kept[-1].models))
 
 
 def _predictions(
@@ -357,7 +323,7 @@ def _predictions(
                 predicted = model.scorer.score(table, labels[here])
             else:
                 expected = np.mean(likely[model.bag], axis=0)
-                expected = of_all_classes(expected) if target.kind == "classes" else expected
+                expected = both_classes(expected) if target.kind == "classes" else expected
                 predicted = _averaged(model.scorer, table, expected)
             wrong = what_is_wrong(own.variable, len(here), predicted)
             if wrong:

@@ -11,20 +11,7 @@ import numpy.typing as npt
 
 from fado._records import encode, is_number, record_from, shorten
 
-__all__ = [
-    "CLOSENESS",
-    "EFFECT",
-    "ENTROPY",
-    "FIELDS",
-    "Provenance",
-    "Scale",
-    "SplitGains",
-    "TargetNote",
-    "VariableNote",
-    "check_field",
-    "check_probabilities",
-]
-
+NEW_ROWS = ", new rows"  # ends the algorithm of values whose models have not learnt from the rows
 FIELDS = ("values", "standard_error", "counts", "agreement", "epistemic")
 
 _WHAT = "the values' description"
@@ -228,6 +215,12 @@ class Provenance:
                     f"{len(shares)} shares of {shorten(name)} and {len(gains.columns)} columns."
                 )
         return found
+
+
+def of_new_rows(provenance: Provenance, *, y_given: bool) -> Provenance:
+    """Say that values are of rows that the models have not learnt from."""
+    settings = {**provenance.settings, "y_given": y_given}
+    return replace(provenance, algorithm=provenance.algorithm + NEW_ROWS, settings=settings)
 
 
 def check_field(

@@ -19,8 +19,6 @@ from fado.valuation._provenance import EFFECT, ENTROPY, FIELDS, Provenance, Scal
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Valuation", "rounded"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _LONGEST = 60  # characters of a name that are shown

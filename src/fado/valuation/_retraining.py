@@ -18,27 +18,10 @@ from fado.execution import JoblibExecutor, ThreadExecutor, n_workers
 from fado.tabular import Problem, read_problem, read_rows
 from fado.valuation._base import read_validation
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    check_metrics,
-    decide,
-    directed_ratio,
-    find_extremes,
-    measure_validation_rows,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, check_metrics, read_validation_rows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "agreement",
-    "compare_effects",
-    "draw_parts",
-    "read_parts",
-    "removal_effects",
-    "retraining_check",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -197,13 +180,13 @@ def removal_effects(
     scores = _scores_without(wanted, whole, engine_class(estimator, problem.table)(problem.table), n_jobs)
     measured: dict[str, list[float]] = {}
     for own in tracked(scores, len(wanted), what="retrained models", show=progress):
-        figures = measure_validation_rows(validated, own, performance, fairness, float(max_fpr))
-        decisions = decide(validated, own, float(max_fpr))
+        figures = validated.measure(own, performance, fairness, float(max_fpr))
+        decisions = validated.decide(own, float(max_fpr))
         if not measured:
-            extremes = [find_extremes(validated, each, fairness, decisions) for each in validated.attributes]
+            extremes = [validated.extremes(each, fairness, decisions) for each in validated.attributes]
         directed = {"y": figures["y"]}
         for attribute, both in zip(validated.attributes, extremes, strict=True):
-            directed[attribute.name] = directed_ratio(validated, attribute, fairness, decisions, both)
+            directed[attribute.name] = validated.directed_ratio(attribute, fairness, decisions, both)
         for name in figures:
             measured.setdefault(name, []).append(figures[name])
             measured.setdefault(f"directed {name}", []).append(directed[name])
@@ -369,7 +352,7 @@ def draw_parts(
     leaves of a small tree of the target. The random part is 2 to 20 % of all rows.
     """
     cells = problem.groups.codes * len(problem.labels.classes) + problem.labels.codes
-    leaves = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, dtype=np.int32)
+    leaves: Any = _leaves_of_a_tree(problem) if "leaves" in kinds else np.zeros(problem.n_rows, np.int32)
     found = []
     for number in range(n_parts):
         generator = np.random.default_rng([seed, number])
@@ -408,12 +391,11 @@ def read_parts(parts: Any, n_rows: int) -> list[tuple[str, Rows]]:
     return found
 
 
-def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.int32]:
+def _leaves_of_a_tree(problem: Problem) -> npt.NDArray[np.integer[Any]]:
     """Give each row's leaf in one tree that predicts the target."""
     from lightgbm import LGBMClassifier
 
     engine = LightGBMEngine(problem.table)
     rows = np.arange(problem.n_rows, dtype=np.int32)
     model: Any = engine.fit(Task(LGBMClassifier(n_estimators=1, num_leaves=31), problem.target, rows, 0))
-    forest = model.forest
-    return engine.read_leaves([forest]).read(forest.trees[0])
+    return engine.read_leaves(model.forest).read()[0]

@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fado._messages import warn_user
-from fado._records import is_shallow, shorten
+from fado._records import is_shallow, record_from, shorten
 from fado._storage import Manifest, replacing
 from fado.tabular import TARGET, write_csv
 from fado.valuation._provenance import (
@@ -37,23 +37,12 @@ from fado.valuation._provenance import (
 )
 from fado.valuation._result import Valuation
 
-__all__ = [
-    "DONE",
-    "METADATA_KEY",
-    "PLAN",
-    "About",
-    "footer_digest",
-    "open_parts",
-    "open_values",
-    "read",
-    "read_lazily",
-    "value_blocks",
-    "write",
-]
+_Note = TypeVar("_Note")
 
 METADATA_KEY = b"fado.valuation"
 PLAN = Manifest(name="_plan.json", kind="fado plan of values", layout=1, what="plan")
 DONE = Manifest(name="_done.json", kind="fado values in parts", layout=1, what="valuation in parts")
+_OF_MANIFESTS = ("kind", "format", "digest")  # what all have
 _ENDINGS = (".parquet", ".csv")
 _FORMAT = 2
 _PROBABILITIES = "probabilities"
@@ -359,6 +348,32 @@ def _guessed(names: Sequence[str]) -> About | None:
 
 
 @dataclass(frozen=True)
+class PartNote:
+    """What the manifest of values in parts tells of one part."""
+
+    file: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class DoneNote:
+    """What the manifest of values in parts tells."""
+
+    parts: tuple[PartNote, ...]
+    description: str
+
+
+def open_note(manifest: Manifest, kind: type[_Note], folder: Path) -> _Note:
+    """Read what the manifest of a directory tells, as a record."""
+    told = {name: own for name, own in manifest.open(folder).items() if name not in _OF_MANIFESTS}
+    try:
+        return record_from(kind, told, f"a {manifest.what}")
+    except ValueError as error:
+        raise ValueError(f"{str(folder / manifest.name)!r} cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
 class StoredPart:
     """One file of values: where it stands, how many rows it has, and the digest of its footer."""
 
@@ -367,22 +382,17 @@ class StoredPart:
     digest: str
 
 
+@dataclass(eq=False)
 class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
     """One field of all variables, by their names; an array is read when it is first asked for, and kept."""
 
-    def __init__(
-        self,
-        parts: Sequence[StoredPart],
-        field: str,
-        columns: Mapping[str, str],
-        scales: Mapping[str, Scale],
-        rows: npt.NDArray[np.int64] | None = None,
-    ) -> None:
-        self._parts = tuple(parts)
-        self._field = field
-        self._columns = dict(columns)
-        self._scales = scales
-        self._rows = rows  # the places of those that are wanted, in the order that is wanted
+    _parts: Sequence[StoredPart]
+    _field: str
+    _columns: Mapping[str, str]
+    _scales: Mapping[str, Scale]
+    _rows: npt.NDArray[np.int64] | None = None  # the places of those that are wanted, in that order
+
+    def __post_init__(self) -> None:
         self._read: dict[str, npt.NDArray[Any]] = {}
 
     @property
@@ -393,7 +403,7 @@ class _StoredColumns(Mapping[str, npt.NDArray[Any]]):
     def take(self, rows: npt.NDArray[np.int64]) -> _StoredColumns:
         """Give the same of some rows; of the others little is ever held in memory at once."""
         places = rows if self._rows is None else self._rows[rows]
-        taken = _StoredColumns(self._parts, self._field, self._columns, self._scales, places)
+        taken = replace(self, _rows=places)
         taken._read = {name: own[rows] for name, own in self._read.items()}
         return taken
 
@@ -433,15 +443,8 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], byt
         raise ValueError(
             f"The values in {str(folder)!r} are not finished: run the same command again to finish them."
         )
-    told = DONE.open(folder)
-    try:
-        parts = [
-            StoredPart(folder / Path(str(entry["file"])).name, int(entry["rows"]), str(entry["digest"]))
-            for entry in told["parts"]
-        ]
-        description = str(told["description"]).encode()
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{str(folder / DONE.name)!r} does not tell of values: {error}") from error
+    done = open_note(DONE, DoneNote, folder)
+    parts = [StoredPart(folder / Path(own.file).name, own.rows, own.digest) for own in done.parts]
     for part in parts:
         name = repr(str(part.path))
         if not part.path.is_file():
@@ -456,7 +459,7 @@ def open_parts(directory: str | os.PathLike[str]) -> tuple[list[StoredPart], byt
                 f"{name} is another part, of another valuation, or damaged: put back the file that stood "
                 "there, or delete it and run `value_files` again."
             )
-    return parts, description
+    return parts, done.description.encode()
 
 
 def value_blocks(

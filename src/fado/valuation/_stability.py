@@ -37,7 +37,7 @@ from fado.tabular import (
     read_problem,
     variable_from,
 )
-from fado.valuation._bags import MOST_BAGS
+from fado.valuation._bags import MOST_BAGS, units_of
 from fado.valuation._base import (
     BaseValuator,
     check_alignment,
@@ -46,15 +46,13 @@ from fado.valuation._base import (
     texts_of,
     valuator_names,
 )
-from fado.valuation._provenance import Scale
+from fado.valuation._provenance import NEW_ROWS, Scale
 from fado.valuation._result import Valuation, rounded
 from fado.valuation._retraining import agreement
-from fado.valuation.entropy import NEW_ROWS, EntropyValuator, OutOfBagEntropy, variables_to_learn
+from fado.valuation.entropy import EntropyValuator, OutOfBagEntropy, variables_to_learn
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["card", "expected_agreement", "measure_stability", "read_stability"]
 
 FloatArray = npt.NDArray[np.float64]
 Group = tuple[str, npt.NDArray[np.intp]]  # its name, and the positions of its rows
@@ -376,7 +374,7 @@ def _other_bags(valuator: Any, problem: Problem, validation: Problem | None, _: 
     share = settings.get("unseen_fraction")
     if "n_bags" not in settings or (share is None and validation is not None):
         return
-    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    n_units = units_of(problem)[0]
     least, most = (2, n_units) if share is None else (math.ceil(1 / share - 1e-9), MOST_BAGS)
     for n_bags in (settings["n_bags"] // 2, 2 * settings["n_bags"]):
         if least <= n_bags <= most:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from fado import Valuation
 from fado.valuation import plan_files, summarise_files
 from fado.valuation._saved import DONE, footer_digest
 from fado.valuation.large import StoredValues, _passes, _plan, _value_files
-from fado.valuation.large._plan import held
+from fado.valuation.large._plan import Run
 
 N = 2400
 SETTINGS = {"target": "y", "protected": ["z"], "train_rows": 600, "n_bags": 5, "memory": "500MB", "n_jobs": 1}
@@ -236,11 +237,24 @@ def test_parts_that_were_swapped_before_a_run_goes_on_are_made_again(data, whole
 REMOVED = 4 + 5
 
 
+@pytest.fixture(scope="module")
+def joined(data, tmp_path_factory):
+    """A run into a file that was ended before it removed anything."""
+    folder = tmp_path_factory.mktemp("joined")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Run, "remove", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            fado.value_files(data, out=folder / "v.parquet", **SETTINGS)
+    return folder
+
+
 @pytest.mark.parametrize("n_removed", [*range(REMOVED), REMOVED + 1])
 def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
-    data, tmp_path, monkeypatch, n_removed
+    data, joined, tmp_path, monkeypatch, n_removed
 ):
-    out = tmp_path / "v.parquet"
+    folder = tmp_path / "values"
+    shutil.copytree(joined, folder)
+    out, run = folder / "v.parquet", Run(folder / ".v.parquet.parts")
     removed = []
 
     def remove(path):
@@ -252,18 +266,18 @@ def test_a_run_that_is_ended_while_it_removes_its_parts_can_be_repeated(
         _remove(path)
 
     _remove = _plan._remove
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, run.held():
         patched.setattr(_plan, "_remove", remove)
         if n_removed < REMOVED:
             with pytest.raises(KeyboardInterrupt):
-                fado.value_files(data, out=out, **SETTINGS)
+                run.remove()
         else:
-            fado.value_files(data, out=out, **SETTINGS)
+            run.remove()
             assert len(removed) == REMOVED
     before = out.read_bytes()
     fado.value_files(data, out=out, **SETTINGS)
     assert out.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+    assert [path.name for path in folder.iterdir()] == ["v.parquet"]
 
 
 def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
@@ -313,7 +327,7 @@ def test_two_runs_do_not_write_into_one_directory(data, tmp_path):
     out = tmp_path / "v"
     out.mkdir()
     sentence = rf"^The directory '{out}' is in use by process {os.getpid()} on host"
-    with held(out), pytest.raises(RuntimeError, match=sentence):
+    with Run(out).held(), pytest.raises(RuntimeError, match=sentence):
         fado.value_files(data, out=out, **SETTINGS)
 
 

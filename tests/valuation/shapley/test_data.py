@@ -499,11 +499,11 @@ def test_a_run_ends_when_values_are_precise():
 def test_a_run_goes_on_while_no_row_has_contributed():
     X, y, _, _ = table(12)
     never = DummyClassifier(strategy="constant", constant=0)
-    valuator = DataShapley(never, tolerance=0.5, max_fits=500, random_state=0, n_jobs=1)
+    valuator = DataShapley(never, tolerance=0.5, max_fits=250, random_state=0, n_jobs=1)
     valuator.fit(X, y, validation=(*validation_of()[:2], None))
     assert (valuator.valuation_["y"] == 0).all()
     assert valuator.precision_ == np.inf
-    assert 500 - 10 * 11 < valuator.n_fits_ <= 500  # but for less than a batch, all fits were spent
+    assert 250 - 10 * 11 < valuator.n_fits_ <= 250  # but for less than a batch, all fits were spent
 
 
 @pytest.mark.parametrize(

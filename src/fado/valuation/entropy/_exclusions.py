@@ -29,8 +29,6 @@ from fado.tabular import (
 )
 from fado.valuation._probabilities import Moments
 
-__all__ = ["has_evidence", "is_given_away", "variables_to_learn", "warn_of_giveaways"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _LEFT_OPEN = 0.05  # of the doubt that the classes' shares alone leave; on real tables .1 to .93 was left

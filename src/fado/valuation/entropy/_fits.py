@@ -30,6 +30,7 @@ from fado.engine import (
     Model,
     SklearnEngine,
     Task,
+    both_classes,
     detach,
 )
 from fado.execution import Executor, JoblibExecutor, LostTask, ThreadExecutor, cluster_executor
@@ -38,13 +39,10 @@ from fado.valuation._probabilities import (
     KeptModel,
     Moments,
     log_losses,
-    of_all_classes,
     own_label_probability,
     row_statistics,
     what_is_wrong,
 )
-
-__all__ = ["Bag", "Learnt", "plan_fits", "run_fits"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -327,7 +325,7 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
 
     At its own label a row has been scored already.
     """
-    own = of_all_classes(model.scores)
+    own = both_classes(model.scores)
     if fit.variable.name == target.name:
         return own
     if not fit.variable.sees_target:
@@ -340,7 +338,7 @@ def _probabilities(fit: Fit, model: Model, target: Variable) -> FloatArray:
             with _naming(fit):
                 scores = model.score(rows[others], np.full(len(others), code, dtype=target.labels.dtype))
             _check(fit, len(others), scores)
-            at_label[others, code] = of_all_classes(scores)
+            at_label[others, code] = both_classes(scores)
     return at_label
 
 

@@ -33,25 +33,13 @@ from fado.valuation._probabilities import (
     mean_probabilities,
     score_rows,
 )
-from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance
+from fado.valuation._provenance import CLOSENESS, ENTROPY, FIELDS, Provenance, of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation.entropy._fits import Learnt
-
-__all__ = [
-    "NEW_ROWS",
-    "ValuationModels",
-    "digest_of_target",
-    "keep_models",
-    "label_codes",
-    "load_models",
-    "read_labels",
-    "table_of",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
-NEW_ROWS = ", new rows"
 ROWS_AT_A_TIME = 1 << 15  # a worker holds the numbers of so many, and what is said of them
 SAVED = Manifest(name="models.json", kind="fado valuation models", layout=1, what="set of models")
 # The content of a model, by the kind of its scorer; one that says the same of every row has none.
@@ -176,13 +164,7 @@ class ValuationModels:
         known = labels.get(target.name)
         pattern = target_pattern(known) if known is not None and target.kind == "classes" else None
         valuation = Valuation(
-            **arrays,
-            scales=self.scales,
-            provenance=replace(
-                self.provenance,
-                algorithm=self.provenance.algorithm + NEW_ROWS,
-                settings={**self.provenance.settings, "y_given": known is not None},
-            ),
+            **arrays, scales=self.scales, provenance=of_new_rows(self.provenance, y_given=known is not None)
         )
         return valuation.with_rows(table.index, pattern)
 

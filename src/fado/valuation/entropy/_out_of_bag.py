@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from fado._version import library_versions
 from fado.engine import default_estimators
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem, Variable
-from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, check_memory, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import BaseValuator, register_valuator, texts_of
 from fado.valuation._probabilities import finish, largest_known
 from fado.valuation._provenance import CLOSENESS, ENTROPY, Provenance, SplitGains, VariableNote
@@ -29,8 +30,6 @@ from fado.valuation.entropy._exclusions import (
 )
 from fado.valuation.entropy._fits import Bag, Learnt, plan_fits, run_fits
 from fado.valuation.entropy._models import ValuationModels, keep_models
-
-__all__ = ["EntropyValuator", "InBagEntropy", "OutOfBagEntropy"]
 
 _MOST_CELLS = 100  # classes of the target times groups of an attribute
 _FIFTH = 0.2
@@ -180,6 +179,7 @@ class EntropyValuator(BaseValuator):
 
 
 @register_valuator("oob")
+@dataclass(eq=False, repr=False)
 class OutOfBagEntropy(EntropyValuator):
     """Value every row by how unsure models trained on other rows are of it.
 
@@ -251,38 +251,22 @@ class OutOfBagEntropy(EntropyValuator):
 
     _algorithm = "out-of-bag"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        n_bags: int = 10,
-        unseen_fraction: float = 0.2,
-        z_sees_target: bool = True,
-        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_models: bool = False,
-        keep_probabilities: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.n_bags = n_bags
-        self.unseen_fraction = unseen_fraction
-        self.z_sees_target = z_sees_target
-        self.z_exclude = z_exclude
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_models = keep_models
-        self.keep_probabilities = keep_probabilities
+    estimators: Any = None
+    _: KW_ONLY
+    n_bags: int = 10
+    unseen_fraction: float = 0.2
+    z_sees_target: bool = True
+    z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    kinds: Mapping[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_models: bool = False
+    keep_probabilities: bool = False
 
     def _check(self, problem: Problem) -> None:
         super()._check(problem)
-        n_units, units = problem.n_rows, "rows"
-        if problem.blocks is not None:
-            n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
+        n_units, units = units_of(problem)
         check_bags(n_units, self.n_bags, self.unseen_fraction, units)
         check_memory(problem.n_rows, self.n_bags)
         if self.keep_probabilities:
@@ -303,6 +287,7 @@ class OutOfBagEntropy(EntropyValuator):
 
 
 @register_valuator("inbag")
+@dataclass(eq=False, repr=False)
 class InBagEntropy(EntropyValuator):
     """Value every row by how unsure models trained on all rows are of it.
 
@@ -357,26 +342,15 @@ class InBagEntropy(EntropyValuator):
 
     _algorithm = "in-bag"
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        z_sees_target: bool = True,
-        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_models: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.z_sees_target = z_sees_target
-        self.z_exclude = z_exclude
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_models = keep_models
+    estimators: Any = None
+    _: KW_ONLY
+    z_sees_target: bool = True
+    z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    kinds: Mapping[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_models: bool = False
 
     def _bags(self, variables: Sequence[Variable], blocks: Any, generator: np.random.Generator) -> list[Bag]:
         return [Bag(0, np.arange(len(variables[0].labels), dtype=np.int32), None)]

@@ -14,36 +14,18 @@ that their false-positive rate stays within the budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    decide,
-    find_extremes,
-    performance_coefficients,
-    ratio_coefficients,
-    warn_of_equal_rates,
-)
-
-__all__ = [
-    "GrownTree",
-    "LeafResponse",
-    "TrainingRows",
-    "backward_effects",
-    "direct_effects",
-    "initial_score",
-    "leaf_values",
-    "metric_slopes",
-]
+from fado.valuation._validation_rows import ValidationRows
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-Leaves = npt.NDArray[np.int32]
+Leaves = npt.NDArray[np.integer[Any]]
 
 BANDWIDTH = 0.1  # of the standard deviation of validation rows' scores; chosen by benchmarks/faithfulness.py
 _ROWS_NEAR = 20  # of each label within the bandwidth, at least
@@ -63,14 +45,14 @@ class GrownTree:
         What each leaf adds to a score, without the initial score.
     penalties : ndarray
         The L2 penalty behind each.
-    read_training, read_validation_rows : callable
-        Give the leaves of the training rows and of the validation rows.
+    training, validation : ndarray of int
+        The leaves of the training rows and of the validation rows.
     """
 
     values: FloatArray
     penalties: FloatArray
-    read_training: Callable[[], Leaves]
-    read_validation_rows: Callable[[], Leaves]
+    training: Leaves
+    validation: Leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,12 +155,11 @@ def direct_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Float
             scores += tree.values[0]
             responses.append(None)
             continue
-        leaves = tree.read_training()
-        step = _Step(tree, rows, scores, leaves)
-        response = step.respond(_sum_by_leaf(slopes, tree.read_validation_rows(), len(tree.values)))
+        step = _Step(tree, rows, scores)
+        response = step.respond(_sum_by_leaf(slopes, tree.validation, len(tree.values)))
         step.add_moves(effects, response)
         responses.append(response)
-        scores += tree.values[leaves]
+        scores += tree.values[tree.training]
     return RowEffects(effects, tuple(responses), np.zeros((2, slopes.shape[1])))
 
 
@@ -189,19 +170,15 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
     scores = np.full(n_rows, rows.initial)
     responses: list[LeafResponse | None] = []
     for tree in trees:
-        scores += tree.values[tree.read_training()]
+        scores += tree.values[tree.training]
     for tree in reversed(trees):
-        leaves = tree.read_training()
-        scores -= tree.values[leaves]
+        scores -= tree.values[tree.training]
         if len(tree.values) == 1:
             responses.append(None)
             continue
-        step = _Step(tree, rows, scores, leaves)
-        n_leaves = len(tree.values)
-        pull = _sum_by_leaf(slopes, tree.read_validation_rows(), n_leaves) + _sum_by_leaf(
-            later, leaves, n_leaves
-        )
-        response = step.respond(pull)
+        step, n_leaves = _Step(tree, rows, scores), len(tree.values)
+        pull = _sum_by_leaf(slopes, tree.validation, n_leaves)
+        response = step.respond(pull + _sum_by_leaf(later, tree.training, n_leaves))
         step.add_moves(effects, response)
         step.add_later(later, response)
         responses.append(response)
@@ -215,8 +192,8 @@ def backward_effects(trees: Sequence[GrownTree], rows: TrainingRows, slopes: Flo
 class _Step:
     """What the training rows say at one tree."""
 
-    def __init__(self, tree: GrownTree, rows: TrainingRows, scores: FloatArray, leaves: Leaves) -> None:
-        n_leaves = len(tree.values)
+    def __init__(self, tree: GrownTree, rows: TrainingRows, scores: FloatArray) -> None:
+        n_leaves, leaves = len(tree.values), tree.training
         p = 1.0 / (1.0 + np.exp(-scores))
         self._weights = rows.weights
         self._gradient = p - rows.positive
@@ -365,17 +342,17 @@ def metric_slopes(
     `folds` are their positions, by the model that scored them: each model has a threshold of its own, and
     rates are those of all rows. The first column is the performance's; one follows per attribute.
     """
-    predicted = decide(validated, probabilities, max_fpr)
+    predicted = validated.decide(probabilities, max_fpr)
     negatives = np.where(validated.positive, 0.0, validated.weights)
     for rows in folds:
         if negatives[rows].any():  # else the threshold of all rows must do
-            predicted[rows] = decide(validated.take(rows), probabilities[rows], max_fpr)
+            predicted[rows] = validated.take(rows).decide(probabilities[rows], max_fpr)
     first = np.zeros(validated.n_rows)
     if performance != "log_loss":
-        first = performance_coefficients(validated, performance)
+        first = validated.performance_coefficients(performance)
     for own in validated.attributes:
-        warn_of_equal_rates(own, fairness, find_extremes(validated, own, fairness, predicted))
-    ratios = [ratio_coefficients(validated, own, fairness, predicted) for own in validated.attributes]
+        validated.extremes(own, fairness, predicted).warn_if_close(own, fairness)
+    ratios = [validated.ratio_coefficients(own, fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([first, *ratios])
     scores, slopes = log_odds(probabilities), np.zeros_like(coefficients)
     for rows in folds:

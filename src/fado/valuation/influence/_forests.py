@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,17 +20,13 @@ from fado._checks import check_instance, seed_from
 from fado.engine import Forest, LeafReader, LightGBMEngine, LightGBMModel, Task
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem, Table, read_problem
-from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of
+from fado.valuation._bags import check_bags, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import read_validation, target_pattern
+from fado.valuation._provenance import of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._retraining import read_parts
-from fado.valuation._validation_rows import (
-    check_metrics,
-    effect_valuation,
-    measure_validation_rows,
-    read_validation_rows,
-)
-from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
+from fado.valuation._validation_rows import check_metrics, effect_valuation, read_validation_rows
+from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.influence._effects import (
     GrownTree,
     LeafResponse,
@@ -45,11 +40,8 @@ from fado.valuation.influence._effects import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMS", "EffectModels", "Forests", "forecast_problem", "forecast_removals", "readable_estimator"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
-Trees = list[GrownTree]
 
 FORMS = {"direct": direct_effects, "backward": backward_effects}
 _BLOCK = 2**15  # new rows whose effects by model and label are held at a time
@@ -204,46 +196,34 @@ class Forests:
     def read_effects(self, slopes: FloatArray, form: str) -> Iterable[tuple[FloatArray, KeptForest]]:
         """Give the effects of each fold's rows on metrics with such slopes, and what is left without them."""
 
-        def read(task: tuple[Any, Forest, Any], shared: Any, stop: Any) -> tuple[FloatArray, KeptForest]:
-            (own, validated), forest, (trees, rows) = task
+        def read(number: int, shared: Any, stop: Any) -> tuple[FloatArray, KeptForest]:
+            (own, validated), forest = self.folds[number], self._forests[number]
+            trees, rows = self.read_trees(number)
             told = FORMS[form](trees, rows, slopes[validated])
             nobody = replace(forest, variable=forest.variable.take(np.zeros(0, dtype=np.intp)))
             kept = KeptForest(nobody, rows.initial, told.responses, told.of_initial)
             per_unit = 1.0 if self.factors is None else self.factors[own, np.newaxis]
             return told.of_rows * per_unit, kept
 
-        tasks = zip(self.folds, self._forests, self.read_trees(), strict=True)
-        yield from self._executor.run(read, list(tasks))
+        yield from self._executor.run(read, range(len(self.folds)))
 
-    def read_trees(self) -> list[tuple[Trees, TrainingRows]]:
-        """Give each fold's trees, ready to tell who falls into which leaf, and the rows that they learnt."""
-        training = theirs = self._engine.read_leaves(self._forests)
-        if self._table is not None:
-            theirs = self._engine.read_leaves(self._forests, self._table)
-        positive = self._problem.labels.is_positive
-        found = []
-        for (rows, validated), forest in zip(self.folds, self._forests, strict=True):
-            learnt = _training_rows(forest, positive[rows], self._weights, rows)
-            positions = validated if self._table is None else None
-            trees = [
-                GrownTree(
-                    tree.values - (learnt.initial if number == 0 else 0.0),
-                    forest.leaf_penalties(tree),
-                    partial(training.read, tree, rows),
-                    partial(theirs.read, tree, positions),
-                )
-                for number, tree in enumerate(forest.trees)
-            ]
-            found.append((trees, learnt))
-        return found
+    def read_trees(self, number: int) -> tuple[list[GrownTree], TrainingRows]:
+        """Give the trees of a fold, with the leaves that rows fall into, and the rows that they learnt."""
+        (rows, validated), forest = self.folds[number], self._forests[number]
+        learnt = _training_rows(forest, self._problem.labels.is_positive[rows], self._weights, rows)
+        mine = self._engine.read_leaves(forest).read(rows)
+        theirs = self._engine.read_leaves(forest, self._table).read(validated)
+        values = [tree.values for tree in forest.trees]
+        values[0] = values[0] - learnt.initial
+        penalties = map(forest.leaf_penalties, forest.trees)
+        return [GrownTree(*own) for own in zip(values, penalties, mine, theirs, strict=True)], learnt
 
 
 def _deal_folds(problem: Problem, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
     """Deal the rows into folds, each validated by a model that learns from the others."""
-    n_rows, blocks = problem.n_rows, problem.blocks
-    n_units = n_rows if blocks is None else int(blocks.max()) + 1
-    unseen = 1.0 / n_folds
-    check_bags(n_units, n_folds, unseen, "rows" if blocks is None else "groups of rows")
+    n_rows, blocks, unseen = problem.n_rows, problem.blocks, 1.0 / n_folds
+    n_units, units = units_of(problem)
+    check_bags(n_units, n_folds, unseen, units)
     strata = strata_of(problem.variables, unseen)
     if problem.sample_weight is not None:  # every fold gets rows that count
         strata = 2 * strata + (problem.sample_weight > 0)
@@ -379,12 +359,10 @@ def forecast_problem(
     validated = read_validation_rows(problem, validation, "forecast_removals")
     forests = Forests(problem, estimator, validation, 1, seed, workers)
     _ = list(forests.grow())
-    ((trees, rows),) = forests.read_trees()
+    trees, rows = forests.read_trees(0)
     nothing = np.zeros(0, dtype=np.int32)
     probabilities = _computed_anew(trees, rows, [nothing, *parts], validated.n_rows, workers)
-    measured = [
-        measure_validation_rows(validated, own, performance, fairness, max_fpr) for own in probabilities
-    ]
+    measured = [validated.measure(own, performance, fairness, max_fpr) for own in probabilities]
     table = [
         {
             "part": number,
@@ -410,17 +388,16 @@ def _computed_anew(
         initial = initial_score(rows.positive, weights) if rows.from_average else rows.initial
         models.append((weights, np.full(n_rows, initial), np.full(n_validated, initial)))
 
-    def add(model: tuple[FloatArray, ...], read: tuple[GrownTree, Rows, Rows], stop: threading.Event) -> None:
+    def add(model: tuple[FloatArray, ...], tree: GrownTree, stop: threading.Event) -> None:
         """Compute the values of a tree's leaves, and move all scores by them."""
-        (weights, scores, validated_scores), (tree, leaves, validated) = model, read
-        values = leaf_values(rows, weights, scores, leaves, tree.penalties)
-        scores += values[leaves]
-        validated_scores += values[validated]
+        weights, scores, validated_scores = model
+        values = leaf_values(rows, weights, scores, tree.training, tree.penalties)
+        scores += values[tree.training]
+        validated_scores += values[tree.validation]
 
     for tree in trees:
         if len(tree.values) > 1:
-            read = tree, tree.read_training(), tree.read_validation_rows()
-            _ = list(ThreadExecutor(workers).run(add, models, read))
+            _ = list(ThreadExecutor(workers).run(add, models, tree))
     return [1.0 / (1.0 + np.exp(-scores)) for *_, scores in models]
 
 
@@ -497,11 +474,7 @@ class EffectModels:
             told.standard_error,
             np.full(table.n_rows, len(self._models), dtype=np.int32),
             self._scales,
-            replace(
-                provenance,
-                algorithm=provenance.algorithm + NEW_ROWS,
-                settings={**provenance.settings, "y_given": codes is not None},
-            ),
+            of_new_rows(provenance, y_given=codes is not None),
             agreement,
         )
         return valuation.with_rows(table.index, None if codes is None else target_pattern(codes))
@@ -517,18 +490,21 @@ class EffectModels:
             Per row, the share of the positive label that standard errors are told at; None takes the models'
             probability.
         """
-        reader = self._engine.read_leaves([model.forest for model in self._models], table)
+        readers = [self._engine.read_leaves(model.forest, table) for model in self._models]
         starts = range(0, table.n_rows, _BLOCK)
         blocks = [np.arange(first, min(first + _BLOCK, table.n_rows), dtype=np.int32) for first in starts]
 
         def read(rows: Rows, shared: Any, stop: threading.Event) -> LabelEffects:
-            return self._read_block(reader, rows, None if share is None else share[rows])
+            return self._read_block(readers, rows, None if share is None else share[rows])
 
         parts = ThreadExecutor(self._workers).run(read, blocks)
         return LabelEffects(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _read_block(self, reader: LeafReader, rows: Rows, share: FloatArray | None) -> LabelEffects:
-        told = [_label_effects(model, reader, rows) for model in self._models]
+    def _read_block(
+        self, readers: Sequence[LeafReader], rows: Rows, share: FloatArray | None
+    ) -> LabelEffects:
+        leaves = [reader.read(rows) for reader in readers]
+        told = [_label_effects(model, own) for model, own in zip(self._models, leaves, strict=True)]
         effects = np.stack([own for own, _ in told]) * np.array(self._factors)[:, np.newaxis, np.newaxis]
         probability = np.mean([own for _, own in told], axis=0)
         if self._factors[0] != self._factors[1]:  # class weights make them those of weighted rows
@@ -545,16 +521,15 @@ class EffectModels:
         return LabelEffects(negative, positive, probability, error)
 
 
-def _label_effects(model: KeptForest, reader: LeafReader, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def _label_effects(model: KeptForest, by_tree: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Give the effects of rows at each label, (2, n_rows, n_metrics), and their probabilities."""
-    effects = np.repeat(model.of_initial[:, np.newaxis], len(rows), axis=1)
-    scores = np.full(len(rows), model.initial)
-    for number, (tree, response) in enumerate(zip(model.forest.trees, model.responses, strict=True)):
-        values = tree.values - (model.initial if number == 0 else 0.0)
+    effects = np.repeat(model.of_initial[:, np.newaxis], by_tree.shape[1], axis=1)
+    scores, before = np.full(by_tree.shape[1], model.initial), model.initial
+    for tree, response, leaves in zip(model.forest.trees, model.responses, by_tree, strict=True):
+        values, before = tree.values - before, 0.0
         if response is None:
             scores += values[0]
             continue
-        leaves = reader.read(tree, rows)
         p = 1.0 / (1.0 + np.exp(-scores))
         for label in (0, 1):
             response.add(effects[label], response.moves(p - label, p * (1.0 - p), leaves), leaves)

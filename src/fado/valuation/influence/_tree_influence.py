@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from fado._checks import check_choice, check_count
@@ -25,14 +25,13 @@ from fado.valuation._validation_rows import (
 from fado.valuation.influence._effects import metric_slopes
 from fado.valuation.influence._forests import FORMS, EffectModels, Forests
 
-__all__ = ["TreeInfluence"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_BAGS = 1_000
 
 
 @register_valuator("influence")
+@dataclass(eq=False, repr=False)
 class TreeInfluence(BaseValuator):
     """Value every row by what it does to a LightGBM model: to its performance, and to its fairness.
 
@@ -104,35 +103,19 @@ class TreeInfluence(BaseValuator):
     [-1.0, 1.0, 1.0, -1.0]
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        performance: str = "tpr_at_fpr",
-        fairness: str = "fpr_ratio",
-        max_fpr: float = 0.05,
-        n_bags: int = 5,
-        form: str = "direct",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_models: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.performance = performance
-        self.fairness = fairness
-        self.max_fpr = max_fpr
-        self.n_bags = n_bags
-        self.form = form
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_models = keep_models
+    _two_classes = True
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
+    estimator: Any = None
+    _: KW_ONLY
+    performance: str = "tpr_at_fpr"
+    fairness: str = "fpr_ratio"
+    max_fpr: float = 0.05
+    n_bags: int = 5
+    form: str = "direct"
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_models: bool = False
 
     def _default_models(self, n_columns: int) -> list[Any]:
         from lightgbm import LGBMClassifier

@@ -44,19 +44,8 @@ from fado.tabular import (
 from fado.valuation._probabilities import RowsToScore, VariableModels, score_rows
 from fado.valuation._saved import METADATA_KEY, About
 from fado.valuation.entropy import Bag, OutOfBagEntropy, label_codes, variables_to_learn
-from fado.valuation.large._plan import (
-    LEARNT,
-    MODELS,
-    SAMPLE,
-    VALUES,
-    follow_curve,
-    sample_size,
-    sizes_up_to,
-    told_of_curve,
-)
+from fado.valuation.large._plan import LearntNote, Run, follow_curve, sample_size, sizes_up_to, told_of_curve
 from fado.valuation.large._table import Roles, TablePass
-
-__all__ = ["FIELDS", "Parts", "join_parts", "learn", "part_name", "read_sums", "score_parts"]
 
 FloatArray = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
@@ -77,7 +66,7 @@ def learn(
     source: Source,
     roles: Roles,
     valuator: OutOfBagEntropy,
-    directory: Path,
+    run: Run,
     most_train_rows: int,
     *,
     is_asked: bool,
@@ -101,7 +90,7 @@ def learn(
     rows, sample = smallest.finish()
     pa.default_memory_pool().release_unused()
     hashes, told = row_hash(seed, rows), {}
-    with _lesson(_problem(sample, roles, variables, levels.levels()), directory / SAMPLE, client) as problem:
+    with _lesson(_problem(sample, roles, variables, levels.levels()), run.sample, client) as problem:
         train_rows = most_train_rows
         if not is_asked:
             are_all = len(rows) == reading.n_rows
@@ -118,19 +107,14 @@ def learn(
     settings = {"train_rows": min(longest, train_rows), "n_rows": reading.n_rows, **told}
     provenance = valuator.models_.provenance
     provenance = replace(provenance, settings={**provenance.settings, **settings})
-    shutil.rmtree(directory / MODELS, ignore_errors=True)  # of a run that was ended before they were noted
-    replace(valuator.models_, provenance=provenance).save(directory / MODELS)
+    shutil.rmtree(run.models, ignore_errors=True)  # of a run that was ended before they were noted
+    replace(valuator.models_, provenance=provenance).save(run.models)
     beside = {"row": pa.array(rows)}
     if roles.groups is not None and len(rows) < reading.n_rows:
         beside |= {"group": sample.column(roles.groups), "bags": _bags_by_row(valuator.bags_, len(rows))}
     content = _as_arrow(valuator, beside)
-    write_file(directory / VALUES, content, "Values")
-    notes = {
-        "file_rows": list(counted.values()),
-        "target_pattern": reading.target_pattern(),
-        "values": digest_of(content),
-    }
-    LEARNT.write(directory, notes)
+    write_file(run.values, content, "Values")
+    run.note(LearntNote(tuple(counted.values()), digest_of(content), reading.target_pattern()))
 
 
 @contextmanager
@@ -362,7 +346,7 @@ class Parts:
     @cached_property
     def learnt(self) -> pa.Table:
         """What `learn` noted of the rows that models learnt from, mapped into memory."""
-        return pa.ipc.open_file(pa.memory_map(str(self.directory / VALUES))).read_all()
+        return pa.ipc.open_file(pa.memory_map(str(Run(self.directory).values))).read_all()
 
     @cached_property
     def learnt_rows(self) -> Rows:

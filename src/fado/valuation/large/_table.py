@@ -36,21 +36,6 @@ from fado.valuation._provenance import FIELDS
 from fado.valuation._result import Valuation
 from fado.valuation._saved import open_values, value_blocks
 
-__all__ = [
-    "BLOCK_ROWS",
-    "Classes",
-    "Combinations",
-    "Roles",
-    "StoredValues",
-    "TablePass",
-    "check_comparisons",
-    "check_group_names",
-    "check_rows",
-    "name_roles",
-    "read_roles",
-    "with_group_names",
-]
-
 Codes = npt.NDArray[np.int64]
 
 BLOCK_ROWS = 1 << 15  # that are read at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -21,29 +21,21 @@ from fado.execution import n_workers, opened_client
 from fado.tabular import TARGET, Source, open_source, positive_code, reader_of
 from fado.valuation._bags import check_bags
 from fado.valuation._result import Valuation
-from fado.valuation._saved import DONE, PLAN, About, footer_digest, open_parts, read_lazily
+from fado.valuation._saved import About, open_parts, read_lazily
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 from fado.valuation.large._passes import FIELDS, Parts, join_parts, learn, read_sums, score_parts
 from fado.valuation.large._plan import (
-    LEARNT,
-    MODELS,
-    SAMPLE,
     SHARE_OF_FREE,
     TABLES,
-    VALUES,
     FilesPlan,
-    compare,
-    held,
-    is_done,
+    Frozen,
+    LearntNote,
+    Run,
     make_plan,
     memory_bound,
-    remove_run,
     request_of,
-    settle,
 )
 from fado.valuation.large._table import Roles, read_roles
-
-__all__ = ["GroupLine", "Paths", "check_out", "plan_files", "summarise_files", "value_files"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -69,6 +61,11 @@ class _Asked:
     unseen_fraction: float
     n_jobs: int | None
     seed: int = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> _Asked:
+        """Pick from a caller's arguments."""
+        return cls(**{own.name: given[own.name] for own in fields(cls) if own.name in given})
 
     def roles(self, schema: pa.Schema) -> Roles:
         """Say what the columns of a table are for."""
@@ -219,20 +216,7 @@ def value_files(
     ((1000, 2), [2])
     """
     seed = check_count("random_state", random_state, 0, _MOST_SEED)
-    asked = _Asked(
-        target,
-        protected,
-        drop,
-        exclude,
-        weight,
-        groups,
-        memory,
-        train_rows,
-        n_bags,
-        unseen_fraction,
-        n_jobs,
-        seed,
-    )
+    asked = _Asked.of(locals())
     final = Path(out)
     with opened_client(client) as opened:
         if _is_dask_frame(paths):
@@ -240,10 +224,10 @@ def value_files(
         else:
             table = asked.open(paths)
             check_out(final, table[0], paths)
-            directory = _directory_of(final)
-            with held(directory):
-                _finish(directory, asked, *table, None, opened, progress=progress)
-                _bring(directory, final)
+            run = _run_of(final)
+            with run.held():
+                _finish(run, asked, *table, None, opened, progress=progress)
+                _bring(run, final)
         return read_lazily(final)
 
 
@@ -286,10 +270,7 @@ def plan_files(
             "A dask DataFrame has no plan before it is computed: give it to `value_files`, or write it with "
             "`to_parquet` and plan those files."
         )
-    asked = _Asked(
-        target, protected, drop, exclude, weight, groups, memory, train_rows, n_bags, unseen_fraction, n_jobs
-    )
-    return asked.open(paths)[2]
+    return _Asked.of(locals()).open(paths)[2]
 
 
 @dataclass(frozen=True)
@@ -407,7 +388,7 @@ def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = 
 
 
 def _finish(
-    directory: Path,
+    run: Run,
     asked: _Asked,
     source: Source,
     roles: Roles,
@@ -419,12 +400,11 @@ def _finish(
 ) -> None:
     """Do all that is not done yet."""
     request = request_of(source, asked.decisive(roles), stand_in)
-    frozen = settle(directory, request, {"most_train_rows": plan.train_rows, "part_rows": plan.part_rows})
-    if is_done(directory):
+    frozen = run.settle(request, Frozen(plan.train_rows, plan.part_rows))
+    if run.is_done():
         return
-    if not (directory / LEARNT.name).is_file():
-        most = int(frozen["most_train_rows"])
-        _check_room(directory, asked, plan, most)
+    if not run.has_learnt:
+        _check_room(run.directory, asked, plan, frozen.most_train_rows)
         valuator = OutOfBagEntropy(
             n_bags=asked.n_bags,
             unseen_fraction=asked.unseen_fraction,
@@ -438,31 +418,22 @@ def _finish(
             source,
             roles,
             valuator,
-            directory,
-            most,
+            run,
+            frozen.most_train_rows,
             is_asked=plan.is_asked,
             block_rows=plan.block_rows,
             client=client,
         )
         del valuator
         pa.default_memory_pool().release_unused()
-    told = LEARNT.open(directory)
-    LEARNT.read_file(directory / VALUES, told["values"])  # refuses one that is damaged
-    models = load_models(directory / MODELS)
-    about = _about(models, told)
-    source = source.with_rows_counted(told["file_rows"])
-    parts = source.parts(int(frozen["part_rows"]))
-    work = Parts(
-        source, roles, models.kept, about, directory, plan.block_rows, PLAN.open(directory)["digest"]
-    )
+    learnt, models, about = _learnt_by(run)
+    source = source.with_rows_counted(learnt.file_rows)
+    parts = source.parts(frozen.part_rows)
+    work = Parts(source, roles, models.kept, about, run.directory, plan.block_rows, run.digest)
     score_parts(work, parts, workers=plan.workers, client=client, progress=progress)
-    (directory / SAMPLE).unlink(missing_ok=True)  # of a run that was ended while models learnt
-    remove_unfinished(directory)  # of workers that were killed
-    entries = [
-        {"file": path.name, "rows": part.n_rows, "digest": footer_digest(path)}
-        for path, part in ((work.path(part), part) for part in parts)
-    ]
-    DONE.write(directory, {"parts": entries, "description": about.describe().decode()})
+    run.sample.unlink(missing_ok=True)  # of a run that was ended while models learnt
+    remove_unfinished(run.directory)  # of workers that were killed
+    run.finish([work.path(part) for part in parts], [part.n_rows or 0 for part in parts], about.describe())
 
 
 def _check_room(directory: Path, asked: _Asked, plan: FilesPlan, most: int) -> None:
@@ -486,24 +457,24 @@ def _check_room(directory: Path, asked: _Asked, plan: FilesPlan, most: int) -> N
         )
 
 
-def _bring(directory: Path, final: Path) -> None:
+def _bring(run: Run, final: Path) -> None:
     """Bring values to where they are wanted."""
-    if directory == final:
+    if run.directory == final:
         return
-    about = _about(load_models(directory / MODELS), LEARNT.open(directory))
-    join_parts([part.path for part in open_parts(directory)[0]], final, about)
-    remove_run(directory)
+    join_parts([part.path for part in open_parts(run.directory)[0]], final, _learnt_by(run)[2])
+    run.remove()
 
 
-def _about(models: ValuationModels, told: Mapping[str, Any]) -> About:
-    """Say what the columns of the values are, and how they came about."""
-    provenance = replace(models.provenance, target_pattern=told["target_pattern"])
-    return About(models.variables, list(FIELDS), models.scales, provenance, {})
+def _learnt_by(run: Run) -> tuple[LearntNote, ValuationModels, About]:
+    """Read what was learnt: the note, the models, and what the columns of the values are."""
+    learnt, models = run.read_learnt(), load_models(run.models)
+    provenance = replace(models.provenance, target_pattern=learnt.target_pattern)
+    return learnt, models, About(models.variables, list(FIELDS), models.scales, provenance, {})
 
 
-def _directory_of(out: Path) -> Path:
+def _run_of(out: Path) -> Run:
     """Say where the parts stand while there are any."""
-    return out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out
+    return Run(out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out)
 
 
 def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progress: bool) -> None:
@@ -514,15 +485,15 @@ def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progres
 
     token = str(tokenize(frame))  # frames share it only if they are computed alike from the same data
     stand_in = [{"path": f"dask DataFrame {token}", "size": 0, "modified": 0}]
-    directory = _directory_of(final)
-    with held(directory):
-        if (directory / PLAN.name).is_file():
-            compare(directory, PLAN.open(directory)["request"], {**asked.decisive(roles), "files": stand_in})
-        if not is_done(directory):
-            table = asked.open(_stage(frame, token, directory, client))
-            _finish(directory, asked, *table, stand_in, client, progress=progress)
-        _clear_staged(directory)
-        _bring(directory, final)
+    run = _run_of(final)
+    with run.held():
+        if run.is_begun:
+            run.compare({**asked.decisive(roles), "files": stand_in})
+        if not run.is_done():
+            table = asked.open(_stage(frame, token, run.directory, client))
+            _finish(run, asked, *table, stand_in, client, progress=progress)
+        _clear_staged(run.directory)
+        _bring(run, final)
 
 
 def _is_dask_frame(given: Any) -> TypeGuard[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -30,11 +30,10 @@ from fado.valuation.online._state import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OnlineEntropy"]
-
 _EARLY = 100  # rows; until then a variable with nearly a class per row may yet turn out to be another
 
 
+@dataclass(eq=False, repr=False)
 class OnlineEntropy(BaseEstimator):
     """Value rows that come in batches, before their labels are known, by models of earlier batches.
 
@@ -92,30 +91,17 @@ class OnlineEntropy(BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        estimators: Any = None,
-        *,
-        window: int = 100_000,
-        refresh: float = 0.1,
-        n_bags: int = 10,
-        z_sees_target: bool = True,
-        z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.window = window
-        self.refresh = refresh
-        self.n_bags = n_bags
-        self.z_sees_target = z_sees_target
-        self.z_exclude = z_exclude
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    estimators: Any = None
+    _: KW_ONLY
+    window: int = 100_000
+    refresh: float = 0.1
+    n_bags: int = 10
+    z_sees_target: bool = True
+    z_exclude: Sequence[str] | Mapping[str, Sequence[str]] | None = None
+    kinds: Mapping[str, str] | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
 
     def value(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Valuation:
         """Value the rows of a batch by what has been learnt so far.

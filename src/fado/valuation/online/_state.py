@@ -33,22 +33,6 @@ from fado.tabular import TARGET, Column, Kind, Problem, Table, variable_from
 from fado.valuation._base import texts_of
 from fado.valuation.entropy import OutOfBagEntropy, ValuationModels, load_models
 
-__all__ = [
-    "FALSE_ALARMS",
-    "FEWEST_ROWS",
-    "DriftCheck",
-    "Pool",
-    "Reference",
-    "State",
-    "after_batch",
-    "check_drift",
-    "has_new_label",
-    "read",
-    "rebuilt",
-    "tell_changes",
-    "write",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Names = str | int | list[str | int]
 

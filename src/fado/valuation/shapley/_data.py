@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from fado._checks import check_classifier, check_count
@@ -15,10 +14,10 @@ from fado._progress import tracked
 from fado.execution import n_workers
 from fado.tabular import TARGET, Problem
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator, target_pattern
-from fado.valuation._provenance import Provenance
+from fado.valuation._provenance import Provenance, of_new_rows
 from fado.valuation._result import Valuation
 from fado.valuation._validation_rows import check_metrics, effect_scales, effect_valuation
-from fado.valuation.entropy import NEW_ROWS, read_labels, table_of
+from fado.valuation.entropy import read_labels, table_of
 from fado.valuation.shapley._semivalues import Newcomers, RunningMeans, precision_of
 from fado.valuation.shapley._training_game import (
     Draws,
@@ -29,8 +28,6 @@ from fado.valuation.shapley._training_game import (
     with_newcomers,
 )
 
-__all__ = ["DataShapley"]
-
 _ALGORITHM = "data-shapley"
 _FITS_PER_ROW, _LEAST_FITS, _MOST_FITS = 200, 5_000, 20_000
 _MOST_ASKED = 10**9
@@ -38,6 +35,7 @@ _ROUNDING = 1e-6  # other machines may add up in another order
 
 
 @register_valuator(_ALGORITHM)
+@dataclass(eq=False, repr=False)
 class DataShapley(BaseValuator):
     """Value every row by what it adds to models trained on random sets of the other rows.
 
@@ -150,31 +148,19 @@ class DataShapley(BaseValuator):
     3
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        performance: str = "accuracy",
-        fairness: str = "fpr_ratio",
-        max_fpr: float = 0.05,
-        semivalue: Any = "shapley",
-        tolerance: float = 0.05,
-        max_fits: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-        keep_rows: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.performance = performance
-        self.fairness = fairness
-        self.max_fpr = max_fpr
-        self.semivalue = semivalue
-        self.tolerance = tolerance
-        self.max_fits = max_fits
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.keep_rows = keep_rows
+    _two_classes = True
+
+    estimator: Any = None
+    performance: str = "accuracy"
+    fairness: str = "fpr_ratio"
+    max_fpr: float = 0.05
+    semivalue: Any = "shapley"
+    tolerance: float = 0.05
+    max_fits: int | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
+    keep_rows: bool = False
 
     def fit(
         self,
@@ -349,10 +335,10 @@ class DataShapley(BaseValuator):
         draws = run.go_on(self.seed_, n_workers(self.n_jobs), 0, np.inf)
         for _ in tracked(draws, n_draws, what="draws", show=self.progress):
             pass
-        settings = {**told.settings, "y_given": True}
-        provenance = replace(told, algorithm=_ALGORITHM + NEW_ROWS, settings=settings)
         names = [own.name for own in variables]
-        valuation = _valuation(run, names, games[0].goals, provenance, slice(n_rows, None))
+        valuation = _valuation(
+            run, names, games[0].goals, of_new_rows(told, y_given=True), slice(n_rows, None)
+        )
         return valuation.with_rows(table.index, target_pattern(codes))
 
     def _default_models(self, n_columns: int) -> list[Any]:
@@ -399,11 +385,6 @@ class DataShapley(BaseValuator):
                 f"`max_fits` must be at least {least:,}, {what} fits for {n_rows} rows, got {self.max_fits}."
             )
         return int(self.max_fits)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def _valuation(

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from fado._messages import closest_names
 from fado.tabular import Column, Table
 
-__all__ = ["TablePoints", "read_points", "squared_distances"]
-
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
 

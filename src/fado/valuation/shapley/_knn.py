@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -22,19 +22,11 @@ from fado._messages import COMPARE_TARGET
 from fado._progress import tracked
 from fado.execution import ThreadExecutor, n_workers
 from fado.tabular import Problem
-from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of
+from fado.valuation._bags import MOST_BAGS, check_memory, out_of_bag_sets, strata_of, units_of
 from fado.valuation._base import BaseValuator, provenance_of, register_valuator
 from fado.valuation._result import Valuation
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    check_metrics,
-    effect_scales,
-    ratio_coefficients,
-    read_validation_rows,
-)
+from fado.valuation._validation_rows import ValidationRows, check_metrics, effect_scales, read_validation_rows
 from fado.valuation.shapley._distances import TablePoints, read_points, squared_distances
-
-__all__ = ["KNNShapley", "nearest_first", "rank_weights", "shares"]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer[Any]]
@@ -45,6 +37,7 @@ _ENTRIES = 1 << 20  # distances that one worker holds at a time
 
 
 @register_valuator("knn-shapley")
+@dataclass(eq=False, repr=False)
 class KNNShapley(BaseValuator):
     """Value every row by its Shapley value in a vote of nearest neighbours.
 
@@ -117,24 +110,14 @@ class KNNShapley(BaseValuator):
     0.89
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        performance: str = "accuracy",
-        fairness: str = "fpr_ratio",
-        n_bags: int = 5,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.performance = performance
-        self.fairness = fairness
-        self.n_bags = n_bags
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    n_neighbors: int = 5
+    _: KW_ONLY
+    performance: str = "accuracy"
+    fairness: str = "fpr_ratio"
+    n_bags: int = 5
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool = False
 
     def _value(self, problem: Problem, validation: Problem | None, seed: int) -> Valuation:
         n_neighbors = self._check(problem, validation)
@@ -189,9 +172,7 @@ class KNNShapley(BaseValuator):
         if validation is None:
             check_count("n_bags", self.n_bags, 2, MOST_BAGS)
             check_memory(problem.n_rows, self.n_bags)
-            n_units, units = problem.n_rows, "rows"
-            if problem.blocks is not None:
-                n_units, units = int(problem.blocks.max()) + 1, "groups of rows"
+            n_units, units = units_of(problem)
             if n_units < self.n_bags:
                 raise ValueError(
                     f"`n_bags` must be at most the number of {units}, {n_units} (n_samples = {n_units}), got "
@@ -414,7 +395,7 @@ def _values(
     values = {"y": right / total}
     starts = accumulate(vote.sizes, initial=0)
     for number, (attribute, start) in enumerate(zip(vote.rows.attributes, starts, strict=False)):
-        coefficients = ratio_coefficients(vote.rows, attribute, fairness, degrees)
+        coefficients = vote.rows.ratio_coefficients(attribute, fairness, degrees)
         cells, n_cells = vote.cells[:, number] - start, vote.sizes[number]
         weights = np.bincount(cells, vote.weights, n_cells)
         factors = np.bincount(cells, coefficients, n_cells) / np.where(weights > 0, weights, 1.0)

@@ -15,20 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "LeaveOneOut",
-    "Newcomers",
-    "Players",
-    "RunningMeans",
-    "Sampler",
-    "Subsets",
-    "Walks",
-    "generator_of",
-    "position_weights",
-    "precision_of",
-    "walk_ends",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Players = npt.NDArray[np.int64]
 Game = Callable[[Players], FloatArray]

@@ -14,14 +14,8 @@ from fado._checks import check_count
 from fado.engine import Engine, LightGBMEngine, Task, engine_class
 from fado.execution import JoblibExecutor, ThreadExecutor
 from fado.tabular import Problem, Table, Variable
-from fado.valuation._bags import out_of_bag_sets, strata_of
-from fado.valuation._validation_rows import (
-    ValidationRows,
-    decide,
-    measure_validation_rows,
-    ratio_coefficients,
-    read_validation_rows,
-)
+from fado.valuation._bags import out_of_bag_sets, strata_of, units_of
+from fado.valuation._validation_rows import ValidationRows, read_validation_rows
 from fado.valuation.shapley._semivalues import (
     LeaveOneOut,
     Players,
@@ -32,15 +26,6 @@ from fado.valuation.shapley._semivalues import (
     generator_of,
     precision_of,
 )
-
-__all__ = [
-    "Draws",
-    "Goals",
-    "read_semivalue",
-    "sampler_for",
-    "training_games",
-    "with_newcomers",
-]
 
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -155,10 +140,10 @@ class TrainingGame:
 
     def worths_of(self, scores: FloatArray) -> FloatArray:
         """Measure scores of the validation rows."""
-        performance = measure_validation_rows(self.validated, scores, *self.goals)["y"]
+        performance = self.validated.measure(scores, *self.goals)["y"]
         if not self.coefficients.shape[1]:
             return np.array([performance])
-        predicted = decide(self.validated, scores, self.goals.max_fpr)
+        predicted = self.validated.decide(scores, self.goals.max_fpr)
         return np.concatenate([[performance], predicted @ self.coefficients])
 
 
@@ -209,8 +194,8 @@ def training_games(
     engine.prepare([Task(estimator, game.variable, game.rows, 0, game.scored) for game in games])
     scores, predicted = [game.scores(game.rows) for game in games], np.zeros(validated.n_rows)
     for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
-        predicted[own] = decide(game.validated, game_scores, goals.max_fpr)
-    ratios = [ratio_coefficients(validated, own, goals.fairness, predicted) for own in validated.attributes]
+        predicted[own] = game.validated.decide(game_scores, goals.max_fpr)
+    ratios = [validated.ratio_coefficients(own, goals.fairness, predicted) for own in validated.attributes]
     coefficients = np.column_stack([np.zeros((validated.n_rows, 0)), *ratios])
     found = []
     for game, game_scores, (*_, own) in zip(games, scores, parts, strict=True):
@@ -248,7 +233,7 @@ def _folds(problem: Problem, validated: ValidationRows, seed: int) -> list[Rows]
     counted = validated.weights > 0
     strata = strata_of([problem.target, *problem.protected], 1 / _MOST_FOLDS)
     strata = np.unique(2 * strata + counted, return_inverse=True)[1]
-    n_units = problem.n_rows if problem.blocks is None else int(problem.blocks.max()) + 1
+    n_units, _ = units_of(problem)
     generator = np.random.default_rng([seed, _FOLDS_STREAM])
     for n_folds in range(min(_MOST_FOLDS, n_units), _LEAST_FOLDS - 1, -1):
         for _ in range(_TRIES):
@@ -315,9 +300,7 @@ class Draws:
 
 
 def _play(
-    task: tuple[int, Players],
-    shared: tuple[Sequence[TrainingGame], Sequence[Sampler]],
-    stop: threading.Event,
+    task: tuple[int, Players], shared: tuple[Sequence[TrainingGame], Sequence[Sampler]], stop: threading.Event
 ) -> tuple[FloatArray, int]:
     """Have a draw evaluated; nobody waits for it once `stop` is set."""
     which, drawn = task
