@@ -89,7 +89,6 @@ def draw_frontier(directory):
             "tpr": whole["test_tpr"],
         }
     )
-
     print(points.groupby("models").agg({"ratio": ["min", "max"], "tpr": ["min", "mean", "max"]}).round(3))
     marked = pd.DataFrame(
         {

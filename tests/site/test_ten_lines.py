@@ -23,7 +23,7 @@ def test_both_pages_show_the_same():
     assert example(PAGES[0]) == example(PAGES[1])
 
 
-@pytest.mark.skipif(ADULT is None, reason="the environment variable FADO_ADULT names no file of the Adult data")
+@pytest.mark.skipif(ADULT is None, reason="FADO_ADULT names no file of the Adult data")
 def test_the_lines_print_the_table_below_them():
     code, printed = example(PAGES[0])
     assert code.count("fetch_adult()") == 1
