@@ -51,6 +51,7 @@ html_math_renderer = "svg"
 autosummary_generate = [str(page) for page in (HERE / "api").glob("[!_]*.rst")]  # new pages at once, too
 autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_xref_param_type = False
 default_role = "literal"
@@ -76,7 +77,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "download_all_examples": False,
     "remove_config_comments": True,
-    "thumbnail_size": (400, 280),
+    "thumbnail_size": (560, 380),
 }
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
