@@ -122,8 +122,8 @@ def test_the_chance_that_fresh_rows_show_the_line():
         (
             5,
             "1.000",
-            " on 200 validation rows, too few to tell whether it is (group f has 5 positives). The closest "
-            "has tpr_ratio 0.000 ({}) at a true-positive rate of 0.455.",
+            " on 200 validation rows, which are too few to rule it out (group f has 5 positives). The "
+            "closest has tpr_ratio 0.000 ({}) at a true-positive rate of 0.455.",
         ),
         (
             95,

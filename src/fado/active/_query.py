@@ -1,4 +1,4 @@
-"""Which rows of a pool to label next."""
+"""Select the rows of a pool to label next."""
 
 from __future__ import annotations
 
@@ -37,41 +37,55 @@ Rows = npt.NDArray[np.int64]
 
 
 class UtilityQuery(BaseEstimator):
-    """Choose which rows of a pool without labels to label next: those of the highest utility.
+    """Select the rows of an unlabelled pool to label next: those with the highest utility.
 
     Parameters
     ----------
     valuator : valuator or ValuationModels
-        A valuator fitted with ``keep_models=True`` on the rows that have labels, its saved models, or any
-        other object whose ``value(X)`` gives the `Valuation` of new rows.
+        A valuator fitted with ``keep_models=True`` on the labelled rows, its saved models, or any other
+        object whose ``value(X)`` gives the `Valuation` of new rows.
     utility : utility, optional
-        How a row's values combine. None means ``LinearUtility(0.75)``, or the value for the target alone if
-        the valuator knows no protected attribute.
+        How a row's values are combined. None means ``LinearUtility(0.75)``, or the value for the target
+        alone if the valuator has no protected attribute.
     group_shares : mapping, "equal" or "pool", optional
-        How much of the batch each group gets. A mapping has labels of a protected attribute as keys (or
-        tuples, with one label of each of several attributes), and as values shares (floats) or numbers of
-        rows (whole numbers). What these leave goes by utility to the groups that are not named, or to all if
+        How much of the batch each group gets. The keys of a mapping are labels of a protected attribute (or
+        tuples, with one label of each of several attributes), its values are shares (floats) or numbers of
+        rows (integers). The rest of the batch goes by utility to the groups that are not named, or to all if
         all are named. ``"equal"`` gives every group the same share, ``"pool"`` its share of the pool. If the
         pool's groups are not known, the valuator's models of the attribute predict them, and the numbers of
         rows are expected ones.
     diversity : float, default=0.0
-        In [0, 1]. 0 takes the rows of the highest utility, even if they are near-copies of each other. Above
-        0, rows are chosen one after the other by ``utility ** (1 - diversity) * distance ** diversity``, with
-        the utility scaled to [0, 1] and the distance to the nearest row chosen before. Near-copies are then
-        only taken if there are too few other rows.
+        In [0, 1]. 0 selects the rows with the highest utility, even if they are near-copies of each other.
+        Above 0, rows are selected one after the other by
+        ``utility ** (1 - diversity) * distance ** diversity``, with the utility scaled to [0, 1] and the
+        distance to the nearest row that was selected before. Near-copies are then selected only if there are
+        too few other rows.
     epistemic : bool, default=False
-        Whether to use only the part of the entropy that more labels would take away (the models disagree),
-        not all of it (each model may be unsure). It needs several models of each variable.
+        Whether to use only the part of the entropy that more labels can reduce (models disagree), and not
+        all of it (each model may be uncertain). It needs several models of each variable.
 
     Attributes
     ----------
     valuation_ : Valuation
         The values of the last pool.
     utilities_ : ndarray of shape (n_rows,)
-        The utilities of its rows; NaN for a row without values. Such rows are chosen last.
+        The utilities of its rows; NaN for a row without values. Such rows are selected last.
     expected_groups_ : dict
         How many rows of the last batch are in each group of `group_shares`, or else of the protected
-        attributes; expected numbers if groups are predicted, and empty if groups cannot be told.
+        attributes; expected numbers if groups are predicted, and empty if groups are not known.
+
+    See Also
+    --------
+    fado.active.UtilitySampling : A strategy for a loop of scikit-activeml.
+    fado.active.UtilityStream : Rows that come one after the other.
+
+    References
+    ----------
+    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
+    Learning", 2023, arXiv:2303.16963.
+
+    B. Settles, "Active Learning Literature Survey", Computer Sciences Technical Report 1648, University of
+    Wisconsin-Madison, 2009.
 
     Examples
     --------
@@ -82,9 +96,11 @@ class UtilityQuery(BaseEstimator):
     >>> X, pool = rng.normal(size=(1000, 3)), rng.normal(size=(5000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=1000) > 0
     >>> valuator = OutOfBagEntropy(keep_models=True, random_state=0).fit(X, y)
-    >>> rows = UtilityQuery(valuator, LinearUtility(alpha=1)).query(pool, n=100)
-    >>> bool(np.abs(pool[rows, 0]).max() < 0.6)  # where the labels are hard to tell
-    True
+    >>> query = UtilityQuery(valuator, LinearUtility(alpha=1))
+    >>> rows = query.query(pool, n=100)
+    >>> near = np.abs(pool[:, 0]) < 0.5  # where labels are uncertain
+    >>> print(near.mean().round(1), near[rows].mean().round(1))
+    0.4 1.0
     """
 
     def __init__(
@@ -111,28 +127,28 @@ class UtilityQuery(BaseEstimator):
         cost: Any = None,
         budget: float | None = None,
     ) -> Rows:
-        """Choose the rows of a pool to label; pass either `n` or `budget`.
+        """Select the rows of a pool to label; pass either `n` or `budget`.
 
         Parameters
         ----------
         X_pool : array, sparse matrix, pandas, polars or pyarrow table of shape (n_rows, n_columns)
-            The rows without labels, with the columns that the valuator was fitted on.
+            The unlabelled rows, with the columns that the valuator was fitted on.
         n : int, optional
-            How many rows to choose; all of the pool, with a warning, if it has fewer.
+            How many rows to select; the whole pool, with a warning, if it has fewer.
         sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X_pool, optional
-            The protected attributes of the pool, if they are known, for `group_shares`. They change no
-            utility, and need not be those that the valuator knows.
+            The protected attributes of the pool, if they are known, for `group_shares`. They do not change
+            utilities, and may differ from those of the valuator.
         cost : array-like of shape (n_rows,), optional
-            What labelling each row costs, above 0. Rows are then taken by their utility per cost.
+            The cost of labelling each row, above 0. Rows are then selected by their utility per cost.
         budget : float, optional
-            What the rows may cost together, instead of `n`; needs `cost`. A row that no longer fits is passed
-            over. Shares in `group_shares` are then shares of the budget, and whole numbers are costs.
+            The total cost of the rows, instead of `n`; needs `cost`. A row that no longer fits is skipped.
+            Shares in `group_shares` are then shares of the budget, and integers are costs.
 
         Returns
         -------
         ndarray of int
-            The rows' positions in the pool, the best first; with `diversity`, in the order of choice. Among
-            rows of equal utility, the order of the pool decides.
+            The rows' positions in the pool, the best first; with `diversity`, in the order of selection.
+            Rows of equal utility are in the order of the pool.
         """
         table = read_pool(X_pool, "X_pool")
         check_shares(self.group_shares)
@@ -143,7 +159,7 @@ class UtilityQuery(BaseEstimator):
         valuation = value_pool(self.valuator, X_pool)
         utilities = pool_utilities(valuation, self.utility, epistemic=self.epistemic)
         if np.isnan(utilities).all():
-            raise ValueError("No row of the pool has a utility: have the valuator learn from labels first.")
+            raise ValueError("No row of the pool has a utility: fit the valuator on labelled rows first.")
         groups, quotas = self._quotas(X_pool, table, sensitive_features, total)
         predicted = groups is not None and not groups.known
         if budget is not None and predicted:
@@ -172,26 +188,26 @@ class UtilityQuery(BaseEstimator):
 
     @property
     def _models(self) -> Any:
-        """What tells the probabilities of groups: models that a valuator has kept, or the models given."""
+        """The models that predict groups: those that a valuator has kept, or the models given."""
         return getattr(self.valuator, "models_", self.valuator)
 
     def _quotas(
         self, X_pool: Any, table: Table, sensitive_features: Any, total: float
     ) -> tuple[PoolGroups | None, FloatArray]:
-        """Give the groups that have shares, if some have, and how much each of them is to have."""
+        """Give the groups that have shares, and how much of the batch each of them gets."""
         if self.group_shares is None:
             return None, np.empty(0)
         models, named = self._models, isinstance(self.group_shares, Mapping)
         found = told_groups(models, table, sensitive_features, all_of_classes=not named)
         if not found or (named and not groups_that_have(self.group_shares, list(found.values()))):
             found |= modelled_groups(models, X_pool, but=found)
-            order = list(getattr(models, "variables", []))  # attributes that models do not know come first
+            order = list(getattr(models, "variables", []))  # attributes without models come first
             names = sorted(found, key=lambda name: order.index(name) if name in order else -1)
             found = {name: found[name] for name in names}
         if not found:
             raise ValueError(
-                "`group_shares` need groups, and nothing tells the pool's: pass `sensitive_features` of "
-                "classes, or a valuator that keeps models of them, like OutOfBagEntropy."
+                "`group_shares` need the groups of the pool, which are not known: pass `sensitive_features` "
+                "of classes, or a valuator that keeps models of them, like OutOfBagEntropy."
             )
         attributes = list(found.values())
         groups, shares = (
@@ -202,7 +218,7 @@ class UtilityQuery(BaseEstimator):
     def _expected(
         self, X_pool: Any, table: Table, sensitive_features: Any, groups: PoolGroups | None, chosen: Rows
     ) -> dict[Any, float]:
-        """Give how many of the chosen rows are in each group, as far as something tells."""
+        """Count the selected rows of each group, as far as groups are known or predicted."""
         rows: Any = chosen
         if groups is None:
             found = told_groups(self._models, table, sensitive_features)
@@ -216,7 +232,7 @@ class UtilityQuery(BaseEstimator):
 
 
 def read_costs(cost: Any, n_rows: int) -> FloatArray | None:
-    """Read what the rows cost."""
+    """Read the costs of rows."""
     if cost is None:
         return None
     column = one_column(cost, "cost")
@@ -235,52 +251,52 @@ def read_costs(cost: Any, n_rows: int) -> FloatArray | None:
 
 
 def batch_size(n: Any, budget: Any, costs: FloatArray | None, n_rows: int) -> float:
-    """Give what the batch may hold: a number of rows, or what they cost."""
+    """Give the size of the batch: a number of rows, or their total cost."""
     if (n is None) == (budget is None):
-        raise ValueError("Say how many rows to choose by `n`, or what they may cost by `budget`.")
+        raise ValueError("Pass either `n`, the number of rows to select, or `budget`, their total cost.")
     if n is not None:
         n = check_count("n", n, 1, MOST_ROWS)
         if n > n_rows:
-            warn_user(f"`n={n}` is more than the {n_rows} rows of the pool: all of them are chosen.")
+            warn_user(f"`n={n}` is more than the {n_rows} rows of the pool: all of them are selected.")
         return float(min(n, n_rows))
     if costs is None:
-        raise ValueError("`budget` is for rows that have a `cost`: pass it, or say how many rows by `n`.")
+        raise ValueError("`budget` needs the `cost` of each row: pass it, or the number of rows as `n`.")
     if isinstance(budget, bool) or not isinstance(budget, Real):
         raise TypeError(f"`budget` must be a number, got {budget!r}.")
     spent = float(budget)
     if not 0 < spent < np.inf:
         raise ValueError(f"`budget` must be positive and finite, got {budget}.")
     if costs.min() > spent:
-        raise ValueError(f"`budget={spent:g}` is less than {costs.min():g}, what the cheapest row costs.")
+        raise ValueError(f"`budget={spent:g}` is less than {costs.min():g}, the cost of the cheapest row.")
     return spent
 
 
 def score_rows(utilities: FloatArray, costs: FloatArray | None) -> FloatArray:
-    """Give what rows are ordered by: utility, or utility per cost; those without come last."""
+    """Give the scores that order rows: utility, or utility per cost; rows without utility come last."""
     if costs is not None:  # which counts against a row whatever the sign of its utility
         utilities = np.where(utilities > 0, utilities / costs, utilities * costs)
     return np.where(np.isnan(utilities), -np.inf, utilities)
 
 
-DEFAULT_ALPHA = 0.75  # of the utility where none is chosen and there are protected attributes
+DEFAULT_ALPHA = 0.75  # of the default utility if there are protected attributes
 
 
 def read_pool(X: Any, argument: str) -> Table:
     """Read the shape of a pool, which must have rows."""
     table = Table.from_input(X)
     if not table.n_rows:
-        raise ValueError(f"`{argument}` has no rows: there is nothing to choose from.")
+        raise ValueError(f"`{argument}` has no rows: there is nothing to select from.")
     return table
 
 
 def is_table_like(value: Any) -> bool:
-    """Tell whether this may hold rows: it has a length or a shape, or is a lazy table."""
+    """Check whether an object can be a table: it has a length or a shape, or is a lazy table."""
     has_rows = isinstance(value, Sized) or hasattr(value, "shape") or hasattr(value, "collect")
     return has_rows and not isinstance(value, type | str)
 
 
 def value_pool(valuator: Any, X: Any) -> Any:
-    """Have a valuator value rows that it was not fitted on; their own groups change no value."""
+    """Value rows that the valuator was not fitted on; their groups do not change values."""
     if isinstance(valuator, type) or not callable(getattr(valuator, "value", None)):
         raise TypeError(
             "`valuator` must have a method `value` for rows that it has not seen, like "
@@ -290,7 +306,7 @@ def value_pool(valuator: Any, X: Any) -> Any:
 
 
 def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> FloatArray:
-    """Give the utility of every row, NaN where it has none.
+    """Give the utility of every row; NaN for a row that has none.
 
     Examples
     --------
@@ -304,7 +320,7 @@ def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> 
             "`utility` must be a utility like LinearUtility(alpha=0.75), or another function of a valuation, "
             f"got {utility!r}."
         )
-    if np.isnan(valuation["y"]).all():  # nothing has been learnt yet
+    if np.isnan(valuation["y"]).all():  # the valuator has seen no labels yet
         return np.full(len(valuation), np.nan)
     if utility is None:
         utility = LinearUtility(DEFAULT_ALPHA if valuation.protected else 1.0)
@@ -318,23 +334,23 @@ def pool_utilities(valuation: Any, utility: Any, *, epistemic: bool = False) -> 
 
 
 def _epistemic(valuation: Any) -> Valuation:
-    """Give the epistemic parts as values."""
+    """Give the epistemic parts of entropies as values."""
     parts = {name: valuation.field("epistemic", name) for name in valuation.variables}
     if not np.nan_to_num(parts["y"]).any():
         raise ValueError(
-            "`epistemic=True` needs what several models say of a row, and the valuator keeps one of each "
-            "variable: use OutOfBagEntropy, or `epistemic=False`."
+            "`epistemic=True` needs several models of each variable, and the valuator keeps one: use "
+            "OutOfBagEntropy, or `epistemic=False`."
         )
     return Valuation(parts, scales=valuation.scales)
 
 
-_CANDIDATES = 10  # times the batch, at most, if they hold enough that are no near-copies
+_CANDIDATES = 10  # times the batch, at most, if enough of them are not near-copies
 _MORE, _MOST = 4.0, 100.0  # times as many if they do not, and what is too many
 _NEAR = 0.01  # as the mean over columns: below, rows are near-copies
 
 
 def pick_diverse(scores: FloatArray, limits: Limits, diversity: float, ruler: Ruler) -> Rows:
-    """Pick rows one after the other, each by its score and its distance from those picked before."""
+    """Select rows one after the other, each by its score and its distance from those before."""
     plain = pick_best(scores, limits)
     multiple = 1 + (_CANDIDATES - 1) * diversity
     while True:
@@ -353,7 +369,7 @@ def pick_diverse(scores: FloatArray, limits: Limits, diversity: float, ruler: Ru
 def _candidates(
     scores: FloatArray, limits: Limits, plain: Rows, multiple: float, ruler: Ruler
 ) -> tuple[Rows, Points, bool]:
-    """Give every part's best rows, so many times what is wanted of it, and whether there are more."""
+    """Give the best rows of every part, `multiple` times its quota, and whether there are more."""
     found = []
     for part in range(len(limits.of_parts)):
         ordered = best_first(scores, np.flatnonzero(limits.parts == part))
@@ -364,7 +380,7 @@ def _candidates(
 
 
 def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
-    """Give as many of the first rows as are wanted, and whether that took a look at all."""
+    """Give the first distinct rows, as many as wanted, and whether all rows were seen."""
     looked_at = wanted
     while True:
         rows, seen_all = ordered[:looked_at], looked_at >= len(ordered)
@@ -380,7 +396,7 @@ def _distinct(ordered: Rows, wanted: int, ruler: Ruler) -> tuple[Rows, bool]:
 def _greedily(
     scores: FloatArray, limits: Limits, rows: Rows, points: Points, diversity: float
 ) -> tuple[Rows, int]:
-    """Pick candidates one by one: first as far as the limits of parts go, then that of all."""
+    """Select candidates one by one: first within the limits of parts, then within the total."""
     worth = _on_unit(scores) ** (1 - diversity)
     nearest = np.ones(len(rows))
     spending, parts = limits.spending[rows], limits.parts[rows]
@@ -414,13 +430,13 @@ def _on_unit(scores: FloatArray) -> FloatArray:
     return np.where(known, (np.where(known, scores, low) - low) / (high - low), 0.0)
 
 
-_MISSING = 2.0  # numbers lie in [0, 1]: as far from all as can be, and not from another missing one
-_TAILS = (0.01, 0.99)  # what lies beyond these quantiles counts as if it lay on them
+_MISSING = 2.0  # numbers are in [0, 1]: this is far from all of them, and equal to other missing ones
+_TAILS = (0.01, 0.99)  # numbers beyond these quantiles count as if equal to them
 _FINE = 100  # numbers that differ by less than a hundredth of their range are nearly the same
 
 
 class Points(NamedTuple):
-    """Rows as their distances need them."""
+    """Rows in the form in which distances are computed."""
 
     numbers: npt.NDArray[np.float32]
     codes: npt.NDArray[np.int32]
@@ -433,7 +449,7 @@ class Points(NamedTuple):
 
 
 class Ruler:
-    """Measures rows of a table: numbers in parts of their range, categories as equal or not.
+    """Prepares rows of a table for distances: numbers relative to their range, categories as equal or not.
 
     Examples
     --------
@@ -446,7 +462,7 @@ class Ruler:
     def __init__(self, table: Table) -> None:
         if table.is_sparse:
             raise ValueError(
-                "`diversity` compares rows column by column, which a sparse matrix has too many of: set "
+                "`diversity` compares rows column by column, and a sparse matrix has too many columns: set "
                 "`diversity=0`, or pass a dense table."
             )
         self._numbers = [(column, *_range(column)) for column in table.columns if column.levels is None]
@@ -466,7 +482,7 @@ class Ruler:
 
 
 def _range(column: Column) -> tuple[float, float]:
-    """Give where the bulk of a column of numbers begins, and how wide it is; 1 if all are equal."""
+    """Give the start and the width of a column's range without tails; the width is 1 if all are equal."""
     numbers = column.numbers()
     known = numbers[np.isfinite(numbers)]
     if not len(known):
@@ -477,11 +493,11 @@ def _range(column: Column) -> tuple[float, float]:
     return float(low), float(high - low) or 1.0
 
 
-_ROUNDING = 1e-12  # of what may be spent
+_ROUNDING = 1e-12  # of limits
 
 
 class Limits:
-    """What a batch may hold: of every part of the pool, and in all."""
+    """The size limits of a batch: for every part of the pool, and in total."""
 
     def __init__(
         self,
@@ -496,13 +512,13 @@ class Limits:
 
 
 def best_first(scores: FloatArray, rows: Rows | None = None) -> Rows:
-    """Order rows by their scores, the highest first; of equal ones the one that comes first."""
+    """Order rows by their scores, the highest first; equal scores keep the order of rows."""
     rows = np.arange(len(scores)) if rows is None else rows
     return rows[np.lexsort((rows, -scores[rows]))]
 
 
 def pick_best(scores: FloatArray, limits: Limits) -> Rows:
-    """Pick the rows of highest score of every part, then of all, as far as the limits go.
+    """Select the rows with the highest scores in every part, then of all, within the limits.
 
     Examples
     --------
@@ -526,7 +542,7 @@ def pick_best(scores: FloatArray, limits: Limits) -> Rows:
 
 
 def _that_fit(spending: FloatArray, limit: float) -> Rows:
-    """Find the places that fit into a limit, taken one after the other."""
+    """Find the places that fit into a limit, added one after the other."""
     places = np.flatnonzero(spending <= limit)
     found = []
     while len(places):
@@ -542,7 +558,7 @@ def _that_fit(spending: FloatArray, limit: float) -> Rows:
 def limit_parts(
     groups: PoolGroups, quotas: FloatArray, spending: FloatArray, total: float, *, counts_rows: bool
 ) -> Limits:
-    """Give each group that has a quota a part of its own, and the others one together."""
+    """Give each group that has a quota a separate part, and all others one part together."""
     if counts_rows:
         quotas = whole_quotas(quotas)
     named = ~np.isnan(quotas)
@@ -553,7 +569,7 @@ def limit_parts(
     if lacking:
         told = [f"{groups.labels[group]!r} ({there[group]:g} of {quotas[group]:g})" for group in lacking]
         warn_user(
-            f"The pool has less than `group_shares` ask for of {list_names(told)}: the rest of the batch "
-            "goes to other rows, by utility."
+            f"The pool has less than `group_shares` ask for of {list_names(told)}: the rest of the batch is "
+            "filled with other rows, by utility."
         )
     return Limits(spending, total, part_of[groups.members], of_parts)

@@ -1,4 +1,4 @@
-"""How much of a batch every group is to have."""
+"""How much of a batch every group gets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-9
 
 
 def check_shares(group_shares: Any) -> None:
-    """Refuse what says nothing of how much each group is to have."""
+    """Refuse group shares that are not valid."""
     if group_shares is None or (isinstance(group_shares, str) and group_shares in _WORDS):
         return
     if not isinstance(group_shares, Mapping):
@@ -43,7 +43,7 @@ def check_shares(group_shares: Any) -> None:
 
 
 def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[PoolGroups, dict[int, Any]]:
-    """Find the groups that shares are given for: those of one attribute, or the combinations of all.
+    """Find the groups that have shares: those of one attribute, or the combinations of all.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[P
             )
         there = f"; there are {list_names(list(map(repr, labels)))}."
         closest = closest_names(str(strange), list(map(str, labels)), there)
-        raise ValueError(f"`group_shares` names {strange!r}, which is no group{closest}")
+        raise ValueError(f"`group_shares` names {strange!r}, which is not a group{closest}")
     groups, places = fitting[0]
     shares = dict(zip(places, group_shares.values(), strict=True))
     if len(shares) < len(group_shares):
@@ -80,7 +80,7 @@ def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[P
 
 
 def quotas_of(group_shares: Any, shares: Mapping[int, Any], groups: PoolGroups, total: float) -> FloatArray:
-    """Give how many rows of a batch each group is to have; NaN for those that were not named.
+    """Give how many rows of a batch each group gets; NaN for groups that were not named.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def quotas_of(group_shares: Any, shares: Mapping[int, Any], groups: PoolGroups, 
 
 
 def whole_quotas(quotas: FloatArray) -> FloatArray:
-    """Round numbers of rows such that their sum is kept: the largest remainders are rounded up.
+    """Round numbers of rows and keep their sum: the largest remainders are rounded up.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def whole_quotas(quotas: FloatArray) -> FloatArray:
 def groups_that_have(
     group_shares: Mapping[Any, Any], attributes: Sequence[PoolGroups]
 ) -> list[tuple[PoolGroups, list[int | None]]]:
-    """Find the groups, of one attribute or of combinations, that hold all labels, and the labels' places."""
+    """Find the groups, of one attribute or of combinations, that include all labels, and their places."""
     found = []
     for own in _choices(attributes):
         by_text = {_text(label): place for place, label in enumerate(own.labels)}
@@ -166,7 +166,7 @@ class PoolGroups:
         return self.members.ndim == 1
 
     def expected(self, rows: Any = slice(None)) -> FloatArray:
-        """Give how many of some rows are in each group, or are expected there."""
+        """Give how many of some rows are in each group, or are expected to be."""
         if self.known:
             return np.bincount(self.members[rows], minlength=len(self.labels)).astype(np.float64)
         return np.asarray(self.members[rows].sum(axis=0), dtype=np.float64)
@@ -202,12 +202,12 @@ def join_groups(attributes: Sequence[PoolGroups]) -> PoolGroups:
 def told_groups(
     models: Any, table: Table, sensitive_features: Any, *, all_of_classes: bool = False
 ) -> dict[str, PoolGroups]:
-    """Read the groups of protected attributes of classes that are known."""
+    """Read the groups of the protected attributes that are known, if they are classes."""
     found: dict[str, PoolGroups] = {}
     for column, _ in protected_columns(sensitive_features, table):
         own = variable_from(column)
         if all_of_classes:
-            group_rows([own])  # which refuses numbers in a sentence
+            group_rows([own])  # raises an error for numbers
         if own.kind == "classes":
             modelled = hasattr(models, "classes") and own.name in models.variables[1:]
             absent = (
@@ -218,7 +218,7 @@ def told_groups(
 
 
 def modelled_groups(models: Any, X: Any, but: Collection[str] = ()) -> dict[str, PoolGroups]:
-    """Give the groups of protected attributes of classes as models tell them."""
+    """Predict the groups of protected attributes, if they are classes."""
     if not hasattr(models, "probabilities"):
         return {}
     names = [name for name in models.variables[1:] if name not in but and models.classes(name)]
@@ -228,12 +228,12 @@ def modelled_groups(models: Any, X: Any, but: Collection[str] = ()) -> dict[str,
 Rows = npt.NDArray[np.int64]
 
 _NEAR = 0.5  # rows
-_ROUNDS = 20  # of picking, where quotas are missed
+_ROUNDS = 20  # of selection, if quotas are missed
 _SWEEPS = 10  # over the groups, whose bonuses depend on each other
 _HALVINGS = 40
 _BORDER = 50  # rows on either side that may change places
-_TIES = 1e-6  # of the spread: rows of equal score and probability must not all come in, or out, at once
-_GOLDEN = (5**0.5 - 1) / 2  # whose multiples lie evenly between whole numbers
+_TIES = 1e-6  # of the spread: separates rows of equal score and probability
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly between integers
 _LARGEST = 2.0**20  # of a bonus, in spreads of the scores: then probabilities alone decide
 
 
@@ -244,7 +244,7 @@ def pick_expected(
     n: int,
     pick: Callable[[FloatArray], Rows],
 ) -> Rows:
-    """Pick a batch that is expected to hold each group's quota, or is nearest to it."""
+    """Select a batch whose expected numbers of rows are the groups' quotas, or nearest to them."""
     aimed, step, before = quotas, np.ones(len(quotas)), np.zeros(len(quotas))
     picked, nearest = np.empty(0, dtype=np.int64), np.inf
     for _ in range(_ROUNDS):
@@ -262,7 +262,7 @@ def pick_expected(
 
 
 def binding_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
-    """Leave out quotas that are met by utility alone, where all groups have one and rows are left.
+    """Drop quotas that utility alone meets, if all groups have one and the batch has room.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def binding_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatA
 
 
 def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
-    """Give scores whose n highest rows are expected to hold each group's quota.
+    """Give scores whose n highest rows are expected to meet each group's quota.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def expect_quotas(scores: FloatArray, probabilities: FloatArray, quotas: FloatAr
 
 
 def _with_swaps(scores: FloatArray, probabilities: FloatArray, quotas: FloatArray, n: int) -> FloatArray:
-    """Let rows at the border of a batch change places while that brings groups nearer to their quotas."""
+    """Exchange rows at the border of a batch while that brings groups nearer to their quotas."""
     scores = scores.copy()
     order = np.argsort(-scores, kind="stable")
     inside, outside = (
@@ -342,7 +342,7 @@ def _with_swaps(scores: FloatArray, probabilities: FloatArray, quotas: FloatArra
 def _bonus(
     scores: FloatArray, p: FloatArray, quota: float, n: int, spread: float, near_enough: float
 ) -> float:
-    """Find the bonus with which the expected number of one group is near to its quota."""
+    """Find the bonus that brings the expected number of one group near to its quota."""
 
     def excess(bonus: float) -> float:
         return float(p[_top(scores + bonus * p, n)].sum()) - quota
@@ -373,7 +373,7 @@ _FAR_OFF = 0.02  # of the batch: how far an expected number may be from what was
 def warn_if_far_off(
     groups: PoolGroups, quotas: FloatArray, chosen: npt.NDArray[np.int64], *, diverse: bool
 ) -> None:
-    """Say which groups of a batch are far from what they are to have."""
+    """Warn about groups of a batch that are far from their quotas."""
     expected = groups.expected(chosen)
     far = np.nan_to_num(np.abs(expected - quotas)) > max(1.0, _FAR_OFF * len(chosen))
     told = [
@@ -382,8 +382,8 @@ def warn_if_far_off(
         if off
     ]
     if told:
-        lead = "no batch as diverse was found that holds" if diverse else "no batch of this pool holds"
+        lead = "no batch as diverse was found with" if diverse else "no batch of this pool has"
         warn_user(
-            f"By the models' word, {lead} what `group_shares` ask for of {list_names(told)}: the nearest is "
-            "taken."
+            f"According to the models, {lead} the `group_shares` of {list_names(told)}: the nearest batch is "
+            "selected."
         )

@@ -1,13 +1,13 @@
-"""The best decisions that do not see the group, under limits on ratios between groups. Arrays in, arrays out.
+"""The best decisions that do not use the group, under limits on ratios between groups. Arrays in, arrays out.
 
-Among all rules of the features, the one of the most true positives within a budget, with the rates of groups
-within bounds, selects a row where
+Among all rules of the features, the one with the most true positives within a budget, with the rates of
+groups within bounds, selects a row where
 
     odds(x) * (1 + sum_g k_g p(g|x, 1)) >= threshold * (1 + sum_g v_g p(g|x, 0)),    odds = p(1|x) / p(0|x).
 
 The coefficients k and v come from the multipliers of a linear programme over all decisions. Only its dual is
-solved, a convex function of a few numbers, however many rows there are. So the whole trade-off between rates
-and performance follows from models of the label and of the groups, without another fit.
+solved, a convex function of a few numbers for any number of rows. So the whole trade-off between rates and
+performance follows from models of the label and of the groups, without another fit.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ _TINY = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What models that have not seen a row say about it."""
+    """Predictions for rows by models that have not seen them."""
 
     positive: FloatArray
     groups: tuple[tuple[FloatArray, FloatArray], ...]
     weights: FloatArray
 
     def take(self, rows: npt.NDArray[np.intp]) -> Knowledge:
-        """Give what is known of some of the rows."""
+        """Give the predictions for some of the rows."""
         groups = tuple((negative[rows], positive[rows]) for negative, positive in self.groups)
         return Knowledge(self.positive[rows], groups, self.weights[rows])
 
     def masses(self, limit: Limit) -> FloatArray:
-        """Say how much of every compared group a row is expected to be, among those that the ratio counts."""
+        """Give each row's expected weight in every compared group, among the rows that the ratio counts."""
         label, _ = RATES[limit.ratio]
         negative, positive = (own[:, list(limit.compared)] for own in self.groups[limit.attribute])
         masses = np.zeros_like(negative)
@@ -74,7 +74,7 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Limit:
-    """A ratio between the groups of an attribute, and the line that it is to reach."""
+    """A ratio between the groups of an attribute, and the line that it must reach."""
 
     attribute: int
     ratio: str
@@ -84,25 +84,25 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """What a row's probabilities of groups count for in its decision."""
+    """The coefficients of a row's probabilities of groups in its decision."""
 
     negative: tuple[FloatArray, ...]
     positive: tuple[FloatArray, ...]
 
     @classmethod
     def none(cls, knowledge: Knowledge) -> Coefficients:
-        """Leave all groups as they are."""
+        """Give coefficients that leave all groups unchanged."""
         zeros = tuple(np.zeros(negative.shape[1]) for negative, _ in knowledge.groups)
         return cls(zeros, zeros)
 
     @property
     def moves_nothing(self) -> bool:
-        """Whether all groups are left as they are."""
+        """Whether all groups are left unchanged."""
         return not any(own.any() for own in (*self.negative, *self.positive))
 
 
 def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatArray:
-    """Score rows between 0 and 1: by the model of the label alone, or moved by probabilities of groups."""
+    """Score rows between 0 and 1: by the model of the label, moved by probabilities of groups."""
     if coefficients.moves_nothing:
         return knowledge.positive
     moved = combine_probabilities(
@@ -112,7 +112,7 @@ def decision_scores(knowledge: Knowledge, coefficients: Coefficients) -> FloatAr
 
 
 def expected_rates(masses: FloatArray, selected: Bools, *, of_selected: bool) -> FloatArray:
-    """Give the rates of groups that models expect of some decisions."""
+    """Give the rates of groups that models expect for some decisions."""
     rates: FloatArray = masses.T @ selected / np.maximum(masses.sum(axis=0), _TINY)
     return rates if of_selected else 1 - rates
 
@@ -141,7 +141,7 @@ class Dual:
         self._multipliers: FloatArray | None = None
 
     def solve(self, lines: Sequence[float], corrections: Sequence[FloatArray]) -> Coefficients:
-        """Find the coefficients at some lines; what was found before is where the search begins."""
+        """Find the coefficients at some lines, starting from the last solution."""
         from scipy.optimize import minimize
         from threadpoolctl import threadpool_limits
 
@@ -216,7 +216,7 @@ class Dual:
     def _coefficients(
         self, multipliers: FloatArray, lines: Sequence[float], corrections: Sequence[FloatArray]
     ) -> Coefficients:
-        """Turn multipliers into what probabilities of groups count for, beside odds and threshold."""
+        """Turn multipliers into coefficients of the probabilities of groups."""
         none = Coefficients.none(self._knowledge)
         negative, positive = (tuple(map(np.copy, given)) for given in (none.negative, none.positive))
         # In units of one positive row: what a negative row costs, and what is left of a positive one.
@@ -242,17 +242,17 @@ def _soft(numbers: FloatArray) -> tuple[FloatArray, float]:
     return selected, float(np.maximum(numbers, 0.0).sum() + np.log1p(small).sum())
 
 
-_STEERED_ROWS = 200_000  # on which multipliers are sought; everything is counted on all
-_SPREAD = 0.2  # how far, in logarithms, groups' rates commonly are from what models expect
+_STEERED_ROWS = 200_000  # for the search of multipliers; rates are counted on all rows
+_SPREAD = 0.2  # the common difference, in logarithms, between groups' rates and what models expect
 _ROUNDS = 2  # of corrections, at each demand
 _STEPS = np.arange(16) / 10 - 0.5  # demands, besides lower ones
 _LOWER = 6  # how many
-_NARROWEST = 0.05  # the least width of a line, in logarithms: equal rates are no width
+_NARROWEST = 0.05  # the least width of a line, in logarithms: that of equal rates would be 0
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that decisions are counted on.
+    """The rows on which decisions are counted.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One way to decide, and what came of it."""
+    """One set of decisions, and their rates."""
 
     demand: float
     coefficients: Coefficients
@@ -333,12 +333,12 @@ def _correction(own: Counts, expected: FloatArray) -> FloatArray:
 
 
 def demands_of(ratios: Sequence[float], lines: Sequence[float]) -> list[float]:
-    """Give the demands of the points of a curve, without the untouched one: none below what that meets.
+    """Give the demands of the points of a curve after the untouched one, all above what that one meets.
 
     Parameters
     ----------
     ratios : sequence of float
-        Those of the untouched model.
+        The ratios of the untouched model.
     lines : sequence of float
         The line of each.
 
@@ -366,7 +366,7 @@ def point_of(
     coefficients: Coefficients,
     demand: float = np.nan,
 ) -> Point:
-    """Decide by scores at the threshold that keeps the budget, and count what comes of it."""
+    """Decide by scores at the threshold that keeps the budget, and count the results."""
     threshold = budget.threshold(rows.positive, scores, rows.weights)
     selected = scores >= threshold
     tpr, fpr, rate = (
@@ -426,15 +426,15 @@ class Counts:
 
     @property
     def sizes(self) -> FloatArray:
-        """As how many rows of equal weight each group's members count."""
+        """How many rows of equal weight each group's members are equivalent to."""
         return effective_sizes(self.events, self.members, self.squared_events, self.squared_members)
 
     def bound(self, confidence: float, allowance: float = 1.0) -> float:
-        """Give what the population's ratio is above, with this confidence; 0 where there is no ratio."""
+        """Give the lower bound of the population's ratio at this confidence; 0 if there is no ratio."""
         if not self.defined:
             return 0.0
         return lower_ratio_limit(self.rates, self.sizes / allowance, 1 - confidence)
 
     def times(self, factor: float) -> Counts:
-        """Give the counts of so many times as many rows."""
+        """Give the counts of `factor` times as many rows."""
         return Counts(*(part * factor for part in astuple(self)))

@@ -1,4 +1,4 @@
-"""Which groups are compared, on which rows, and at which lines."""
+"""Which groups are compared, at which lines, and the models that are fitted on folds."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ class Attribute:
 
     @cached_property
     def classes(self) -> npt.NDArray[np.intp]:
-        """By what number models know each group: compared ones by their own, all others by one."""
+        """The number of each group for models: compared groups have one each, all others share one."""
         return np.where(self.compared, np.cumsum(self.compared) - 1, int(self.compared.sum()))
 
     @property
     def n_classes(self) -> int:
-        """How many numbers there are among the training rows."""
+        """How many numbers occur among the training rows."""
         return int(self.classes[self.codes].max()) + 1
 
     @property
     def compared_titles(self) -> tuple[str, ...]:
-        """What people call the compared groups."""
+        """The titles of the compared groups."""
         return tuple(title for title, own in zip(self.titles, self.compared, strict=True) if own)
 
 
 def find_attributes(
     problem: Problem, validation: Problem | None, how: str, min_group_size: int
 ) -> tuple[Attribute, ...]:
-    """Give the groups that are compared: of all attributes crossed, or of each."""
+    """Find the groups that are compared: of all attributes crossed, or of each."""
     training = theirs = groups_of(problem.protected, how, problem.n_rows)
     if validation is not None:
         theirs = groups_of(_matched(problem, validation), how, validation.n_rows)
@@ -92,7 +92,7 @@ def groups_of(variables: Sequence[Variable], how: str, n_rows: int) -> dict[str,
 
 
 def numbered_as(names: tuple[str, ...], titles: tuple[str, ...], theirs: Groups) -> Groups:
-    """Give other rows' groups the numbers of those that are known; new ones come after them."""
+    """Give other rows' groups the numbers of the known ones; new groups come after them."""
     new = [place for place, name in enumerate(theirs.names) if name not in names]
     every = (*names, *(theirs.names[place] for place in new))
     place = np.array([every.index(name) for name in theirs.names], dtype=np.int64)
@@ -100,7 +100,7 @@ def numbered_as(names: tuple[str, ...], titles: tuple[str, ...], theirs: Groups)
 
 
 def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_group_size: int) -> Bools:
-    """Tell which groups are large enough among both the training and the validation rows."""
+    """Mark the groups that are large enough in both training and validation data."""
     sizes, there = (np.bincount(codes, minlength=len(names)) for codes in (training, validation))
     new = (sizes == 0) & (there > 0)
     small = (small_groups(sizes, min_group_size) | small_groups(there, min_group_size)) & ~new
@@ -108,8 +108,8 @@ def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_gro
     if len(lacking):
         told = list_names([names[group] for group in lacking])
         raise ValueError(
-            f"The validation rows hold no row of group {told}: give rows of every group, or leave that group "
-            "out of the training rows."
+            f"The validation rows have no row of group {told}: give rows of every group, or remove that "
+            "group from the training rows."
         )
     if new.any():
         told = list_names([names[group] for group in np.flatnonzero(new)])
@@ -122,7 +122,7 @@ def _compare(training: Codes, validation: Codes, names: tuple[str, ...], min_gro
 
 
 def _matched(problem: Problem, validation: Problem) -> list[Variable]:
-    """Give the validation rows' attributes in the order of the training rows'."""
+    """Give the attributes of the validation rows in the order of the training rows."""
     if len(problem.protected) != len(validation.protected):
         raise ValueError(
             f"`validation` has {len(validation.protected)} protected attributes, and the training rows have "
@@ -138,7 +138,7 @@ def _matched(problem: Problem, validation: Problem) -> list[Variable]:
 
 
 def read_rows_apart(given: Any, name: str) -> Problem:
-    """Read rows that were set apart, (X, y, sensitive_features) and perhaps their weights."""
+    """Read rows that were set apart: (X, y, sensitive_features) and, if given, their weights."""
     if not isinstance(given, tuple | list) or len(given) not in (3, 4):
         raise ValueError(
             f"`{name}` must be a tuple of (X, y, sensitive_features), with sample_weight as a fourth entry "
@@ -149,7 +149,7 @@ def read_rows_apart(given: Any, name: str) -> Problem:
 
 
 def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
-    """Tell which rows that were set apart hold the positive label, the second of two."""
+    """Mark the rows that have the positive label, the second of two."""
     found = rows.labels.classes
     strange = [label for label in found if label not in classes]
     if strange:
@@ -158,18 +158,18 @@ def labels_apart(classes: tuple[Any, Any], rows: Problem, name: str) -> Bools:
             f"{classes[1]!r}: give both the same labels."
         )
     if len(found) == 1:
-        raise ValueError(f"`{name}` holds one label only ({found[0]!r}): give rows of both labels.")
+        raise ValueError(f"`{name}` has only one label ({found[0]!r}): give rows of both labels.")
     return rows.labels.codes == found.index(classes[1])
 
 
 def labels_in_order(labels: Labels) -> tuple[Any, Any]:
-    """Give the negative label and the positive one, as plain Python has them."""
+    """Give the negative label and the positive one as plain Python values."""
     first, second = np.asarray(labels.classes).tolist()
     return (first, second) if labels.positive else (second, first)
 
 
 def read_lines(ratio: Any, at_least: Any) -> dict[str, float]:
-    """Give the line of each ratio that is to reach one.
+    """Give the line of each ratio.
 
     Parameters
     ----------
@@ -213,12 +213,12 @@ def check_line(at_least: Any, name: str = "at_least") -> float:
     at_least : float
         The line.
     name : str, default="at_least"
-        What the error message calls it.
+        Its name in error messages.
 
     Raises
     ------
     TypeError
-        If it is no number.
+        If it is not a number.
     ValueError
         If it is not in (0, 1].
     """
@@ -234,7 +234,7 @@ def check_confidence(confidence: Any) -> float | None:
     Parameters
     ----------
     confidence : float or None
-        None, which asks for no bound, is given back as it is.
+        None means that no bound is needed, and is returned unchanged.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def _check_number(name: str, value: Any, interval: str) -> None:
 
 
 def two_classes(problem: Problem) -> Labels:
-    """Give a target of two classes, or say that rates need one."""
+    """Give a target of two classes, or refuse another."""
     if problem.target.kind == "continuous":
         raise ValueError(
             f"`y` must have two classes and is continuous (Unknown label type): {COMPARE_TARGET}."
@@ -273,18 +273,18 @@ def two_classes(problem: Problem) -> Labels:
     return problem.labels
 
 
-_FAR = 0.05  # what a row far from the threshold counts for, beside one at it
+_FAR = 0.05  # the weight of a row far from the threshold, relative to one at it
 _TINY = 1e-12
 
 
 def knowledge_of(label: Model, groups: Sequence[Model], table: Table, weights: FloatArray) -> Knowledge:
-    """Give what fitted models know of other rows."""
+    """Give the predictions of fitted models for other rows."""
     known = tuple(groups_given_labels(own, table) for own in groups)
     return Knowledge(_of_positive(label.score(table)), known, weights)
 
 
 class Learner:
-    """Fits one estimator of the label, and one of the groups, on rows of a table."""
+    """Fits an estimator of the label and one of the groups on rows of a table."""
 
     def __init__(
         self,
@@ -316,7 +316,7 @@ class Learner:
         self.seen: tuple[Positions, Knowledge] | None = None
 
     def out_of_fold(self, folds: Sequence[Fold], *, label: bool = True) -> tuple[Positions, Knowledge]:
-        """Give the validated rows, ascending, and what models know of each that were not fitted on it."""
+        """Give the validation rows, ascending, and predictions for each by models not fitted on it."""
         tasks = [self._label_task(train, validation) for train, validation in folds] if label else []
         n_labels = len(tasks)
         tasks += [self._group_task(own, train) for own in self._groups for train, _ in folds]
@@ -343,7 +343,7 @@ class Learner:
     def _known(
         self, models: Sequence[Model], parts: Sequence[Positions]
     ) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """Let the models of each attribute, one per part, say how likely the groups of its rows are."""
+        """Give the probabilities of groups by the models of each attribute, one per part of the rows."""
         tables = [self._table.take(rows) for rows in parts]
         known = [groups_given_labels(model, tables[j % len(parts)]) for j, model in enumerate(models)]
         pairs = []
@@ -353,13 +353,13 @@ class Learner:
         return tuple(pairs)
 
     def fit(self, rows: Positions | None = None, *, groups: bool = True) -> list[Model]:
-        """Fit the model of the label on some rows, or on all, and with `groups` those of the groups too."""
+        """Fit the model of the label on some rows or all, and with `groups` those of the groups too."""
         rows = np.arange(self._table.n_rows, dtype=np.int32) if rows is None else rows
         tasks = [self._group_task(own, rows) for own in self._groups] if groups else []
         return self._fit([self._label_task(rows, rows[:1]), *tasks])
 
     def teach(self, student: Any, rows: Positions, scores: FloatArray, threshold: float) -> Model:
-        """Fit a regressor on the log odds of some rows' scores; those near the threshold count most."""
+        """Fit a regressor on the log odds of scores; rows near the threshold count most."""
         labels = np.zeros(self._table.n_rows)
         labels[rows] = _log_odds(scores)
         weights = None
@@ -369,7 +369,7 @@ class Learner:
         return self._fit([Task(student, taught, rows, self._seed, rows[:1], weights)])[0]
 
     def label_model(self, weights: FloatArray, rows: Positions) -> Model:
-        """Fit the estimator with weights of its own, one for each of the rows."""
+        """Fit the estimator on some rows with these weights."""
         product = weights if self._weights is None else self._weights[rows] * weights
         return self._fit([Task(self._estimator, self._target, rows, self._seed, rows[:1], product)])[0]
 
@@ -386,7 +386,7 @@ class Learner:
         return Task(self._group_estimator, group, rows, self._seed, rows[:1], weights)
 
     def _fit(self, tasks: Sequence[Task]) -> list[Model]:
-        """Fit all tasks, side by side where the engine lets them, and give the models in their order."""
+        """Fit all tasks, in parallel if the engine allows it, and give the models in their order."""
         self.n_fits += len(tasks)
         engines = []
         for task in tasks:
@@ -406,7 +406,7 @@ class Learner:
 
 
 def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed: int) -> list[Fold]:
-    """Read or deal the folds, and refuse one that lacks what is to be learnt or measured."""
+    """Read or make the folds, and refuse one that lacks a label or a group."""
     if isinstance(cv, int | np.integer):
         folds = deal_folds(problem, [seed, 1], int(cv), np.arange(problem.n_rows, dtype=np.int32))
     else:
@@ -420,8 +420,8 @@ def find_folds(cv: Any, problem: Problem, attributes: Sequence[Attribute], seed:
             if len(lacking):
                 name = list_names([attribute.names[group] for group in lacking])
                 raise ValueError(
-                    f"The training rows of fold {number} hold no row of group {name}: use folds that have "
-                    "rows of every group. A number of folds does, unless `groups` keeps all of them together."
+                    f"The training rows of fold {number} have no row of group {name}: use folds that have "
+                    "rows of every group. Folds given as a number do, unless `groups` keeps a group together."
                 )
     return folds
 
@@ -430,13 +430,13 @@ def check_both_labels(positive: Bools, what: str) -> None:
     """Refuse rows of one label only."""
     if positive.all() or not positive.any():
         raise ValueError(
-            f"Too few rows: the {len(positive)} {what} hold one class only. Give more rows of each label, or "
+            f"Too few rows: the {len(positive)} {what} have one class only. Give more rows of each label, or "
             "`validation` rows."
         )
 
 
 def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -> list[Fold]:
-    """Deal some rows into folds of about the same labels and groups."""
+    """Divide rows into folds with about the same labels and groups."""
     cells = 2 * problem.groups.codes[rows] + problem.labels.is_positive[rows]
     blocks = None if problem.blocks is None else np.unique(problem.blocks[rows], return_inverse=True)[1]
     dealt = deal_rows(cells, [1 / count] * count, np.random.default_rng(seed), blocks)
@@ -451,7 +451,7 @@ def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -
 def group_predictability(
     knowledge: Knowledge, attribute: int, classes: npt.NDArray[np.integer[Any]]
 ) -> float:
-    """Say how much of the doubt about groups the features take away: 0 none, 1 all of it."""
+    """Measure how much of the uncertainty about groups the features remove: 0 none, 1 all of it."""
     p = knowledge.positive[:, np.newaxis]
     negative, positive = knowledge.groups[attribute]
     known = (1 - p) * negative + p * positive
@@ -465,7 +465,7 @@ def group_predictability(
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Tell whether an estimator, or the last step of a pipeline, takes weights."""
+    """Check whether an estimator, or the last step of a pipeline, accepts weights."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
@@ -475,16 +475,16 @@ def takes_weights(estimator: Any) -> bool:
 
 
 def check_regressor(student: Any) -> None:
-    """Refuse what does not learn numbers."""
+    """Refuse an object that is not a regressor."""
     from fado._compat import is_regressor
 
     check_instance("student", student)
     if not (hasattr(student, "fit") and hasattr(student, "get_params") and is_regressor(student)):
-        raise TypeError(f"`student` must be a regressor, which learns scores, got {student!r}.")
+        raise TypeError(f"`student` must be a regressor, which predicts scores, got {student!r}.")
 
 
 def nearness(log_odds: FloatArray, threshold: float) -> FloatArray:
-    """Weigh rows for a student: those near the threshold, where a mistake changes a decision, count most."""
+    """Weight rows for a student: those near the threshold, where an error changes a decision, count most."""
     return np.exp(-np.abs(log_odds - _log_odds(np.array(threshold)))) + _FAR
 
 
@@ -495,7 +495,7 @@ def _log_odds(scores: FloatArray) -> FloatArray:
 
 
 def _of_positive(scores: FloatArray) -> FloatArray:
-    """Give the probabilities of the positive label, refusing what is no number."""
+    """Give the probabilities of the positive label, and refuse values that are not finite."""
     found = scores if scores.ndim == 1 else scores[:, 1]
     wrong = np.flatnonzero(~np.isfinite(found))
     if len(wrong):

@@ -1,4 +1,4 @@
-"""What is asked of decisions: which point of a curve reaches the lines, or why none does."""
+"""The lines that decisions must reach: which point of a curve reaches them, or why none does."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fado.tabular import Groups, Problem, title_in_full
 if TYPE_CHECKING:
     import pandas as pd
 
-HARDLY_PREDICTED = 0.02  # of the doubt about groups: below, nothing moves a ratio
-INTERVAL = 0.975  # how sure a lower bound is where no confidence is asked for
+HARDLY_PREDICTED = 0.02  # of the uncertainty about groups: below, no decisions move a ratio
+INTERVAL = 0.975  # the confidence of a lower bound if none was given
 DRAWS = 200
 _MUCH = 0.1  # of the true-positive rate, lost
 _COUNTED = {0: "negatives", 1: "positives", None: "rows"}
@@ -26,7 +26,7 @@ _COUNTED = {0: "negatives", 1: "positives", None: "rows"}
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """What is asked of decisions on some rows: ratios between groups, their lines, and how sure to be."""
+    """Ratios between the groups of some rows, their lines, and the confidence of bounds."""
 
     attributes: tuple[Attribute, ...]
     limits: tuple[Limit, ...]
@@ -44,7 +44,7 @@ class Lines:
         budget: Budget,
         seed: int,
     ) -> Lines:
-        """Ask each ratio of every attribute that has two groups to compare."""
+        """Set a line for each ratio of every attribute that has two groups to compare."""
         limits = tuple(
             Limit(number, ratio, tuple(range(own.compared.sum())), line)
             for number, own in enumerate(attributes)
@@ -59,7 +59,7 @@ class Lines:
         return [own.bound(level, self.allowance) for own in counts]
 
     def lower_ends(self, point: Point) -> dict[str, float]:
-        """Give the lower bounds as the lower ends of metrics; of several attributes, the lowest as well."""
+        """Give the lower bounds as lower ends of metrics; for several attributes also the lowest of each."""
         found: dict[str, float] = {}
         for limit, bound in zip(self.limits, self.bounds(point.counts), strict=True):
             lowest = min(bound, found.get(f"{limit.ratio}_low", bound))
@@ -67,18 +67,18 @@ class Lines:
         return found
 
     def reached(self, counts: Sequence[Counts]) -> bool:
-        """Tell whether all lines are reached: by ratios, or by their bounds."""
+        """Check whether all lines are reached: by ratios, or by their bounds."""
         figures = [own.ratio for own in counts] if self.confidence is None else self.bounds(counts)
         return all(figure >= limit.line for figure, limit in zip(figures, self.limits, strict=True))
 
     def margin(self, figures: Sequence[float]) -> float:
-        """Give how far the worst figure is above its line, in logarithms; -inf where one is undefined."""
+        """Give how far the worst figure is above its line, in logarithms; -inf if one is undefined."""
         with np.errstate(divide="ignore", invalid="ignore"):
             margins = np.log(np.asarray(figures)) - np.log([limit.line for limit in self.limits])
         return -np.inf if np.isnan(margins).any() else float(margins.min(initial=np.inf))
 
     def choose(self, points: Sequence[Point]) -> int:
-        """Choose a point, from the untouched first to the most equal last."""
+        """Select a point; the untouched point is the first, the most equal one the last."""
         ratios = [self.margin([own.ratio for own in point.counts]) for point in points]
         passed = [place for place, point in enumerate(points) if self.reached(point.counts)]
         place = int(np.argmax(ratios))
@@ -93,7 +93,7 @@ class Lines:
         return place
 
     def missing_rows(self, positive: Bools) -> int | None:
-        """Give how many more rows even equal rates would need for their bounds; 0 if there are enough."""
+        """Give how many more rows the bounds of equal rates would need; 0 if there are enough."""
         level = self.confidence
         if level is None:
             return 0
@@ -112,9 +112,9 @@ class Lines:
     def reason(
         self, point: Point, positive: Bools, *, predictability: float, each_alone: bool, missing: int | None
     ) -> str:
-        """Say why the lines were not reached, and what came closest."""
+        """Explain why the lines were not reached, and what came closest."""
         if not self.limits:
-            return "There are no two groups to compare: the estimator is trained as it is."
+            return "There are no two groups to compare: the estimator is trained unchanged."
         lines = list_names([f"{self._named(limit)} {limit.line:g}" for limit in self.limits])
         one = len(self.limits) == 1
         start = f"The {'line' if one else 'lines'} {lines} {'was' if one else 'were'} not reached"
@@ -129,47 +129,44 @@ class Lines:
             return f"{start}: {self.too_few(positive, missing)} {closest}"
         if predictability < HARDLY_PREDICTED:
             return (
-                f"{start}: the features take away only {predictability:.1%} of the doubt about the group, "
-                f"and a rule that cannot tell groups apart cannot treat them differently. {closest}"
+                f"{start}: the features remove only {predictability:.1%} of the uncertainty about the group, "
+                f"and a rule that cannot distinguish groups cannot treat them differently. {closest}"
             )
         if self.confidence is not None and self.margin([own.ratio for own in point.counts]) >= 0:
             return (
                 f"{start} with {100 * self.confidence:g} % confidence: {len(positive):,} validation rows are "
-                f"too few to be sure ({cell}). {closest} Give more rows, or ask for less."
+                f"too few ({cell}). {closest} Give more rows, or set a lower line or confidence."
             )
         if all(end >= limit.line for end, limit in zip(ends, self.limits, strict=True)):
             return (
-                f"{start} on {len(positive):,} validation rows, too few to tell whether "
-                f"{'it is' if one else 'they are'} ({cell}). {closest}"
+                f"{start} on {len(positive):,} validation rows, which are too few to rule "
+                f"{'it' if one else 'them'} out ({cell}). {closest}"
             )
         if each_alone:
-            return f"{start} at once, though each is alone: they exclude each other here. {closest}"
+            return f"{start} together, although each is reached alone: they conflict on these data. {closest}"
         return f"{start}. {closest} Try another estimator, or a lower line."
 
     def caveat(self, untouched: Point, point: Point, predictability: float) -> str:
-        """Say that lines are reached by worse decisions only, where features hardly tell the groups."""
+        """Warn if lines are reached only by worse decisions, as features hardly predict the groups."""
         if predictability >= HARDLY_PREDICTED or point.tpr >= (1 - _MUCH) * untouched.tpr:
             return ""
         return (
-            f"The features take away only {predictability:.1%} of the doubt about the group: rates become "
-            f"equal as decisions become worse. The true-positive rate falls from {untouched.tpr:.3f} to "
-            f"{point.tpr:.3f}."
+            f"The features remove only {predictability:.1%} of the uncertainty about the group, so rates "
+            "become equal only because decisions become worse: the true-positive rate falls from "
+            f"{untouched.tpr:.3f} to {point.tpr:.3f}."
         )
 
     def too_few(self, positive: Bools, missing: int) -> str:
-        """Say that no result could pass, and how many rows are missing."""
+        """Say that no model could pass, and how many rows are missing."""
         if missing < 0:
-            return (
-                f"with {len(positive):,} validation rows, or any number of them, no ratio could be shown to "
-                "reach it."
-            )
+            return "no number of validation rows can show that a ratio reaches it."
         return (
-            f"{len(positive):,} validation rows are too few for any result to be sure of it "
-            f"({self._smallest_cell(positive)[1]}); even equal rates would need about {missing:,} more."
+            f"{len(positive):,} validation rows are too few for any model to reach it "
+            f"({self._smallest_cell(positive)[1]}); even equal rates would need about {missing:,} more rows."
         )
 
     def _smallest_cell(self, positive: Bools) -> tuple[int, str]:
-        """Count the rows of the smallest group among those that a ratio counts, and say how many it has."""
+        """Find the smallest group among the rows that a ratio counts, with a phrase that states its size."""
         cells = []
         for limit in self.limits:
             label, _ = RATES[limit.ratio]
@@ -182,7 +179,7 @@ class Lines:
         return count, f"group {name} has {n_rows} {counted}"
 
     def _shown(self, point: Point, ends: Sequence[float]) -> str:
-        """Say the ratios: with the bounds that decide, or with the interval that may take in the line."""
+        """List the ratios with the bounds that decide, or with their intervals."""
         told = []
         for limit, own, low, high in zip(
             self.limits, point.counts, self.bounds(point.counts), ends, strict=True
@@ -277,22 +274,22 @@ class Lines:
         return found
 
     def at(self, codes: Sequence[Codes]) -> Lines:
-        """Ask the same of other rows, whose groups have the same numbers."""
+        """Give the same lines for other rows, whose groups have the same numbers."""
         pairs = zip(self.attributes, codes, strict=True)
         return replace(self, attributes=tuple(replace(own, validation=theirs) for own, theirs in pairs))
 
     def rows(self, positive: Bools, weights: FloatArray) -> Rows:
-        """Give the rows as models know their groups."""
+        """Give the rows with their groups as models number them."""
         return Rows(positive, tuple(own.classes[own.validation] for own in self.attributes), weights)
 
     def without_rows(self) -> Lines:
-        """Ask the same of no rows, to be kept."""
+        """Give the same lines without any rows, to be stored."""
         nobody = np.empty(0, dtype=np.int64)
         attributes = tuple(replace(own, codes=nobody, validation=nobody) for own in self.attributes)
         return replace(self, attributes=attributes)
 
     def of_rows(self, rows: Problem, how: str) -> Lines:
-        """Ask the same of rows that were set apart; groups that are new are not compared."""
+        """Give the same lines for rows that were set apart; new groups are not compared."""
         theirs = groups_of(rows.protected, how, rows.n_rows)
         if len(theirs) != len(self.attributes):
             raise ValueError(
@@ -307,7 +304,7 @@ class Lines:
         return replace(self, attributes=tuple(found))
 
     def groups(self, codes: Sequence[Codes]) -> list[Groups]:
-        """Give some rows' groups of each attribute, by what people call them."""
+        """Give some rows' groups of each attribute, with titles for people."""
         pairs = list(zip(self.attributes, codes, strict=True))
         found = [(own.name, Groups(theirs, own.names, own.titles)) for own, theirs in pairs]
         return [title_in_full(name, own) if len(found) > 1 else own for name, own in found]
@@ -338,16 +335,16 @@ def _log_factor(coefficient: float) -> float:
     return float(np.log1p(coefficient)) if coefficient > -1 else -np.inf
 
 
-ALLOWANCE = 1.5  # by how much counts are divided where models are fitted again
+ALLOWANCE = 1.5  # counts are divided by this if models are fitted again
 _DRAWS = 4_000
-_MOST = 1e6  # times as many rows: more are never told
+_MOST = 1e6  # times as many rows: larger numbers are not reported
 _ROUNDS = 60
 
 
 def expected_counts(
     ratio: str, budget: Budget, negatives: FloatArray, positives: FloatArray
 ) -> Counts | None:
-    """Give the counts of a perfectly equal model, before anything is fitted; None if they cannot be told."""
+    """Give the counts of a perfectly equal model before any fit; None if the budget does not set them."""
     members = negatives if ratio == "fpr_ratio" else negatives + positives
     limited = {
         "fpr_ratio": ("fpr", "selection_rate", "top_k"),
@@ -363,7 +360,7 @@ def expected_counts(
 
 
 def missing_factor(passes: Callable[[float], bool]) -> float:
-    """Give how many times as many rows would let a perfectly equal model pass; 1 if there are enough."""
+    """Find how many times as many rows a perfectly equal model needs to pass; 1 if there are enough."""
     if passes(1.0):
         return 1.0
     low, high = 1.0, 2.0
@@ -380,15 +377,15 @@ def missing_factor(passes: Callable[[float], bool]) -> float:
 def chance_of_showing(
     counts: Sequence[Counts], lines: Sequence[float], share: float, *, seed: int, allowance: float = 1.0
 ) -> float:
-    """Give how likely other rows, so many times as many as were counted, show all ratios at their lines.
+    """Estimate how likely a test set of `share` times as many rows shows all ratios at their lines.
 
     Examples
     --------
-    Equal rates of 500 events each, where a line of 0.8 is not close:
+    Equal rates of 500 events each, far above a line of 0.8:
 
     >>> counts = Counts.of_rows(np.array([500.0, 500.0]), np.array([10_000.0, 10_000.0]))
-    >>> chance_of_showing([counts], [0.8], 1.0, seed=0) > 0.98
-    True
+    >>> round(chance_of_showing([counts], [0.8], 1.0, seed=0), 1)
+    1.0
     """
     shown = np.ones(_DRAWS, dtype=np.bool_)
     generator = np.random.default_rng([seed, 5])

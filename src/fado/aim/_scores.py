@@ -1,9 +1,9 @@
-"""Aimed decisions: from what models know of rows they have not seen to the model that is handed over.
+"""Aimed decisions: from predictions for rows that models have not seen to the model that is returned.
 
 By scores: the curve is found on out-of-fold rows, and the models of label and groups are fitted again on all
-rows. By a student: the curve is found on out-of-fold rows of all folds but one, a regressor learns the scores
-of its best point, and the fold that was left out measures that very regressor. With validation rows of their
-own, both are measured there, and nothing is fitted again.
+rows. By a student: the curve is found on out-of-fold rows of all folds but one, a regressor is trained on the
+scores of its best point, and the fold that was left out validates that regressor. With separate validation
+data, both are validated there, and nothing is fitted again.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from fado.tabular import Problem, Table, columns_that_determine
 Positions = npt.NDArray[np.int32]
 
 INNER_FOLDS = 5
-STUDENT_TREES = 3  # times those of the estimator: it learns from two models
-_MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in errors: with a confidence, and without
+STUDENT_TREES = 3  # times those of the estimator, as it learns from two models
+_MARGIN = {True: 0.84, False: 0.5}  # of a student above its line, in standard errors, by confidence or not
 
 
 @dataclass(frozen=True, eq=False)
 class Aimed:
-    """What came of it."""
+    """The model that was found, with all that was measured."""
 
     scorer: Scorer
     untouched: Scorer
@@ -81,7 +81,7 @@ class Aimed:
         return bool(self.lines.limits) and self.lines.reached(self.point.counts)
 
     def reason(self, missing: int | None) -> str:
-        """Say why lines are not reached, or that they are by worse decisions only; else nothing."""
+        """Explain why lines are not reached, or that only worse decisions reach them; else give no text."""
         known = self.predictability
         if self.reached:
             return self.lines.caveat(self.points[0], self.point, known)
@@ -96,7 +96,7 @@ class Aimed:
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """The rows, what is asked of decisions on them, and the models that learn."""
+    """The rows, the lines that decisions on them must reach, and the models."""
 
     learner: Learner
     problem: Problem
@@ -105,7 +105,7 @@ class Aim:
     validation: tuple[Table, Rows] | None = None
 
     def missing_rows(self, *, all_folds: bool) -> int | None:
-        """Give how many more rows any result would need, before anything is fitted, and warn of them."""
+        """Give how many more rows any model would need, before the first fit, and warn about them."""
         if self.validation is not None:
             lines, rows = self.lines, self.validation[1]
         else:
@@ -113,8 +113,8 @@ class Aim:
             lines = replace(lines, allowance=ALLOWANCE) if all_folds else lines
         missing = lines.missing_rows(rows.positive)
         if missing:
-            told = lines.too_few(rows.positive, missing)
-            warn_user(f"A confidence of {lines.confidence:g} is out of reach: {told}")
+            too_few = lines.too_few(rows.positive, missing)
+            warn_user(f"A confidence of {lines.confidence:g} is out of reach: {too_few}")
         return missing
 
     def by_scores(self) -> Aimed:
@@ -135,7 +135,7 @@ class Aim:
         )
 
     def _moved_threshold(self, point: Point, scorer: Scorer) -> float:
-        """Give the threshold at which models of all rows are expected to spend what those of folds did."""
+        """Give the threshold at which models of all rows are expected to select as many as those of folds."""
         seen, n_folds, budget = self.learner.seen, len(self.folds), self.lines.budget
         if seen is None or budget.kind == "threshold":
             return point.threshold
@@ -153,7 +153,7 @@ class Aim:
         return Budget(kind, share).threshold(positive, scorer.score(self.problem.table), weights)
 
     def by_student(self, student: Any) -> Aimed:
-        """Teach a regressor the scores of the best point, and measure it on rows that it has not seen."""
+        """Train a regressor on the scores of the best point, and validate it on rows that it has not seen."""
         learnt, table, lines, theirs = self.last_fold()
         folds = self.folds if self.validation is not None else self._inner_folds(learnt)
         validated, knowledge = self.learner.out_of_fold(folds)
@@ -183,7 +183,7 @@ class Aim:
         )
 
     def last_fold(self) -> tuple[Positions, Table, Lines, Rows]:
-        """Give the rows to learn from, and those that validate: set apart, or the last fold's."""
+        """Give the training rows and the validation rows: rows set apart, or those of the last fold."""
         if self.validation is not None:
             table, rows = self.validation
             return np.arange(self.problem.n_rows, dtype=np.int32), table, self.lines, rows
@@ -193,7 +193,7 @@ class Aim:
         return learnt, self.problem.table.take(left_out), lines, rows
 
     def memberships(self, learnt: Positions) -> tuple[FloatArray, float]:
-        """Give rows' probabilities of groups, given features and label, and how well features tell them."""
+        """Give rows' probabilities of groups, given features and label, and how predictable groups are."""
         validated, knowledge = self.learner.out_of_fold(self._inner_folds(learnt), label=False)
         rows = self._at(validated)[1]
         negative, positive = knowledge.groups[0]
@@ -201,7 +201,7 @@ class Aim:
         return known, _predictability(knowledge, rows)
 
     def _combined(self, models: list[Model] | None, knowledge: Knowledge, rows: Rows, lines: Lines) -> Aimed:
-        """Choose a point of the curve, and fit what decides there on all rows if it is not fitted yet."""
+        """Select a point of the curve, and fit its models on all rows if they are not fitted yet."""
         points = _points(knowledge, rows, lines)
         chosen = lines.choose(points)
         point = points[chosen]
@@ -225,14 +225,14 @@ class Aim:
         )
 
     def _point_for_student(self, points: Sequence[Point], share: float) -> int:
-        """Choose where a student is likely to reach the lines on so many times as many rows."""
+        """Select the point where a student is likely to reach the lines on `share` times as many rows."""
         asked = self.lines.confidence
         level = float(ndtr(_MARGIN[asked is not None] + (0.0 if asked is None else ndtri(asked))))
         fewer = [replace(point, counts=tuple(own.times(share) for own in point.counts)) for point in points]
         return replace(self.lines, confidence=level).choose(fewer)
 
     def _at(self, rows: Positions) -> tuple[Lines, Rows]:
-        """Give what is asked of some training rows, and their labels and groups."""
+        """Give the lines for some training rows, and their labels and groups."""
         lines = self.lines.at([own.codes[rows] for own in self.lines.attributes])
         return lines, lines.rows(self.problem.labels.is_positive[rows], self.learner.weights_of(rows))
 
@@ -246,7 +246,7 @@ class Aim:
 
 
 def gather(model: Any, problem: Problem, given: Any, asked: dict[str, float], seed: int) -> Aim:
-    """Gather the rows, and what is asked of them."""
+    """Gather the rows, the lines and the models."""
     apart = None if given is None else read_rows_apart(given, "validation")
     attributes = find_attributes(problem, apart, model.attributes, model.min_group_size)
     budget = Budget.read(model.budget, model.max_fpr)
@@ -267,7 +267,7 @@ def _points(knowledge: Knowledge, rows: Rows, lines: Lines) -> list[Point]:
 
 
 def _each_alone(point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) -> bool:
-    """Tell whether lines that are not all reached could each be reached without the others."""
+    """Check whether lines that are not reached together can each be reached alone."""
     if len(lines.limits) < 2 or lines.reached(point.counts):
         return False
     alone = [replace(lines, limits=(limit,)) for limit in lines.limits]
@@ -275,7 +275,7 @@ def _each_alone(point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) ->
 
 
 def _predictability(knowledge: Knowledge, rows: Rows) -> float:
-    """Say how well features tell the group that they tell worst."""
+    """Give the predictability of the attribute that features predict worst."""
     found = [
         group_predictability(knowledge, number, codes)
         for number, codes in enumerate(rows.codes)
@@ -285,7 +285,7 @@ def _predictability(knowledge: Knowledge, rows: Rows) -> float:
 
 
 def default_student(estimator: Any) -> Any:
-    """Give a regressor that learns scores: LightGBM, with the estimator's own settings if it is that too."""
+    """Give a regressor for scores: LightGBM, with the estimator's settings if that is LightGBM too."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     if not isinstance(estimator, LGBMClassifier):
@@ -298,7 +298,7 @@ def default_student(estimator: Any) -> Any:
 def tell_facts(
     model: Any, aimed: Aimed, asked: dict[str, float], problem: Problem, target: Any, learnt: dict[str, Any]
 ) -> Facts:
-    """Gather what the card of an aimed model tells."""
+    """Gather what the card of an aimed model shows."""
     lines, untouched = aimed.lines, aimed.point.coefficients.moves_nothing
     factors = {
         f"log factor of {label}s, {moved['group']}": moved[label]
@@ -337,22 +337,22 @@ def tell_facts(
 
 
 def _how_chosen(aimed: Aimed, by: str) -> str:
-    """Say how the point was chosen."""
+    """State how the point was selected."""
     every = f"{len(aimed.points)} {'fits' if by == 'weights' else 'points of the trade-off'}"
     line = "the line" if len(aimed.lines.limits) == 1 else "all lines"
     again = ""
     if aimed.threshold is not None:
         again = (
-            " Models of folds were measured, out of fold; the model that decides was fitted again on all "
-            f"rows, and its threshold moved from {aimed.point.threshold:.6g} to {aimed.threshold:.6g}, where "
-            "it is expected to select as many."
+            " The figures are those of models fitted on folds, for rows that they have not seen. The final "
+            "model was fitted again on all rows, and its threshold moved from "
+            f"{aimed.point.threshold:.6g} to {aimed.threshold:.6g}, where it is expected to select as many."
         )
     if aimed.point.coefficients.moves_nothing and aimed.reached:
         return f"The untouched model reaches {line}, and is left as it is.{again}"
     if not aimed.reached:
         return f"None of {every} reached {line}; the closest was kept.{again}"
     if by == "student":
-        return f"Of {every}, a student learnt the one that was likely to reach {line}."
+        return f"Of {every}, the student was trained on the one that was likely to reach {line}."
     if aimed.lines.confidence is not None and by == "scores":
         return (
             f"Of {every}, tested from the most equal one back, it is the last whose lower bounds reach "
@@ -364,7 +364,7 @@ def _how_chosen(aimed: Aimed, by: str) -> str:
 def with_test_rows(
     facts: Facts, lines: Lines, how: str, test: Any, labels: tuple[Any, Any], *models: tuple[Scorer, float]
 ) -> Facts:
-    """Give the facts with what the model and the untouched one do on test rows, by their thresholds."""
+    """Add the figures of the model and of the untouched one on test data, at their thresholds."""
     rows = read_rows_apart(test, "test")
     positive = labels_apart(labels, rows, "test")
     weights = np.ones(rows.n_rows) if rows.sample_weight is None else rows.sample_weight
@@ -382,7 +382,7 @@ def _with_part(
     before: tuple[FloatArray, float],
     metrics: dict[str, float] | None = None,
 ) -> Facts:
-    """Give the facts with what was measured on another part."""
+    """Add the figures of another part of the data."""
     codes = [own.validation for own in lines.attributes]
     decided, untouched = (scores >= threshold for scores, threshold in (after, before))
     rates = [
@@ -400,6 +400,6 @@ def _with_part(
 
 
 def _part(name: str, lines: Lines, positive: Bools, codes: Sequence[Codes]) -> Part:
-    """Count the rows of a part, every group once."""
+    """Count the rows of a part of the data by group."""
     parts = [Part.of(name, positive, own) for own in lines.groups(codes)]
     return Part(name, tuple(group for own in parts for group in own.groups))
