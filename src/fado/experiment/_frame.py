@@ -202,7 +202,7 @@ class Choice:
         lines = tell_lines(self.lines)
         if not self.reached:
             sure = "" if self.confidence is None else f" with {100 * self.confidence:g} % confidence"
-            return f"None of {self.tried:,} models reached {lines}{sure}; this one is the closest."
+            return f"None of {self.tried:,} models reached {lines}{sure}; this one comes closest."
         if self.confidence is None:
             return (
                 f"Of {self.tried:,} models, {self.above:,} reached {lines}. This one has the highest "
