@@ -60,8 +60,8 @@ class Frontier:
 
     See Also
     --------
-    find_frontier : Searches for the frontier.
-    ChosenModel : A model of the frontier, to keep.
+    fado.find_frontier : Searches for the frontier.
+    fado.models.ChosenModel : A model of the frontier, to keep.
 
     References
     ----------

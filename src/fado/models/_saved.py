@@ -98,7 +98,7 @@ def load_model(directory: str | os.PathLike[str]) -> ChosenModel:
 
     See Also
     --------
-    ChosenModel.save : Saves a model.
+    fado.models.ChosenModel.save : Saves a model.
     """
     folder, told = Path(directory), SAVED.open(directory)
     try:
