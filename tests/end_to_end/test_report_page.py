@@ -155,7 +155,9 @@ def test_test_rows_are_shown_of_the_chosen_model_alone_unless_one_asks_for_all(r
     browser.evaluate("document.querySelector('[data-part=\"1\"]').click()")
     check_points("test")
     assert browser.evaluate(columns) == ["metric", "validation", "test"]
-    assert browser.evaluate(told).startswith("Test rows of all models: look, but choose by validation rows.")
+    assert browser.evaluate(told).startswith(
+        "This shows all models on test rows. Select models on validation rows"
+    )
     assert "no longer show" in browser.evaluate(told)
     browser.until("location.hash.endsWith('&rows=test')")
     assert browser.troubles() == []

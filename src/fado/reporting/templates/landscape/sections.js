@@ -11,7 +11,7 @@ function drawTexts(content) {
     statuses: content.statuses.join(", "),
     notes: content.notes.join(" "),
     least: content.attributes.length > 1 ? "Each protected attribute is measured separately. Unless you select one, a ratio is the lowest of all attributes." : "",
-    needing: content.looks.some((look) => look.needs_group) ? "Models with hollow marks need the group of a row for every decision, and have a separate, dotted frontier." : "",
+    needing: content.looks.some((look) => look.needs_group) ? "Hollow marks need the group of a row for every decision, and have a separate, dotted frontier." : "",
     marks: content.marks ? `${content.marks}.` : "",
     alphas: content.points.settings.some((setting) => setting.alpha !== null) ? "The lighter the colour, the higher alpha, which shifts the weight from fairness to performance." : "",
     drawn: content.first_looks ? "Models that were trained only in part cannot be selected and are not drawn." : "",
