@@ -224,7 +224,7 @@ def test_an_aimed_model_never_sees_what_the_target_is_made_of(folder, tmp_path):
     checked = run(*scored, *asked[:4], *named)
     z = protected_from(FRAME, OLD, named=True)
     assert model.check(FRAME, LABELS, {OLD: z}).sentence in checked
-    assert "The line was drawn between" not in checked
+    assert "The line is between" not in checked
     assert pd.read_parquet(tmp_path / "s.parquet")["decision"].tolist() == model.predict(FRAME).tolist()
     assert "`--group-names` names groups of `--protected`: give both." in refusal(*scored, *named)
 

@@ -186,13 +186,13 @@ def test_none_is_a_list_that_was_not_given(table):
 
 def test_an_excluded_column_that_is_dropped_is_named(table):
     table["data"] |= {"drop": ["income"], "exclude": ["income"]}
-    with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model sees"):
+    with pytest.raises(ValueError, match=r"`data\.exclude` names 'income', which no model uses"):
         Experiment(table)
 
 
 def test_what_is_excluded_from_some_models_may_not_be_unseen_by_all(table):
     table["data"] |= {"weight": "income", "exclude": ["income"]}
-    with pytest.raises(ValueError, match=r"'income', which no model sees: it is in `data\.weight`"):
+    with pytest.raises(ValueError, match=r"'income', which no model uses: it is in `data\.weight`"):
         Experiment(table)
 
 

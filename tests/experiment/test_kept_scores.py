@@ -105,8 +105,8 @@ def test_other_metrics_and_another_threshold_without_a_fit(kept):
         ({"max_fpr": 0.1, "budget": ("top_k", 5)}, "all set the threshold: give one"),
         ({"threshold": "train"}, "`threshold` must be 'test', 'validation' or a number"),
         ({"metrics": ["accuracies"]}, "There is no metric 'accuracies'"),
-        ({"metrics": {"tpr": max}}, "'tpr' is the name of a metric"),
-        ({"data": "other.csv"}, "`data` names a table, and those of this experiment are not in a file"),
+        ({"metrics": {"tpr": max}}, "'tpr' is the name of a built-in metric"),
+        ({"data": "other.csv"}, "`data` names a table, but the data of this experiment are not in a file"),
         ({"budget": ("top", 5)}, "`budget` must be of kind"),
     ],
 )
@@ -129,7 +129,7 @@ def test_other_data_are_refused(table, tmp_path):
     pd.testing.assert_frame_equal(moved, results.frame, check_exact=True)
     frame.loc[5, "x"] += 1
     frame.to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(ValueError, match=r"The data are not those of the store .* name them by `data`"):
+    with pytest.raises(ValueError, match=r"The data are not those of the store .* pass them as `data`"):
         results.remeasure()
 
 

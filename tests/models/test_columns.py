@@ -81,8 +81,8 @@ def test_chance_is_no_drift():
     assert many["limit"] == DRIFT_LIMIT
     assert many["drifted"]
     assert notes == [
-        "Drifted from the training rows, by a population stability index above 0.2 and beyond chance: 1 of 1 "
-        f"columns, 'x' ({many['stability_index']:.2f})."
+        "1 of 1 columns drifted from the training rows, by a population stability index above 0.2 and beyond "
+        f"chance: 'x' ({many['stability_index']:.2f})."
     ]
 
 
@@ -93,7 +93,7 @@ def test_levels_that_were_not_there_are_counted_and_missing_entries_told():
     assert (column["unseen"], column["unseen_levels"]) == (24, ["c", "d"])
     assert (column["missing"], column["missing_before"]) == (0.06, 0.0)  # 5 rows are not told
     assert notes[-1] == (
-        "Levels that the model has not seen, which it takes for missing: 'x' in 24 rows ('c', 'd')."
+        "Levels that the model has not seen, which it treats as missing: 'x' in 24 rows ('c', 'd')."
     )
 
 
@@ -121,14 +121,14 @@ def test_a_model_keeps_the_summary_and_no_rows(tmp_path):
     assert check.drifted == ("debts", "town")
     assert check.to_plain()["drifted"] == ["debts", "town"]
     assert model.check(X, LABELS, SEX).drifted == ()
-    assert "keeps no summary" not in " ".join(check.notes)
+    assert "has no summary" not in " ".join(check.notes)
 
 
 def test_a_model_without_a_summary_says_so_and_still_tells_new_levels():
     notes = chosen().check(X.assign(town="Kiel"), LABELS, SEX).notes
     assert notes[-2:] == (
-        "Levels that the model has not seen, which it takes for missing: 'town' in 600 rows ('Kiel').",
-        "The model keeps no summary of its training columns: whether columns have drifted cannot be told.",
+        "Levels that the model has not seen, which it treats as missing: 'town' in 600 rows ('Kiel').",
+        "The model has no summary of its training columns: drift cannot be detected.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The configuration: TOML in, checked and frozen settings out."""
+"""The configuration: reads TOML, checks it, and returns frozen settings."""
 
 from __future__ import annotations
 
@@ -109,30 +109,30 @@ def config_from(
     config = _with_kept_scores(config)
     if config.evaluation.threshold == "validation" and not config.split.has_validation:
         raise ValueError(
-            '`evaluation.threshold` is "validation" and `split.validation` is empty: set either.'
+            '`evaluation.threshold` is "validation", but `split.validation` is empty: change one of them.'
         )
     return config
 
 
 def _with_kept_scores(config: Config) -> Config:
-    """Keep scores, which interventions on scores change; refuse these without validation rows."""
+    """Save scores if an intervention changes them, which also needs validation rows."""
     if not config.on_scores:
         return config
     place = f"`interventions.{config.on_scores[0]}`"
     if not config.split.has_validation:
         raise ValueError(
-            f"{place} changes scores by validation rows, and `split.validation` is empty: set either."
+            f"{place} adjusts scores on validation rows, but `split.validation` is empty: change one of them."
         )
     if config.evaluation.groups != CROSSED:
         raise ValueError(
-            f"{place} compares the groups of all attributes crossed, and `evaluation.groups` compares those "
-            "of each attribute: leave one of them out."
+            f"{place} compares the groups of all attributes crossed, but `evaluation.groups` compares those "
+            "of each attribute: remove one of them."
         )
     return replace(config, evaluation=replace(config.evaluation, keep_scores=True))
 
 
 def _check_size(config: Config) -> None:
-    """Refuse a grid that nobody gets through, before it is listed."""
+    """Raise a ValueError if the grid is too large, before it is listed."""
     sizes = {entry.key: _n_settings(config, entry.key) for entry in intervention_entries()}
     trials = sum(sizes.values()) * config.models.count
     if trials > MOST_TRIALS:
@@ -189,7 +189,7 @@ def _data(section: Section, directory: Path | None) -> DataConfig:
     for key, unseen in (("drop", data.drop), ("weight", (data.weight,)), ("groups", (data.groups,))):
         both = sorted(set(data.exclude).intersection(unseen))
         if both:
-            raise ValueError(f"`data.exclude` names {both[0]!r}, which no model sees: it is in `data.{key}`.")
+            raise ValueError(f"`data.exclude` names {both[0]!r}, which no model uses: it is in `data.{key}`.")
     if not data.protected:
         raise ValueError("`data.protected` is empty: name at least one protected attribute.")
     return data
@@ -275,7 +275,7 @@ UTILITY = "linear"  # if a configuration names none
 
 
 def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
-    """Give the grid of every registered intervention by its key; see `Config`."""
+    """Return the grid of every registered intervention by its key; see `Config`."""
     found = {entry.key: _read_entry(section, entry) for entry in intervention_entries()}
     section.done()
     if not any(found.values()):
@@ -284,7 +284,7 @@ def read_interventions(section: Section) -> dict[str, Grid | bool | None]:
 
 
 def keep_interventions(section: Section) -> dict[str, Grid | bool | None]:
-    """Give what a store says of its interventions, whether or not they are registered."""
+    """Return the interventions of a store, registered or not."""
     entries = {entry.key: entry for entry in intervention_entries()}
     found: dict[str, Grid | bool | None] = {}
     for key in dict.fromkeys([*entries, *section]):
@@ -296,7 +296,7 @@ def keep_interventions(section: Section) -> dict[str, Grid | bool | None]:
 
 
 def _read_entry(section: Section, entry: Entry) -> Grid | bool | None:
-    """Read a switch, if there is nothing to set, or a table of what to try."""
+    """Read a switch, or a table of the values to try."""
     if not entry.settings and not entry.uses_values:
         return section.switch(entry.key, entry.by_default)
     if section.take(entry.key, entry.by_default) is False:
@@ -326,7 +326,7 @@ def _read_grid(section: Section, entry: Entry) -> Grid:
 
 
 def _reader(setting: Setting) -> Callable[[Any, str], Any]:
-    """Give what checks one value of a setting."""
+    """Return the check of one value of a setting."""
     if setting.kind == "choice":
         return lambda value, place: as_text(value, place, setting.choices)
     if setting.kind == "number":
@@ -338,7 +338,7 @@ def _reader(setting: Setting) -> Callable[[Any, str], Any]:
 
 
 def _evaluation(section: Section, given: Given, *, stored: bool) -> EvaluationConfig:
-    """Read how models are measured; a store may name metrics that are not registered any more."""
+    """Read how models are measured; a store may name metrics that are not registered here."""
     evaluation = EvaluationConfig(
         **_budget(section),
         threshold=as_text(section.take("threshold", "test"), section.at("threshold"), ("test", "validation")),
@@ -352,7 +352,7 @@ def _evaluation(section: Section, given: Given, *, stored: bool) -> EvaluationCo
 
 
 def _budget(section: Section) -> dict[str, Any]:
-    """Read the one budget that is set; the false-positive rate, if none is."""
+    """Read the budget; the default is a false-positive rate."""
     there = [name for name in _BUDGETS if name in section]
     if len(there) > 1:
         told = " and ".join(f"`{section.at(name)}`" for name in there)
@@ -384,7 +384,7 @@ _RESERVED = re.compile("intervention|model|training_rows|status|error|(?:validat
 
 
 def _models(section: Section, given: Given, *, stored: bool) -> ModelsConfig:
-    """Read which models are trained; of what comes from a store nothing is imported."""
+    """Read which models are trained; nothing that a store names is imported."""
     name, pipeline = section.text("estimator", LIGHTGBM), section.texts("pipeline", ())
     if given.estimator is not None:
         name = describe_object(given.estimator)
@@ -405,10 +405,10 @@ def _models(section: Section, given: Given, *, stored: bool) -> ModelsConfig:
 
 
 def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given, *, stored: bool = False) -> Reader:
-    """Give what checks the parameters of an estimator."""
+    """Return the check of an estimator's parameters."""
     if given.estimator is not None:
         if pipeline:
-            raise ValueError("`models.pipeline` goes with a name: put the steps into the `estimator` given.")
+            raise ValueError("`models.pipeline` needs a named estimator: put the steps into `estimator`.")
         kind = type(given.estimator).__name__
         return plain_reader(kind, list(given.estimator.get_params(deep=True)))
     if name == LIGHTGBM and not pipeline:
@@ -419,14 +419,14 @@ def _parameter_reader(name: str, pipeline: tuple[str, ...], given: Given, *, sto
         return plain_reader(name, None)
     if is_object(name):
         raise ValueError(
-            f"`models.estimator` is {name!r}, which was handed over in Python: hand it over again, by "
+            f"`models.estimator` is {name!r}, which was passed in Python: pass it again, by "
             "`Experiment(..., estimator=...)`."
         )
     return plain_reader(name, parameter_names(make_estimator(name, pipeline)))
 
 
 def models_given(given: Given, count: int, seed: int, usual: dict[str, Parameter]) -> ModelsConfig:
-    """Give the models of an estimator and a space that are objects; without both, those of a usual space."""
+    """Return the models of an estimator and a space passed in Python, or of the usual space."""
     name = LIGHTGBM if given.estimator is None else describe_object(given.estimator)
     space = {} if given.estimator is not None else usual
     if given.space is not None:
@@ -435,9 +435,9 @@ def models_given(given: Given, count: int, seed: int, usual: dict[str, Parameter
 
 
 def check_models(models: ModelsConfig, given: Given | None) -> ModelsConfig:
-    """Refuse classifiers that give no probabilities, and parameters whose columns would be those of others.
+    """Check that classifiers give probabilities and that parameters have their own columns.
 
-    Of what comes from a store, for which nothing is given, no estimator is made.
+    For a store, `given` is None and no estimator is made.
     """
     from sklearn.base import clone
 
@@ -448,7 +448,7 @@ def check_models(models: ModelsConfig, given: Given | None) -> ModelsConfig:
         place, estimator = "estimator", given.estimator
         if estimator is None:
             place, estimator = "models.estimator", make_estimator(models.estimator, models.pipeline)
-        told = {}  # by the parameters that are words or switches: numbers decide no method
+        told = {}  # only texts and switches can decide whether there are probabilities
         for drawn in draw_models(models.space, min(models.count, _DRAWN), models.seed):
             words = {name: value for name, value in drawn.items() if isinstance(value, str | bool | None)}
             told[repr(words)] = words
@@ -460,8 +460,8 @@ def check_models(models: ModelsConfig, given: Given | None) -> ModelsConfig:
     for name in models.space:
         if name in taken or _RESERVED.fullmatch(name):
             raise ValueError(
-                f"`{SPACE}.{name}` has the name of another column of the results: with a step before it, as "
-                '`models.pipeline = ["sklearn.preprocessing.StandardScaler"]`, it is called by its step, '
+                f"`{SPACE}.{name}` has the name of another column of the results: add a step before it, such "
+                'as `models.pipeline = ["sklearn.preprocessing.StandardScaler"]`, which renames it to '
                 f"{models.estimator.rpartition('.')[2].lower()}__{name}."
             )
     return models
@@ -471,7 +471,7 @@ PRESETS = ("quick", "paper")
 
 
 def preset_text(preset: str) -> str:
-    """Give a preset's TOML text.
+    """Return a preset's TOML text.
 
     Examples
     --------
@@ -484,7 +484,7 @@ def preset_text(preset: str) -> str:
 
 
 def write_preset(path: str | os.PathLike[str], preset: str = "quick") -> None:
-    """Write a commented configuration that runs as it stands; a file that is there already stays."""
+    """Write a commented configuration that runs without changes; an existing file is not replaced."""
     text = preset_text(preset)
     if Path(path).exists():
         remove_abandoned(Path(path))

@@ -1,4 +1,4 @@
-"""Trials for other tools: as runs of MLflow, and as a study of Optuna, which optuna-dashboard opens."""
+"""Trials for other tools: runs of MLflow, and studies of Optuna, which optuna-dashboard opens."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def log_runs(results: Results, experiment_name: str, tracking_uri: str | None) -
 
 
 def _known_runs(client: Any, experiment: str, identity: str) -> dict[str, Any]:
-    """Find the runs that were sent before, by trial."""
+    """Find the runs that were sent earlier, by trial."""
     known: dict[str, Any] = {}
     token = None
     while True:
@@ -82,7 +82,7 @@ def _tags(row: Trial) -> dict[str, str]:
 
 
 def _fill(client: Any, run: str, row: Trial) -> None:
-    """Send all that is known of a trial, and close its run."""
+    """Send a trial, and close its run."""
     from mlflow.entities import Metric, Param
 
     now = int(1000 * time.time())
@@ -92,12 +92,12 @@ def _fill(client: Any, run: str, row: Trial) -> None:
     for start in range(0, max(len(parameters), len(metrics)), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         client.log_batch(run, metrics=metrics[part], params=parameters[part])
-    with redirect_stdout(StringIO()):  # of a server, it prints where each run can be seen
+    with redirect_stdout(StringIO()):  # MLflow prints the address of each run
         client.set_terminated(run, "FINISHED" if row.status == DONE else "FAILED")
 
 
 def _named(entries: dict[str, Any]) -> dict[str, Any]:
-    """Give entries names that MLflow takes, different ones different names.
+    """Rename entries to unique names that MLflow accepts.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _named(entries: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-_TOLD = ("direction",)  # a setting that is found and not drawn: text of many numbers
+_TOLD = ("direction",)  # a setting that is computed, not drawn
 
 
 def add_trials(
@@ -166,7 +166,7 @@ def add_trials(
 
 
 def _trial(trials: Any, key: str, row: Trial, point: Any, spaces: dict[str, Any]) -> Any:
-    """Make one trial; what is done and may not be compared has no values, and counts as pruned."""
+    """Make one trial; a model that cannot be compared has no values, and counts as pruned."""
     states = trials.TrialState
     comparable = not np.isnan(point).any()
     done = states.COMPLETE if comparable else states.PRUNED
@@ -188,7 +188,7 @@ def _parameters(row: Trial) -> dict[str, Plain]:
 
 
 def _distributions(kinds: Any, rows: Sequence[Trial], config: Config) -> dict[str, Any]:
-    """Say of every parameter where its values lie."""
+    """Return the distribution of every parameter."""
     values: dict[str, dict[Plain, None]] = {}
     for row in rows:
         for name, value in _parameters(row).items():
@@ -200,7 +200,7 @@ def _distribution(kinds: Any, name: str, values: list[Plain], config: Config) ->
     drawn = config.models.space.get(name)
     choices = list(dict.fromkeys([*_choices(name, drawn), *values]))
     if any(isinstance(value, bool | str) for value in choices):
-        # A study holds all trials to the same choices: those that may come later are among them.
+        # All trials of a study have the same choices, so include those that may come later.
         return kinds.CategoricalDistribution(choices)
     is_log = drawn is not None and drawn.low is not None
     numbers = [number for number in choices if not isinstance(number, str)]
@@ -213,7 +213,7 @@ def _distribution(kinds: Any, name: str, values: list[Plain], config: Config) ->
 
 
 def _choices(name: str, drawn: Parameter | None) -> list[Plain]:
-    """List all that a text may be, and the choices of a parameter, as far as they are known."""
+    """List the known values of a text setting, or the choices of a parameter."""
     if drawn is not None:
         return [choice for choice in drawn.choices if choice is not None]
     entries = intervention_entries()
@@ -229,7 +229,7 @@ def _choices(name: str, drawn: Parameter | None) -> list[Plain]:
 
 
 def _storage(optuna: Any, storage: Any) -> Any:
-    """Open what Optuna takes: a path is a SQLite file."""
+    """Open an Optuna storage; a path is a SQLite file."""
     if storage is None or isinstance(storage, optuna.storages.BaseStorage):
         return storage
     if not isinstance(storage, str | os.PathLike):
@@ -247,7 +247,7 @@ def _storage(optuna: Any, storage: Any) -> Any:
 
 @contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
-    """Keep Optuna from telling that a study was made, and that names of objectives are new to it."""
+    """Suppress Optuna's messages about new studies and experimental features."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -269,16 +269,16 @@ def _extra(name: str, title: str) -> Any:
 
 
 def _sent(results: Results) -> tuple[str, dict[str, Trial]]:
-    """Give a name of the experiment, by all that its results depend on, and its trials."""
+    """Return a name for the experiment, made of all that its results depend on, and its trials."""
     with results.opened() as store:
         identity = key_of([store.about[name] for name in ("format", "fingerprint", "versions", "settings")])
         return identity, _rows_out(results, store, identity)
 
 
 def _rows_out(results: Results, store: Store, identity: str) -> dict[str, Trial]:
-    """Give the trials that are not pending, as other tools keep them: with all numbers that are finite.
+    """Return the trials that are not pending, with all finite numbers.
 
-    Each has a name that only this trial of this store has, in this status: what was sent is known by it.
+    Each has a unique name for this trial and its status, by which trials that were sent are recognised.
     """
     frame = results.frame  # the store may have gone on meanwhile
     costs = frame["cost"] if "cost" in frame else [math.nan] * len(frame)

@@ -1,4 +1,4 @@
-"""The frame of results, one row per trial: made, measured again, and the rule of choice among its rows."""
+"""The frame of results, one row per trial, and the rule that selects models from it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parts_of(config: Config) -> list[str]:
 
 
 def frame_of(trials: Sequence[Trial], config: Config) -> pd.DataFrame:
-    """Put trials together; those that are not done are there too, and say so."""
+    """Make the frame of trials, also of those that are not done."""
     import pandas as pd
 
     rows = [
@@ -64,7 +64,7 @@ def frame_of(trials: Sequence[Trial], config: Config) -> pd.DataFrame:
 
 
 def _measured_columns(config: Config) -> list[str]:
-    """Name the columns of metrics: those of single attributes after all others, the user's own last."""
+    """Name the columns of metrics: single attributes after all others, the user's metrics last."""
     asked = config.evaluation
     ends = ("", "_low", "_high") if asked.bootstrap else ("",)
     ours = ["threshold", "fpr", "tpr", *_RATES.get(asked.budget.kind, ()), *RATIO_NAMES]
@@ -75,7 +75,7 @@ def _measured_columns(config: Config) -> list[str]:
 
 
 def _setting_kinds(trials: Sequence[Trial]) -> dict[str, str]:
-    """Give the columns of settings and their types: of all registered interventions, then of any other."""
+    """Return the columns of settings and their types, registered interventions first."""
     kinds = {"algorithm": "str", "utility": "str", "alpha": "float64"}
     for entry in intervention_entries():
         for setting in entry.settings:
@@ -104,12 +104,12 @@ def remeasured_frame(
     threshold: str | float | None,
     data: Any,
 ) -> pd.DataFrame:
-    """Give the frame with the metrics that are asked for; see `Results.remeasure`."""
+    """Return the frame with other metrics; see `Results.remeasure`."""
     from fado.experiment._bench import Measuring
 
     evaluation = _changed(config.evaluation, metrics, max_fpr, budget, threshold)
     if evaluation.threshold == "validation" and not config.split.has_validation:
-        raise ValueError("`threshold` is 'validation', and there is no validation part.")
+        raise ValueError("`threshold` is 'validation', but there is no validation part.")
     changed = replace(config, evaluation=evaluation)
     functions = dict(Given(metrics=metrics).metrics) if isinstance(metrics, Mapping) else {}
     measuring = Measuring.of(same_data(store, config, data), changed, functions)
@@ -130,7 +130,7 @@ def _changed(
     budget: Any,
     threshold: str | float | None,
 ) -> EvaluationConfig:
-    """Give other settings of how models are measured."""
+    """Return changed settings of the evaluation."""
     fixed = None if isinstance(threshold, str | None) else Budget("threshold", threshold)
     if (max_fpr is not None) + (budget is not None) + (fixed is not None) > 1:
         raise ValueError("`max_fpr`, `budget` and a fixed `threshold` all set the threshold: give one.")
@@ -146,45 +146,45 @@ def _changed(
 
 
 def same_data(store: Store, config: Config, data: Any) -> Data:
-    """Read the data again, and refuse others."""
+    """Read the data again; other data raise a ValueError."""
     from fado.experiment._data import Data, read_data
 
     if not isinstance(data, Data):
         if data is not None:
             if config.data.path is None:
-                raise ValueError("`data` names a table, and those of this experiment are not in a file.")
+                raise ValueError("`data` names a table, but the data of this experiment are not in a file.")
             config = replace(config, data=replace(config.data, path=str(data)))
         data = read_data(config)
     if data.fingerprint() != store.about["fingerprint"]:
         raise ValueError(
             f"The data are not those of the store {str(store.path)!r} (fingerprint "
-            f"{data.fingerprint()[:12]}, and there {store.about['fingerprint'][:12]}): name them by `data`."
+            f"{data.fingerprint()[:12]}, and there {store.about['fingerprint'][:12]}): pass them as `data`."
         )
     return data
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A row of the results, and how it was chosen.
+    """A selected row of the results, and how it was selected.
 
     Parameters
     ----------
     row : int
-        Its label in the frame.
+        The label in the frame.
     lines : mapping of str to float
-        The ratios that are to be kept, and the line of each.
+        The required ratios, and the line of each.
     confidence : float or None
-        With which they are to be kept.
+        The required confidence.
     reached : bool
-        Whether they are, on the rows that models are chosen on.
+        Whether the lines are reached, on the rows that select models.
     tried : int
-        How many rows were compared.
+        The number of rows that were compared.
     above : int
-        How many of them reached all lines by their estimates.
+        The number of rows whose estimates reached all lines.
     bounds : mapping of str to float
-        The lower bounds that were held against the lines, with a confidence.
+        The lower bounds of the ratios, with a confidence.
     reason : str
-        Where they are not reached: why.
+        Why the lines are not reached.
     """
 
     row: int
@@ -198,37 +198,36 @@ class Choice:
 
     @property
     def sentence(self) -> str:
-        """How it was chosen, in words."""
+        """How the row was selected, in words."""
         lines = tell_lines(self.lines)
         if not self.reached:
             sure = "" if self.confidence is None else f" with {100 * self.confidence:g} % confidence"
             return f"None of {self.tried:,} models reached {lines}{sure}; this one comes closest."
         if self.confidence is None:
             return (
-                f"Of {self.tried:,} models, {self.above:,} reached {lines}; this one has the highest "
+                f"Of {self.tried:,} models, {self.above:,} reached {lines}. This one has the highest "
                 "true-positive rate of them."
             )
         return (
             f"Of {self.tried:,} models, {self.above:,} reached {lines} by their estimates. This one has the "
-            "highest true-positive rate of those whose lower bounds do too, at "
+            "highest true-positive rate of those whose lower bounds also do, at "
             f"{100 * self.confidence:g} % confidence for all of them together."
         )
 
 
 def best_first(rows: Positions, rates: FloatArray, shares: FloatArray, reached: Bools) -> Positions:
-    """Order rows: those that reached the lines by true-positive rate, then the others by how close they come.
+    """Order rows: those that reach the lines by true-positive rate, then the others by how close they are.
 
-    Of equal rates the more equal one comes first, of equally close ones that of the higher rate, then the
-    earlier row.
+    Ties in the rate are broken by the ratio, ties in closeness by the rate, then by the earlier row.
 
     Parameters
     ----------
     rows : ndarray of int
-        What is to be ordered.
+        The rows to order.
     rates, shares : ndarray
-        Of every row the true-positive rate, and the ratio over the line.
+        The true-positive rate of every row, and its ratio over the line.
     reached : ndarray of bool
-        The rows that reached the lines.
+        The rows that reach the lines.
 
     Examples
     --------
@@ -242,7 +241,7 @@ def best_first(rows: Positions, rates: FloatArray, shares: FloatArray, reached: 
 
 
 def chosen_rows(results: Results, metric: str, at_least: float, attribute: str | None) -> pd.DataFrame:
-    """Give the chosen row of each intervention, the best first, and whether it ``reached`` the line."""
+    """Return the selected row of each intervention, the best first, and whether it ``reached`` the line."""
     rates, shares = _points(results, {metric: at_least}, attribute)
     rows = np.flatnonzero(~np.isnan(shares) & is_whole(results.frame))
     ordered = best_first(rows, rates, shares, shares >= 1)
@@ -253,11 +252,11 @@ def chosen_rows(results: Results, metric: str, at_least: float, attribute: str |
 def choose_row(
     results: Results, data: Data, lines: Mapping[str, float], confidence: float | None
 ) -> Choice | None:
-    """Choose one row among those of models that decide by themselves; None if no row can be compared.
+    """Select one row among models that can be returned; None if no row can be compared.
 
-    With a confidence, lower bounds must reach the lines too. Along one model's curve bounds are looked at
-    from the most equal point back until the first that fails, which needs no correction; the best of several
-    curves may be the luckiest, and so they share the error, see `shared_errors`.
+    With a confidence, lower bounds must reach the lines, too. Along the curve of one model, bounds are tested
+    from the most equal point back until one fails (fixed-sequence testing), which needs no correction. The
+    best of several curves may be lucky, so curves share the error; see `shared_errors`.
     """
     confidence = check_confidence(confidence)
     rates, shares = handed_over(results, lines)
@@ -276,7 +275,7 @@ def choose_row(
 
 
 def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
-    """Give the row of the best model without an intervention, on all rows; None if there is none."""
+    """Return the row of the best model without an intervention; None if there is none."""
     rates, _ = _points(results, lines)
     plain = (results.frame["intervention"] == UNTOUCHED.intervention).to_numpy()
     rows = np.flatnonzero(plain & is_whole(results.frame) & ~np.isnan(rates))
@@ -284,7 +283,7 @@ def untouched_row(results: Results, lines: Mapping[str, float]) -> int | None:
 
 
 def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
-    """Give what `_points` gives, NaN for rows of which no model could be handed over."""
+    """Return the points of `_points`, NaN for rows whose model cannot be returned."""
     rates, shares = _points(results, lines)
     names = results.frame["intervention"]
     alone = names.isin([name for name in names.unique() if decides_alone(name)]).to_numpy()
@@ -296,7 +295,7 @@ def handed_over(results: Results, lines: Mapping[str, float]) -> tuple[FloatArra
 def _points(
     results: Results, lines: Mapping[str, float], attribute: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Give every row's true-positive rate, and its ratio over the line, of all ratios the lowest."""
+    """Return the true-positive rate of every row, and its lowest ratio over the line."""
     points = [results.comparable_points(name, results.chosen_on, attribute=attribute) for name in lines]
     shares = [
         own[:, 1] / line if line > 0 else 1 + own[:, 1]
@@ -306,20 +305,20 @@ def _points(
 
 
 def parameter_columns(frame: pd.DataFrame) -> list[str]:
-    """Name the columns of a frame that tell a model's parameters."""
+    """Name the columns of a frame with the parameters of models."""
     columns = list(frame.columns)
     return columns[columns.index("model") + 1 : columns.index("training_rows")]
 
 
 def is_whole(frame: pd.DataFrame) -> Bools:
-    """Mark the models that were trained wholly; a search takes a first look at many."""
+    """Mark the models that were trained in full; a search trains many in part."""
     if "cost" not in frame.columns:
         return np.ones(len(frame), dtype=np.bool_)
     return ~frame["cost"].between(0, 1, inclusive="neither").to_numpy()
 
 
 def decides_alone(intervention: str) -> bool:
-    """Tell whether there is a model that decides by itself after an intervention."""
+    """Return whether a model after an intervention can be returned: it decides from features alone."""
     try:
         entry = intervention_named(intervention)
     except ValueError:  # of a package that is not installed any more
@@ -338,12 +337,12 @@ def _sure(
     rates: FloatArray,
     shares: FloatArray,
 ) -> tuple[Positions, dict[int, dict[str, float]]]:
-    """Give the rows whose lower bounds reach the lines, along every curve, and all bounds that were asked."""
+    """Return the rows whose lower bounds reach the lines, along every curve, and all bounds."""
     part = results.chosen_on
     rows, comparison = data.part(part), data.comparisons[0].take(data.parts[part])
 
     def bounds_of(row: int, level: float) -> dict[str, float]:
-        """Give the lower bounds of a row's ratios, at its own threshold."""
+        """Return the lower bounds of a row's ratios, at its own threshold."""
         counts = count_events(
             rows.positive,
             comparison.groups.codes,
@@ -371,11 +370,11 @@ def _sure(
 def shared_errors(
     curves: Sequence[Positions], rates: FloatArray, shares: FloatArray, error: float
 ) -> list[float]:
-    """Share an error among curves, the best of which may be the luckiest.
+    """Share an error among curves, as the best of many curves may be lucky.
 
-    The model of the highest true-positive rate without an intervention was not chosen by its ratios, and has
-    half of the error. The other half is for the others: divided by their number, or by twice the number of
-    those with a point above the lines.
+    The model of the highest true-positive rate without an intervention was not selected by its ratios, and
+    gets half of the error. The others share the rest: divided by their number, or by twice the number of
+    curves with a point above the lines.
 
     Examples
     --------
@@ -396,7 +395,7 @@ def shared_errors(
 
 
 def _curves(results: Results, known: Positions) -> list[Positions]:
-    """Give the rows of every curve, the untouched one first; a row without a demand is alone."""
+    """Return the rows of every curve, the untouched row first; a row without a demand is a curve."""
     frame = results.frame
     if "demand" not in frame.columns:
         return [known[place : place + 1] for place in range(len(known))]
@@ -419,7 +418,7 @@ def _reason(
     bounds: Mapping[str, float],
     confidence: float | None,
 ) -> str:
-    """Say why no row reached the lines."""
+    """State why no row reached the lines."""
     part, frame = results.chosen_on, results.frame
     told = " and ".join(
         f"{ratio} {frame[f'{part}_{ratio}'].iloc[row]:.3f}"
@@ -433,7 +432,7 @@ def _reason(
     if above:
         have = "1 model has" if above == 1 else f"{above:,} models have"
         return (
-            f"{have} {tell_lines(lines)}, but there are too few {part} rows to be sure of any: the closest "
+            f"{have} {tell_lines(lines)}, but there are too few {part} rows for this confidence: the closest "
             f"has {told}."
         )
     if len(lines) > 1:
@@ -442,5 +441,5 @@ def _reason(
 
 
 def tell_lines(lines: Mapping[str, float]) -> str:
-    """Say which ratios are to reach which lines."""
+    """State the required ratios and their lines."""
     return " and ".join(f"{ratio} of at least {line:g}" for ratio, line in lines.items())

@@ -1,4 +1,4 @@
-"""The run of an experiment: ask what to try, train and measure it, keep what came of it."""
+"""The run of an experiment: get trials, train and measure them, and save the outcomes."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ from fado.utility import register_utility, utility_class, utility_names
 from fado.valuation import Valuation, make_valuator, register_valuator, valuator_class, valuator_names
 
 SECONDS_BETWEEN_LINES = 5.0
-_TRIES = 3  # of values that crash or hang
-_LARGE = 2**25  # bytes of a table that workers see in a file, and are not sent
+_TRIES = 3  # for values that crash or hang
+_LARGE = 2**25  # bytes from which a table is shared with workers as a file
 _TREES, _MOST_MODELS = 5, 10  # that are timed for an estimate
 _FEW_MODELS = 3  # of an estimator whose fits are not made of trees
 _LATE = {
@@ -86,7 +86,7 @@ def run_experiment(
     given: Given | None = None,
     isolated: bool = True,
 ) -> Results:
-    """Do what the store lacks, and give all that it holds then; None keeps it in memory.
+    """Run the trials that the store lacks, and return all results; None keeps the store in memory.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ def run_experiment(
     store, n_jobs, client, progress, retry_failed, isolated
         As for `Experiment.run`.
     proposer : Proposer, optional
-        Says what to try; None tries the grid of the configuration.
+        Proposes trials; None tries the grid of the configuration.
     data : Data, optional
-        The rows, from `data_from`, for a configuration whose data are given; None reads those it names.
+        The rows, from `data_from`, for data that are passed in Python; None reads those of the configuration.
     given : Given, optional
-        The estimator and the metrics that the configuration was made with, if they were handed over.
+        The estimator and the metrics that were passed in Python, if any.
     """
     workers = n_workers(n_jobs)
     with opened_client(client) as opened:
@@ -125,15 +125,15 @@ def run_experiment(
                     return Results.of(kept, config)
                 except NotSentError as error:
                     warn_user(
-                        "The run happens in this process, which a crash would end, since something cannot be "
-                        f"sent to another ({error})."
+                        "The run happens in this process, which a crash would end, because something cannot "
+                        f"be sent to another process ({error})."
                     )
             run(ThreadExecutor(workers)).finish(proposer)
             return Results.of(kept, config)
 
 
 def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, Any]:
-    """Say what a store must know of its experiment."""
+    """Describe an experiment for its store."""
     return {
         "format": FORMAT,
         "settings": json.loads(json.dumps(config.flat())),
@@ -147,19 +147,18 @@ def _about(config: Config, data: Data, given: Given | None = None) -> dict[str, 
 
 
 def _check_compared(config: Config, data: Data) -> None:
-    """Refuse interventions on scores where there are no groups to compare."""
+    """Check that interventions on scores have groups to compare."""
     if config.on_scores and data.compared.sum() < 2:
         raise ValueError(
-            f"`interventions.{config.on_scores[0]}` compares groups, and there are no two groups that are "
-            "large enough to be compared in every part."
+            f"`interventions.{config.on_scores[0]}` compares groups, but fewer than two groups are large "
+            "enough in every part."
         )
 
 
 def session() -> list[Callable[[], Any]]:
-    """Give what sets up in another process what users have set up in this one, to be called one by one.
+    """Return functions that register, in another process, what is registered here.
 
-    Classes of modules are named, and imported there; those of ``__main__`` or of a function are sent whole.
-    They are registered in the order of a frame's rows.
+    Classes of modules are imported there by name; those of ``__main__`` or of a function are sent.
     """
     steps: list[Callable[[], Any]] = []
     for own in intervention_entries():
@@ -208,7 +207,7 @@ class _OpenRun:
         return trial.shared(len(self.config.data.protected))
 
     def finish(self, proposer: Proposer) -> None:
-        """Run what is proposed until there is nothing left to try; first, what was proposed before."""
+        """Run proposed trials until there are no more; first those that were proposed earlier."""
         with ExitStack() as held, self._line:
             trials = self.store.trials or self._propose(proposer)
             while trials:
@@ -216,18 +215,18 @@ class _OpenRun:
                 trials = self._propose(proposer)
 
     def _propose(self, proposer: Proposer) -> list[Trial]:
-        """Get new trials, and keep them before they are run."""
+        """Get new trials, and save them before they are run."""
         new = proposer.ask(self.store.trials)
         return self.store.add(new) if new else []
 
     def _run_trials(self, trials: Sequence[Trial], held: ExitStack) -> None:
-        """Run each fit that some of these trials need, and is not known, once."""
+        """Run each fit that these trials need, and is not known, once."""
         jobs: dict[str, Trial] = {}
         for trial in trials:
             job = replace(self._shared(trial), status=PENDING)
             jobs.setdefault(job.fit_key, job)
             self._waiting.setdefault(job.fit_key, []).append(trial)
-        for job in [own for own in jobs.values() if own.changes_scores]:  # those of a model on all rows
+        for job in [own for own in jobs.values() if own.changes_scores]:  # the scores of a model on all rows
             model = job.untouched()
             if jobs.setdefault(model.fit_key, model) is model and model.fit_key not in self._known:
                 self._waiting[model.fit_key] = [self.store.add_beside(model)]
@@ -247,13 +246,13 @@ class _OpenRun:
         self._run_jobs(self._on_scores([job for job in new if job.changes_scores]))
 
     def _run_jobs(self, batches: Iterable[list[Trial]]) -> None:
-        """Run fits, and keep what comes; what lacked memory, or was lost with others, is tried alone."""
+        """Run fits and save the outcomes; those out of memory, or lost with others, are tried alone."""
         for job in self._keep_all(batches):
             self._keep_all([[job]], alone=True)
 
     def _keep_all(self, batches: Iterable[list[Trial]], *, alone: bool = False) -> list[Trial]:
         again: list[Trial] = []
-        # An error while results are kept ends the fits before the store is let go.
+        # An error while results are saved ends the fits before the store is closed.
         with closing(self.executor.run_unordered(run_trials, batches, self._bench)) as results:
             for batch in results:
                 found: list[Trial] = []
@@ -271,7 +270,7 @@ class _OpenRun:
         return again
 
     def _keep(self, found: Sequence[Trial]) -> None:
-        """Keep what came of fits, for every trial that waits for one of them."""
+        """Save the outcomes of fits, for every trial that waits for one of them."""
         ended = [replace(own, status=FAILED) if own.status == OUT_OF_MEMORY else own for own in found]
         scores = {own.fit: own.scores for own in ended if own.status == DONE and own.scores is not None}
         kept = [trial for own in ended for trial in self._settled(own)]
@@ -282,13 +281,13 @@ class _OpenRun:
             self._line.add(failed=own.status == FAILED, was_done=own.status == IMPOSSIBLE)
 
     def _settled(self, job: Trial) -> list[Trial]:
-        """Give the trials that wait for a fit, with what came of it."""
+        """Return the trials that wait for a fit, with its outcome."""
         self._known[job.fit_key] = replace(job, scores=None)
         waiting = self._waiting.pop(job.fit_key, [])
         return [trial.told(job) for trial in waiting if trial.status == PENDING]
 
     def _lost(self, lost: LostTask[list[Trial]]) -> Trial:
-        """Give what is left of a fit that took its workers with it."""
+        """Return the outcome of a fit whose workers died."""
         (job,) = lost.task
         if not lost.deaths:  # of a cluster
             return replace(job, status=FAILED, error=lost.reason, scores=None)
@@ -298,7 +297,7 @@ class _OpenRun:
         return replace(job, status=status, error=error, scores=None)
 
     def _possible(self, jobs: Iterable[Trial]) -> Iterator[list[Trial]]:
-        """Give fits one by one, without those that are known to have nothing to train on."""
+        """Return fits one by one, without those that have no training set."""
         for job in jobs:
             lacking = self._no_values.get(job.settings.get("algorithm", ""))
             error = lacking or self._impossible.get(job.set_key)
@@ -308,7 +307,7 @@ class _OpenRun:
                 self._keep([replace(job, status=IMPOSSIBLE, error=error)])
 
     def _on_scores(self, jobs: Sequence[Trial]) -> Iterator[list[Trial]]:
-        """Give what is to be done to scores, model by model: what is fitted for one serves all of its own."""
+        """Return the trials on scores, model by model, which share the fits of that model."""
         by_model: dict[str, list[Trial]] = {}
         for job in jobs:
             by_model.setdefault(key_of(dict(job.parameters)), []).append(job)
@@ -319,13 +318,13 @@ class _OpenRun:
                 self._keep([replace(job, status=FAILED, error=error) for job in own])
                 continue
             ready = [self._with_scores(job) for job in own]
-            if isinstance(self.executor, ThreadExecutor):  # which share what is fitted
+            if isinstance(self.executor, ThreadExecutor):  # threads share fits anyway
                 yield from ([job] for job in ready)
             else:
                 yield ready
 
     def _with_scores(self, job: Trial) -> Trial:
-        """Give a fit as it is sent out: with the model's scores, if it is to change them."""
+        """Return a fit with the scores of its model, if it changes them."""
         job = replace(self._shared(job), status=PENDING, error=None, scores=None)
         if not job.changes_scores:
             return job
@@ -333,7 +332,7 @@ class _OpenRun:
         return replace(job, scores=self.store.all_scores(model.fit))
 
     def _load_values(self, jobs: Iterable[Trial], held: ExitStack) -> None:
-        """Read the values of the training part from the store, or make them; then make the bench ready."""
+        """Read the values of the training part from the store, or compute them; then make the bench."""
         asked = dict.fromkeys(job.settings["algorithm"] for job in jobs if "algorithm" in job.settings)
         new = [own for own in asked if own not in self._valuations and own not in self._no_values]
         for algorithm in new:
@@ -358,7 +357,7 @@ class _OpenRun:
             )
 
     def _on_shelf(self, held: ExitStack) -> tuple[Table, Table] | None:
-        """Put large tables into files, for workers of this machine."""
+        """Write large tables into files, for workers on this machine."""
         tables = [self.data.part("train").table, self.data.part("validation", "test").table]
         size = sum(column.data.nbytes for table in tables for column in table.columns)
         is_near, path = isinstance(self.executor, ProcessExecutor), self.store.path
@@ -373,9 +372,9 @@ class _OpenRun:
         return training, evaluation
 
     def _make_values(self, algorithm: str) -> Valuation | str:
-        """Value the training part; say why not, if that crashes or hangs again and again.
+        """Value the training part; return the reason if that crashes or hangs repeatedly.
 
-        On a cluster, every worker has a part in values that come of many fits; others are made by one worker.
+        On a cluster, values from many fits are computed by all workers, others by one worker.
         """
         config, there = self.config, self.data.problem.table.names
         valuator = make_valuator(
@@ -409,7 +408,7 @@ class _OpenRun:
 
 
 def _value(valuator: Any, problem: Problem, stop: threading.Event | None = None) -> Valuation:
-    """Value rows: what executors call."""
+    """Value rows; executors call this."""
     valuation: Valuation = valuator.fit_problem(problem).valuation_
     return valuation
 
@@ -422,7 +421,7 @@ def _estimators(config: Config) -> list[Any] | None:
 
 
 class ProgressLine:
-    """Fits done, failed, per second, and time left: a bar on terminals, in notebooks, or lines elsewhere.
+    """Shows fits done, failed, per second, and time left: a bar on terminals and in notebooks, else lines.
 
     Parameters
     ----------
@@ -447,7 +446,7 @@ class ProgressLine:
             print(self.line(), file=progress_stream(), flush=True)
 
     def expect(self, more: int) -> None:
-        """Count fits that are to be done, or were done before; the clock starts with the first."""
+        """Add to the expected number of fits; the clock starts with the first."""
         if self._total == 0:
             self._start = self._said = time.monotonic()
             if self._show:
@@ -457,7 +456,7 @@ class ProgressLine:
             set_total(self._bar, self._total)
 
     def add(self, *, failed: bool, was_done: bool = False) -> None:
-        """Count a fit: one that was done before, or has no training set, took no time."""
+        """Count a fit; one that was done earlier, or has no training set, takes no time."""
         self._skipped += was_done
         self._done += not was_done
         self._failed += failed
@@ -470,7 +469,7 @@ class ProgressLine:
             print(self.line(), file=progress_stream(), flush=True)
 
     def line(self) -> str:
-        """Say it in one line."""
+        """Return the progress in one line."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         counted = self._skipped + self._done
         left = seconds / self._done * (self._total - counted) if self._done else 0.0
@@ -487,7 +486,7 @@ def _shown(seconds: float) -> str:
 
 
 def estimate_seconds(config: Config, n_jobs: int | None, given: Given | None = None) -> float:
-    """Time some models on the whole training part, of LightGBM only their first trees, and multiply."""
+    """Time some models on the whole training part (LightGBM: their first trees), and extrapolate."""
     plan, workers = GridProposer.of(config), n_workers(n_jobs)
     bench = Bench(read_data(config), config, workers=workers, given=given)
     by_trees = config.models.estimator == LIGHTGBM and not config.models.pipeline

@@ -1,4 +1,4 @@
-"""Read one table of a configuration, and name the place of whatever is wrong with it."""
+"""Read one table of a configuration; errors name the place of the wrong value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DIGITS = 1000  # of a whole number that can be shown
 
 
 class _Short(reprlib.Repr):
-    """The form in which messages show values: that of Python, cut short where it is long or deep."""
+    """Python's form of a value, shortened where it is long or deep, for messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def shown(value: Any) -> str:
 
 
 class Section:
-    """A table of the configuration that knows where it stands and which of its keys have been read.
+    """A table of the configuration that knows its place and which of its keys have been read.
 
     Examples
     --------
@@ -73,11 +73,11 @@ class Section:
         return iter(self._table)
 
     def at(self, key: str) -> str:
-        """Give the place of a key: ``alphas`` of ``interventions.uar`` is ``interventions.uar.alphas``."""
+        """Return the place of a key: ``alphas`` of ``interventions.uar`` is ``interventions.uar.alphas``."""
         return f"{self.place}.{key}" if self.place else key
 
     def take(self, key: str, default: Any = REQUIRED) -> Any:
-        """Give whatever stands under a key."""
+        """Return the value of a key."""
         if key in self:
             return self._table[key]
         if default is REQUIRED:
@@ -85,11 +85,11 @@ class Section:
         return default
 
     def section(self, key: str, default: Any = REQUIRED) -> Section:
-        """Give a table inside this one."""
+        """Return a table inside this one."""
         return Section(self.take(key, default), self.at(key))
 
     def done(self) -> None:
-        """Refuse keys that nobody has read."""
+        """Raise a ValueError for keys that were not read."""
         for key in self._table:
             if key not in self._read:
                 close = difflib.get_close_matches(str(key), self._read, n=1)
@@ -97,18 +97,18 @@ class Section:
                 raise ValueError(f"`{self.at(key)}` is not a key of the configuration: {hint}")
 
     def switch(self, key: str, default: bool) -> bool:
-        """Give a key's true or false."""
+        """Return a boolean."""
         value = self.take(key, default)
         if not isinstance(value, bool):
             raise ValueError(f"`{self.at(key)}` must be true or false, got {shown(value)}.")
         return value
 
     def text(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> str:
-        """Give a key's text, one of some choices if there are any."""
+        """Return a text, one of some choices if there are any."""
         return as_text(self.take(key, default), self.at(key), choices)
 
     def whole(self, key: str, default: Any = REQUIRED, at_least: int = 0, *, at_most: int) -> int:
-        """Give a key's whole number; `at_most` is what no machine gets through, or no library takes."""
+        """Return a whole number between two bounds."""
         value, place = self.take(key, default), self.at(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
             raise ValueError(f"`{place}` must be a whole number of at least {at_least}, got {shown(value)}.")
@@ -117,18 +117,18 @@ class Section:
         return value
 
     def number(self, key: str, default: Any = REQUIRED, *, above: float, below: float = math.inf) -> float:
-        """Give a key's number, strictly between two bounds."""
+        """Return a number strictly between two bounds."""
         what = f"a number in ({above:g}, {below:g})" if below < math.inf else f"a number above {above:g}"
         return as_number(self.take(key, default), self.at(key), what, lambda own: above < own < below)
 
     def texts(self, key: str, default: Any = REQUIRED, choices: Sequence[str] = ()) -> tuple[str, ...]:
-        """Give a key's list of different texts."""
+        """Return a list of different texts."""
         return self.different(key, default, lambda value, place: as_text(value, place, choices))
 
     def different(self, key: str, default: Any, read: Callable[[Any, str], Item]) -> tuple[Item, ...]:
-        """Give a key's list, each entry read by a function, none of them twice."""
+        """Return a list of different entries, each read by a function."""
         values = self.take(key, default)
-        if values is None and default is not REQUIRED:  # as a dict in Python may say that nothing is set
+        if values is None and default is not REQUIRED:  # a dict in Python may use None for no value
             values = default
         if not isinstance(values, list | tuple):
             raise ValueError(f"`{self.at(key)}` must be a list, got {shown(values)}.")
@@ -143,7 +143,7 @@ class Section:
 
 
 def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
-    """Give a text, or say what is wrong with it."""
+    """Return a text, or raise a ValueError."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"`{place}` must be a text, got {shown(value)}.")
     if choices and value not in choices:
@@ -152,14 +152,14 @@ def as_text(value: Any, place: str, choices: Sequence[str] = ()) -> str:
 
 
 def as_number(value: Any, place: str, what: str, is_right: Callable[[float], bool]) -> float:
-    """Give a number, or say what it must be."""
+    """Return a number, or raise a ValueError that says what it must be."""
     if not is_number(value) or not is_right(value):
         raise ValueError(f"`{place}` must be {what}, got {shown(value)}.")
     return float(value)
 
 
 def as_share(value: Any, place: str) -> float:
-    """Give a number in [0, 1], or say what is wrong with it."""
+    """Return a number in [0, 1], or raise a ValueError."""
     return as_number(value, place, "a number in [0, 1]", lambda own: 0 <= own <= 1)
 
 
@@ -167,12 +167,12 @@ def _listed(choices: Sequence[str]) -> str:
     return " or ".join(map(repr, choices))
 
 
-Reader = Callable[[Any, str, str], Any]  # of a value, the name of its parameter, and its place
+Reader = Callable[[Any, str, str], Any]  # takes a value, the name of its parameter, and its place
 
 _INT = 2**31 - 1
 _FLOAT = 1e12
 
-# scikit-learn's spelling of every parameter that may be set, whether it is whole, and its ends.
+# The parameters that may be set: whether each is a whole number, and its bounds.
 _NUMBERS: dict[str, tuple[bool, float, float]] = {
     "n_estimators": (True, 1, 1_000_000),
     "num_leaves": (True, 2, 131_072),
@@ -247,7 +247,7 @@ def read_space(space: Mapping[str, Any], place: str, read: Reader) -> dict[str, 
 
 
 def plain_reader(of: str, names: Sequence[str] | None) -> Reader:
-    """Give what checks one value of a parameter of any estimator."""
+    """Return the check of one value of a parameter of any estimator."""
 
     def read(value: Any, name: str, place: str) -> Any:
         if names is not None and name not in names:

@@ -1,4 +1,4 @@
-"""The settings of an experiment, frozen, and the metrics that they may name; `_config.py` reads them."""
+"""The frozen settings of an experiment, and the registry of metrics; `_config.py` reads the settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BUDGET_FIELDS = {
 }
 GIVEN = "given"  # the method of a split that comes with data in memory
 
-# What a store does not say of settings, as the names of fits are made of what it says.
+# Defaults that a store leaves out: the names of fits are made of what it has.
 _USUAL: dict[str, dict[str, Any]] = {
     "models": {"estimator": LIGHTGBM, "pipeline": ()},
     "evaluation": {
@@ -43,13 +43,13 @@ _USUAL: dict[str, dict[str, Any]] = {
     },
 }
 
-# What is tried of one intervention: per key of its table a list, or a setting that has one value.
+# The values to try of one intervention: per key of its table a list, or one value.
 Grid = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Where the table comes from, and what its columns are."""
+    """The source of the table, and the roles of its columns."""
 
     path: str | None = None
     generator: str | None = None
@@ -68,7 +68,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which rows train, validate and test: by the values of a column, at random by shares, or as given."""
+    """The split into parts: by the values of a column, at random by shares, or as given."""
 
     method: str
     column: str | None
@@ -108,7 +108,7 @@ class ModelsConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """How models are measured: at one budget of the four, by the metrics that all have and some more."""
+    """How models are measured: one of four budgets, and further metrics."""
 
     max_fpr: float | None = None
     threshold: str = "test"
@@ -122,7 +122,7 @@ class EvaluationConfig:
 
     @property
     def budget(self) -> Budget:
-        """What sets the threshold of decisions."""
+        """The budget of decisions."""
         limits = {kind: getattr(self, name) for kind, name in BUDGET_FIELDS.items()}
         return Budget.read(next((own for own in limits.items() if own[1] is not None), None))
 
@@ -141,19 +141,19 @@ class Config:
 
     @property
     def on_scores(self) -> list[str]:
-        """The keys of the interventions on scores that are asked for."""
+        """The keys of the interventions on scores in this experiment."""
         asked = self.interventions
         return [own.key for own in intervention_entries() if own.changes_scores and asked[own.key]]
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The protected attributes, if each is measured for itself; none if they are crossed."""
+        """The protected attributes, if each is measured separately; none if they are crossed."""
         if self.evaluation.groups == CROSSED:
             return ()
         return tuple(expression.strip() for expression in self.data.protected)
 
     def flat(self) -> dict[str, Any]:
-        """Give every setting by its place, as two configurations are compared and as a report shows one."""
+        """Return every setting by its place, for comparisons and reports."""
         settings = asdict(self)
         del settings["data"]["path"]
         for section, usual in _USUAL.items():
@@ -164,7 +164,7 @@ class Config:
 
     @property
     def source(self) -> dict[str, Any]:
-        """The configuration as plain data: what a TOML file would say, and what a store keeps."""
+        """The configuration as plain data, as in a TOML file; stores save it."""
         table: dict[str, Any] = {name: _told(own) for name, own in asdict(self).items() if name != "seed"}
         if self.data.generator is None:
             del table["data"]["rows"], table["data"]["variant"]
@@ -184,14 +184,14 @@ class Config:
 
 
 def _told(table: dict[str, Any]) -> dict[str, Any]:
-    """Give a table as TOML has it: with lists, and without what is not set."""
+    """Return a table in the form of TOML: with lists, and without None."""
     return {
         name: list(own) if isinstance(own, tuple) else own for name, own in table.items() if own is not None
     }
 
 
 def ratio_name(ratio: str, attribute: str | None) -> str:
-    """Give what a ratio is called if it is that of one attribute.
+    """Return the name of a ratio of one attribute.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def ratio_name(ratio: str, attribute: str | None) -> str:
 
 
 def decides_data(name: str) -> bool:
-    """Tell whether a setting, by its place, decides what the data or their parts are."""
+    """Return whether a setting, by its place, changes the data or their parts."""
     return name.startswith(("data.", "split.", "seed")) and name != "data.exclude"
 
 
@@ -219,7 +219,7 @@ def _flattened(table: dict[str, Any], place: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Given:
-    """Objects that no file can hold; a configuration notes what they are called."""
+    """Objects that were passed in Python; a configuration has only their names."""
 
     estimator: Any = None
     space: Mapping[str, Any] | None = None
@@ -230,7 +230,7 @@ class Given:
             from sklearn.base import clone
 
             describe_object(self.estimator)
-            object.__setattr__(self, "estimator", clone(self.estimator))  # the user's may change
+            object.__setattr__(self, "estimator", clone(self.estimator))  # the user may change theirs
         for name, function in self.metrics.items():
             check_metric_name(name)
             if not callable(function):
@@ -238,7 +238,7 @@ class Given:
 
 
 def estimator_of(config: Config, given: Given | None) -> Any:
-    """Give the estimator that was handed over, or make the one that a configuration names."""
+    """Return the estimator that was passed in Python, or make the one that a configuration names."""
     if given is not None and given.estimator is not None:
         return given.estimator
     return make_estimator(config.models.estimator, config.models.pipeline)
@@ -250,7 +250,7 @@ _SHOWN = 80  # characters of what a store says
 
 
 def plugins_used(config: Config) -> list[dict[str, str]]:
-    """Say where the valuators, utilities and interventions come from that are not of this package."""
+    """Return the origins of the valuators, utilities and interventions of other packages."""
     classes = _classes()
     used = []
     for kind, name in _names_used(config):
@@ -262,7 +262,7 @@ def plugins_used(config: Config) -> list[dict[str, str]]:
 
 
 def lacking_plugins(config: Config, plugins: Sequence[Mapping[str, str]]) -> list[str]:
-    """Name what a store's experiment used and nobody has registered here, with the module it came from."""
+    """Name what the experiment of a store used and is not registered here, with its module."""
     registered = _classes()
     noted = {(own["kind"], own["name"]): own for own in plugins}
     lacking = []
@@ -278,7 +278,7 @@ def lacking_plugins(config: Config, plugins: Sequence[Mapping[str, str]]) -> lis
 
 
 def _classes() -> dict[tuple[str, str], Any]:
-    """Give all registered classes by their kind and name."""
+    """Return all registered classes by their kind and name."""
     return {
         **{("valuator", name): valuator_class(name) for name in valuator_names()},
         **{("utility", name): utility_class(name) for name in utility_names()},
@@ -287,7 +287,7 @@ def _classes() -> dict[tuple[str, str], Any]:
 
 
 def _names_used(config: Config) -> Iterator[tuple[str, str]]:
-    """List what a configuration asks for, each once; what a store says may be of any kind."""
+    """List the names that a configuration uses, each once."""
     found = {("valuator", name): None for name in config.valuation.algorithms}
     for key, grid in config.interventions.items():
         if grid:
@@ -311,15 +311,20 @@ def register_metric(name: str) -> Callable[[Function], Function]:
     Parameters
     ----------
     name : str
-        A word that no other metric has. The metric's columns are ``validation_<name>`` and ``test_<name>``.
+        A word that no other metric has. The columns are ``validation_<name>`` and ``test_<name>``.
 
     Returns
     -------
     callable
         A decorator for a function that returns a number, or NaN if it is undefined. The function is called
-        with the labels (an array of bool), the scores and the groups (an array of their names) of the rows of
-        one part. If it has parameters of these names, it also gets the ``threshold`` of decisions, the rows'
-        ``sample_weight`` (None if they have none), and the other ``metrics`` of the part, a dict by name.
+        with the labels (an array of bool), the scores and the groups (an array of names) of the rows of one
+        part. If it has parameters of these names, it also gets the ``threshold`` of decisions, the
+        ``sample_weight`` (None without weights), and the other ``metrics`` of the part, a dict by name.
+
+    See Also
+    --------
+    Experiment : Takes further metrics as an argument, too.
+    Results.remeasure : Measures all models again by other metrics.
 
     Examples
     --------
@@ -342,29 +347,29 @@ def metric_names() -> tuple[str, ...]:
 def metric_functions(
     names: Iterable[str], given: Mapping[str, Callable[..., Any]] | None = None
 ) -> dict[str, Callable[..., Any]]:
-    """Find the functions of some names: those that are given, else those that are registered."""
+    """Find the functions of some names among given and registered ones."""
     known = {name: _FUNCTIONS[name] for name in metric_names()} | dict(given or {})
     found = {}
     for name in names:
         if name not in known:
             raise ValueError(
                 f"There is no metric {name!r}{closest_names(name, list(known), ': register it, ')}"
-                "or hand it over in Python, by `metrics`."
+                "or pass it in Python, as `metrics`."
             )
         found[name] = known[name]
     return found
 
 
 def check_metric_name(name: Any) -> None:
-    """Refuse a name that no column can have, or that another metric has."""
+    """Check the name of a metric."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.endswith(("_low", "_high")):
         raise ValueError(f"A metric's name must be a word, such as 'f1', got {name!r}.")
     if name in _TAKEN:
-        raise ValueError(f"{name!r} is the name of a metric that every experiment may have: choose another.")
+        raise ValueError(f"{name!r} is the name of a built-in metric: choose another name.")
 
 
 def apply_metric(name: str, function: Callable[..., Any], *rows: Any, **offered: Any) -> float:
-    """Give what a metric of the user's own says of some rows, or say in a sentence what is wrong with it.
+    """Return the value of a user's metric, or raise a ValueError if it fails.
 
     Examples
     --------
@@ -382,12 +387,12 @@ def apply_metric(name: str, function: Callable[..., Any], *rows: Any, **offered:
     except (TypeError, ValueError):
         number = math.inf
     if math.isinf(number):
-        raise ValueError(f"The metric {name!r} must give a number or NaN, got {str(value)[:80]}.")
+        raise ValueError(f"The metric {name!r} must return a number or NaN, got {str(value)[:80]}.")
     return number
 
 
 def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose what a function has parameters for."""
+    """Select the arguments for which a function has parameters."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # of some that are written in C
@@ -397,6 +402,6 @@ def _taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
 
 @register_metric("equalized_odds_ratio")
 def _equalized_odds_ratio(y_true: Any, scores: Any, groups: Any, metrics: Mapping[str, float]) -> float:
-    """Give the lesser of the ratios of false-positive and true-positive rates between groups."""
+    """Return the lesser of the ratios of false-positive and true-positive rates between groups."""
     ratios = metrics["fpr_ratio"], metrics["tpr_ratio"]
     return math.nan if any(map(math.isnan, ratios)) else min(ratios)

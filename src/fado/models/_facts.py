@@ -1,4 +1,4 @@
-"""What is known of how a model was made and chosen, and of what it reached, as plain data."""
+"""How a model was made and selected, what it reached, and what its training columns were like."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from fado._version import library_versions
 from fado.metrics import RATIO_NAMES, Budget, effective_sizes, share_limits
 from fado.tabular import MIN_GROUP_SIZE, Column, Groups, Table
 
-FEW = 10  # members below which a group's numbers are not kept
+FEW = 10  # rows below which the numbers of a group are not kept
 RATES = {"tpr": "true-positive rate", "fpr": "false-positive rate", "selection_rate": "selection rate"}
 _BINS = 10  # of numbers
 _MOST_LEVELS = 50
-_FEW_NUMBERS = 20  # different ones that are levels, as everywhere in the package
-_FIRST_ROWS = 1_000  # that tell most columns of many numbers without a look at all rows
-STATED = ("purpose", "owner", "data", "contact", "date")  # what only people can tell
+_FEW_NUMBERS = 20  # different numbers up to which numbers are levels
+_FIRST_ROWS = 1_000  # enough to recognise most columns of many numbers
+STATED = ("purpose", "owner", "data", "contact", "date")  # what only people know
 
 
 @dataclass(frozen=True)
 class GroupCount:
-    """How many rows a group has, and how many of them are positive.
+    """The number of rows of a group, and how many of them are positive.
 
-    Neither number is kept for a group of fewer than 10 rows.
+    No number of a group of fewer than 10 rows is kept.
 
     Parameters
     ----------
@@ -37,6 +37,10 @@ class GroupCount:
         The group's name.
     rows, positives : int or None
         The numbers of rows; None for a group of fewer than 10 rows.
+
+    See Also
+    --------
+    Part : The groups of one part of the data.
     """
 
     group: str
@@ -51,7 +55,7 @@ class GroupCount:
 
 @dataclass(frozen=True)
 class Part:
-    """The rows that a model was trained on, chosen by or tested on, counted by group.
+    """The rows that trained, selected or tested a model, counted by group.
 
     Parameters
     ----------
@@ -59,6 +63,10 @@ class Part:
         The name of the part, such as "training", "validation" or "test".
     groups : tuple of GroupCount
         The groups that have rows in this part.
+
+    See Also
+    --------
+    GroupRates : The rates of a group in a part.
 
     Examples
     --------
@@ -82,7 +90,7 @@ class Part:
         name : str
             The name of the part.
         positive : ndarray of bool
-            Which rows have the positive label.
+            The rows of the positive label.
         groups : Groups
             The rows' groups.
         """
@@ -93,21 +101,25 @@ class Part:
 
 @dataclass(frozen=True)
 class GroupRates:
-    """The rates of a group in a part, before an intervention and after it.
+    """The rates of a group in a part, before and after an intervention.
 
-    None is kept for a group of fewer than 10 rows.
+    No rate of a group of fewer than 10 rows is kept.
 
     Parameters
     ----------
     part, group : str
-        Their names.
+        The names of the part and of the group.
     rows, positives : int or None
         The numbers of rows; None for a group of fewer than 10 rows.
     after : mapping of str to float
         ``tpr``, ``fpr`` and ``selection_rate`` of the model, NaN where there are no rows to count. The ends
         of intervals have ``_low`` and ``_high`` appended.
     before : mapping of str to float
-        Those of the best model without an intervention; empty if that is not known.
+        The rates of the best model without an intervention; empty if they are not known.
+
+    See Also
+    --------
+    ChosenModel.rates_ : The rates of all groups as a table.
     """
 
     part: str
@@ -140,13 +152,13 @@ class GroupRates:
         part : str
             The name of the part.
         positive : ndarray of bool
-            Which rows have the positive label.
+            The rows of the positive label.
         groups : Groups
             The rows' groups.
         after, before : ndarray of bool
-            Which rows are predicted positive, by the model and by the one without an intervention.
+            The rows that are predicted positive, by the model and by the one without an intervention.
         sample_weight : ndarray, optional
-            How much each row counts; None counts all alike.
+            The weights of the rows; None weighs all rows equally.
         level : float, default=0.95
             The confidence level of the intervals, which are Clopper and Pearson's.
 
@@ -190,7 +202,7 @@ def _rates(
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """All that a model's card tells, as plain data.
+    """All that a model's card shows, as plain data.
 
     Entries of `parameters` and `settings` that are neither text, number, boolean, None, list nor mapping are
     replaced by the name of their class.
@@ -198,25 +210,25 @@ class Facts:
     Parameters
     ----------
     target : str
-        The name of what is predicted.
+        The name of the target.
     protected : sequence of str
         The protected attributes whose groups are compared, by name or as they were written (``age >= 50``).
     ratio : {"fpr_ratio", "fnr_ratio", "tpr_ratio", "selection_rate_ratio"}
-        The ratio that was aimed at, the first of several.
+        The required ratio, the first of several.
     at_least : float
-        Its line: the lowest ratio that was asked for.
+        Its line: the lowest ratio that is accepted.
     lines : mapping of str to float
-        All ratios that were aimed at, and the line of each; by default `ratio` and `at_least`.
+        All required ratios, and the line of each; by default `ratio` and `at_least`.
     budget : Budget
-        What set the threshold.
+        The budget of decisions, which set the threshold.
     reached : bool
-        Whether the line was reached on the rows by which the model was chosen.
+        Whether the lines were reached on the rows that selected the model.
     chosen_on : str, default="validation"
-        The part by which the model was chosen, and which set its threshold.
+        The part that selected the model and its threshold.
     confidence : float, optional
-        If given, the ratio's lower bound at this confidence had to reach the line; if None, the ratio.
+        If given, the lower bound of the ratio at this confidence had to reach the line; if None, the ratio.
     why : str
-        If the line was not reached, a sentence that says why.
+        If a line was not reached, the reason in a sentence.
     estimator : str
         The name of the estimator's class.
     parameters : mapping
@@ -226,21 +238,21 @@ class Facts:
     settings : mapping
         The intervention's settings.
     fits, models : int
-        How many fits were made, and from how many models this one was chosen.
+        The number of fits, and the number of models that this one was selected from.
     chosen : str
-        A sentence that says how the model was chosen.
+        A sentence about how the model was selected.
     parts : sequence of Part
         The parts of the data, in the order in which the card shows them.
     measured : mapping of str to mapping
-        For the name of each part, the metrics that `fado.metrics.measure` gave there, with their intervals,
-        which are of `level`. In the part by which the model was chosen, the lower ends of the ratios in
-        `lines` are the bounds that were held against the lines.
+        For the name of each part, its metrics with their intervals at confidence `level`. In the part that
+        selected the model, the lower ends of the ratios in `lines` are the bounds that had to reach the
+        lines.
     before : mapping of str to mapping
-        The same of the best model without an intervention, at its own threshold; empty if that is not known.
+        The same for the best model without an intervention, at its own threshold; empty if not known.
     rates : sequence of GroupRates
         The rates of each group in each part.
     giveaways : sequence of str
-        The features that each alone determine a protected attribute, as far as that is known.
+        The features that each alone determine a protected attribute, as far as known.
     left_out : sequence of str
         The groups that were too small to be compared.
     min_group_size : int, default=30
@@ -250,7 +262,15 @@ class Facts:
     versions : mapping of str to str
         The versions of the libraries; by default, those that are installed.
     stated : mapping of str to str
-        What only people can tell: ``purpose``, ``owner``, ``data``, ``contact``, ``date``, or some of it.
+        What only people know: ``purpose``, ``owner``, ``data``, ``contact``, ``date``, or some of these.
+
+    See Also
+    --------
+    ChosenModel : The model that has these facts.
+
+    References
+    ----------
+    Mitchell et al. (2019). Model cards for model reporting. FAT* '19, arXiv:1810.03993.
     """
 
     target: str
@@ -305,12 +325,12 @@ class Facts:
 
     @property
     def level(self) -> float:
-        """The confidence level of intervals: each of their ends holds as surely as the lines must."""
+        """The confidence level of intervals: each end has the confidence that the lines require."""
         return 0.95 if self.confidence is None else 2 * self.confidence - 1
 
     def to_plain(self) -> dict[str, Any]:
-        """Give all facts as plain data that JSON can hold."""
-        return encode(self) | {"versions": dict(self.versions)}  # others may read them with other versions
+        """Return all facts as plain data for JSON."""
+        return encode(self) | {"versions": dict(self.versions)}  # readers may have other versions
 
     @classmethod
     def from_plain(cls, told: Any) -> Facts:
@@ -318,23 +338,30 @@ class Facts:
         try:
             return record_from(cls, told, "the facts")
         except (TypeError, ValueError) as error:
-            raise ValueError(f"What it tells of how it was made is broken: {error}") from error
+            raise ValueError(f"Its record of how it was made is broken: {error}") from error
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """How many training rows fell into each bin of a column; no number of fewer than 10 rows is kept.
+    """How many training rows each bin of a column has; no number of fewer than 10 rows is kept.
+
+    The bins are deciles of numbers, or levels.
 
     Parameters
     ----------
     name : str
         The column's name.
     edges : tuple of float, optional
-        Of numbers, the upper end of every bin but the last, which is open.
+        For numbers, the upper end of every bin but the last, which is open.
     levels : tuple of str, optional
-        Of levels, or of at most 20 different numbers, the 50 most frequent.
+        For levels, or at most 20 different numbers, the 50 most frequent.
     counts : tuple of int
-        Rows per bin; of levels, all others are the bin after them. The last are the rows without an entry.
+        Rows per bin; all other levels share the bin after the levels. The last count is of missing entries.
+
+    See Also
+    --------
+    summarize_columns : The summaries of all columns of a table.
+    ChosenModel.check : Compares new rows with these summaries, to detect drift.
 
     Examples
     --------
@@ -378,7 +405,7 @@ class ColumnSummary:
         return np.append(np.bincount(places, minlength=n_bins), len(column) - len(places))
 
     def distance(self, column: Column) -> tuple[float, int]:
-        """Give the population stability index of another column, and how many bins have rows."""
+        """Return the population stability index of another column, and how many bins have rows."""
         both = np.array([self.counts, self.count(column)])
         both = both[:, both.any(axis=0)] + 0.5  # half a row more: an empty bin is no proof that none come
         before, now = both / both.sum(axis=1, keepdims=True)
@@ -386,7 +413,7 @@ class ColumnSummary:
 
     @classmethod
     def from_plain(cls, told: Any) -> ColumnSummary:
-        """Read what `encode` gave, refusing anything else."""
+        """Read an encoded summary; anything else raises a ValueError."""
         what = "the summary of its training columns"
         summary = record_from(cls, told, what)
         bins = summary.edges if summary.levels is None else summary.levels
@@ -398,14 +425,19 @@ class ColumnSummary:
 def summarize_columns(
     table: Table, rows: npt.NDArray[np.integer[Any]] | None = None
 ) -> tuple[ColumnSummary, ...]:
-    """Sum up the columns of training rows, all of the table if none are named; none of a sparse matrix.
+    """Summarize the columns of training rows, so that drift can be detected later.
 
     Parameters
     ----------
     table : Table
-        Its columns are those of the model's schema, in order.
+        The columns that a model is trained on, in order.
     rows : ndarray of int, optional
-        Positions of the rows that a model learns from.
+        Positions of the rows that the model is trained on; None takes all rows.
+
+    Returns
+    -------
+    tuple of ColumnSummary
+        One per column; empty for a sparse matrix.
     """
     if table.is_sparse:
         return ()
@@ -413,7 +445,7 @@ def summarize_columns(
 
 
 def _has_few_numbers(column: Column) -> bool:
-    """Tell whether numbers are so few different ones that they are levels."""
+    """Return whether a column has so few different numbers that they are levels."""
     for rows in (slice(_FIRST_ROWS), slice(None)):
         numbers = column.numbers()[rows]
         if len(np.unique(numbers[~np.isnan(numbers)])) > _FEW_NUMBERS:
@@ -422,7 +454,7 @@ def _has_few_numbers(column: Column) -> bool:
 
 
 def _edges(numbers: npt.NDArray[np.float64]) -> tuple[float, ...]:
-    """Give the deciles, or fewer, so that no bin has fewer rows than may be told."""
+    """Return the deciles, or fewer, so that no bin has fewer rows than may be kept."""
     known = np.sort(numbers[~np.isnan(numbers)])
     n_bins = min(_BINS, len(known) // FEW)
     if n_bins < 2:
@@ -439,7 +471,7 @@ def _edges(numbers: npt.NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _levels(column: Column) -> tuple[npt.NDArray[np.int32], Sequence[str]]:
-    """Give codes into texts: the levels, or numbers as they are written, whatever their type."""
+    """Return codes into texts: the levels, or numbers as they are written, whatever their type."""
     if column.levels is not None:
         return column.codes(), column.levels
     codes, entries = column.encode()

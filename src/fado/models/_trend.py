@@ -1,4 +1,4 @@
-"""Checks of many days put together: by month, by day, as a page."""
+"""Many checks combined: by month, by day, as a page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ValueError
-        If a file of the directory that is called like a check is none.
+        If a file of the directory is named like a check and is not one.
     """
     folder = Path(directory)
     folder.mkdir(exist_ok=True)
@@ -66,29 +66,30 @@ def add_check(check: Check, directory: str | os.PathLike[str]) -> Path:
 def check_trend(
     checks: str | os.PathLike[str] | Iterable[Check], by: Literal["month", "day"] = "month"
 ) -> pd.DataFrame:
-    """Put checks together: how each ratio, the budget and the columns went from month to month.
+    """Combine checks: each ratio, the budget and the columns, month by month.
 
-    Rows of one month are counted together, so that many checks tell what each alone has too few rows for. No
-    row may be in two of them.
+    Rows of one month are counted together, so that many small checks can decide what each alone has too few
+    rows for. No row may be in two checks.
 
     Parameters
     ----------
     checks : path-like or iterable of Check
         A directory that `add_check` or ``fado predict --history`` wrote, or the checks themselves.
     by : {"month", "day"}, default="month"
-        What to put together. Checks of models that differ in threshold, lines or budget stay apart.
+        The period over which to combine. Checks of models that differ in threshold, lines or budget are not
+        combined.
 
     Returns
     -------
     DataFrame
         One row per month, or day, and ratio: ``period``, ``ratio``, ``line``, ``value``, ``low``, ``high``,
-        their confidence ``level``, ``verdict`` ("held", "missed" or "cannot be told"), ``checks``, ``rows``,
+        their confidence ``level``, ``verdict`` ("held", "missed" or "undecided"), ``checks``, ``rows``,
         ``budget_used`` (1 is all of it), ``drifted`` (columns that drifted in any check) and ``threshold``.
 
     Raises
     ------
     ValueError
-        If a file of the directory that is called like a check is none.
+        If a file of the directory is named like a check and is not one.
     """
     import pandas as pd
 
@@ -108,7 +109,7 @@ def _read_checks(folder: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a check, refusing what is none."""
+    """Read a check; anything else raises a ValueError."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         whole = (told["kind"], told["format"], told["date"]) == (KIND, LAYOUT, path.stem)
@@ -117,12 +118,12 @@ def _read(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         whole = False
     if not whole:
-        raise ValueError(f"{str(path)!r} is no check of this release: move it out of the directory.")
+        raise ValueError(f"{str(path)!r} is not a check of this release: move it out of the directory.")
     return dict(told)
 
 
 def _trend(checks: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """Give a row per period, model and ratio; periods and models in the order in which they come."""
+    """Return a row per period, model and ratio; periods and models in the order in which they come."""
     parts: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for own in checks:
         period = own["date"][:7] if by == "month" else own["date"]
@@ -134,7 +135,7 @@ def _trend(checks: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
 
 
 def _together(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Count the rows of some checks together, and hold each ratio against its line."""
+    """Count the rows of some checks together, and compare each ratio with its line."""
     first = checks[-1]
     counted: dict[str, dict[str, int]] = {}
     for group in (group for own in checks for group in own["groups"]):
