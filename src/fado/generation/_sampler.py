@@ -259,8 +259,8 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         names, asked = cells.groups.names, self.sampling_strategy is not None
         if len(names) == 1 and not asked:
             warn_user(
-                f"There is only one group ({names[0]}) and so no other rate to match: no row is made. Pass "
-                "protected attributes as `sensitive_features`."
+                f"There is only one group ({names[0]}), so there is no other rate to match: no row is made. "
+                "Pass protected attributes as `sensitive_features`."
             )
         elif not cells.compared.all() and not asked and self.strength > 0:
             subject = tell_small(names, cells.groups.sizes, ~cells.compared, self.min_group_size)
@@ -271,7 +271,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             )
         elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
             warn_user(
-                "The groups' positive rates are equal, or too near for `strength` to move one by a whole "
+                "The groups' positive rates are equal, or too close for `strength` to change one by a whole "
                 "row: no row is made."
             )
         if plan.unmatched and self.strength > 0:

@@ -1,4 +1,4 @@
-"""The one list of interventions, with what configurations, commands, frames and pages call their settings."""
+"""The list of interventions and their settings, for configurations, commands, frames and pages."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class Entry:
         random_state : int, RandomState or None
             The seed; not passed on if the class has no such parameter.
         min_group_size : int, optional
-            Below how many rows a group may be small; not passed on if the class has no such parameter. None
-            is the class's default.
+            Groups with fewer rows may be small; not passed on if the class has no such parameter. None means
+            the class's default.
         **settings
             Other parameters, which the class must have.
 
@@ -176,7 +176,7 @@ def intervention_entries() -> tuple[Entry, ...]:
 
 
 def intervention_named(name: str) -> Entry:
-    """Find a registered intervention by its name or its key; a ValueError lists the keys if there is none."""
+    """Find a registered intervention by name or key; a ValueError lists the keys if it is unknown."""
     for entry in intervention_entries():
         if name in (entry.name, entry.key):
             return entry
@@ -184,7 +184,7 @@ def intervention_named(name: str) -> Entry:
     raise ValueError(f"There is no intervention {name!r}; there are {known}.")
 
 
-# The interventions of the paper and ours, in the order in which frames and pages show them.
+# The interventions of the paper and of this package, in the order of frames and pages.
 
 _STRENGTH = Setting(
     "strength", "share", 1.0, "strengths", help="How far groups' rates move to the highest rate, 0 to 1."
