@@ -1,14 +1,14 @@
-"""The versions of FADO, and of the libraries that decide a value."""
+"""The versions of FADO, and of the libraries that affect values."""
 
 from __future__ import annotations
 
 __version__ = "0.2.0"
 
-_versions: dict[str, str] = {}  # filled once, for that searches the file system
+_versions: dict[str, str] = {}  # filled once, because it searches the file system
 
 
 def library_versions() -> dict[str, str]:
-    """Name the versions of the libraries that decide a value."""
+    """Return the versions of the libraries that affect values."""
     if not _versions:
         from importlib.metadata import version  # slow to import, and `import fado` is quick
 
