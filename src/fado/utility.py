@@ -55,6 +55,11 @@ class BaseUtility(BaseEstimator):
         Whether values may be negative, as those of `TreeInfluence` are; if not, such values raise a
         ValueError.
 
+    See Also
+    --------
+    register_utility : Offers a utility in configurations and commands.
+    fado.LinearUtility : The default utility.
+
     Examples
     --------
     >>> import numpy as np

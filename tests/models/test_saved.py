@@ -302,7 +302,7 @@ def test_a_saved_model_is_replaced_and_nothing_else_is(model, saved, tmp_path):
     with pytest.raises(FileExistsError, match="not part of a saved model"):
         model.save(tmp_path / "full")
     (tmp_path / "full" / "model.json").write_text("{}")
-    with pytest.raises(FileExistsError, match=r"is not replaced: .* is not of a model"):
+    with pytest.raises(FileExistsError, match=r"is not replaced: .* is not the manifest of a model"):
         model.save(tmp_path / "full")
     with pytest.raises(NotADirectoryError, match="is a file"):
         model.save(tmp_path / "full" / "card.md")

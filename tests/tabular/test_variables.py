@@ -60,7 +60,9 @@ def test_kinds_override_the_rule():
 
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_missing_groups_are_a_group_of_their_own(missing):
-    with pytest.warns(UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a separate group, '\(missing\)'"):
+    with pytest.warns(
+        UserWarning, match=r"'z' is missing in 2 of 6 rows: they are a separate group, '\(missing\)'"
+    ):
         found = learnable(["a", "b", missing, "a", missing, "b"], name="z")
     assert found.classes == ("a", "b", "(missing)")
     np.testing.assert_array_equal(found.labels, [0, 1, 2, 0, 2, 1])

@@ -47,6 +47,10 @@ class TrainingSet:
         One entry per row to add: the position of the row that it is made from. None adds no rows.
     labels : ndarray of bool, optional
         Which of the kept rows are positive for training, if an intervention changes labels.
+
+    See Also
+    --------
+    BaseIntervention : Returns a training set.
     """
 
     rows: npt.NDArray[np.integer]
@@ -82,7 +86,12 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
         Whether the intervention needs utilities. If so, the class must have the parameters `utility` and
         `valuator`.
     changes : {"rows", "weights"}, default="rows"
-        Whether the intervention chooses which rows are kept, or how much they weigh.
+        Whether the intervention chooses which rows are kept, or their weights.
+
+    See Also
+    --------
+    register_intervention : Offers an intervention in experiments and commands.
+    BaseScoreIntervention : Base class of interventions that change scores.
 
     Examples
     --------
@@ -254,6 +263,10 @@ class NoIntervention(BaseIntervention):
         The share of rows that is kept, in (0, 1], drawn at random with the same share of every label and
         group. Below 1 it is a quick first look at many models.
     {random_state}
+
+    See Also
+    --------
+    fado.RandomPrevalenceSampler : Drops rows at random until rates match.
     """
 
     share: float = 1.0

@@ -35,6 +35,10 @@ class GroupChange:
     positives, positives_after : float or None
         The sum of the positives' weights; None if the target has no positive label.
 
+    See Also
+    --------
+    FilesChange : The changes of all groups.
+
     Examples
     --------
     >>> women = GroupChange("f", False, 4, 2, 4.0, 2.0, 4.0, 2.0, 1.0, 1.0)
@@ -97,6 +101,11 @@ class FilesChange:
         The positive label; None if no label is positive.
     groups : tuple of GroupChange
         The change of each group, the largest first.
+
+    See Also
+    --------
+    fado.sample_files : Drops rows of a table in files.
+    fado.reweigh_files : Writes weights of a table in files.
     """
 
     attributes: tuple[str, ...]

@@ -249,7 +249,7 @@ class FairlearnGrid(BaseIntervention):
 
     See Also
     --------
-    Reweigher : Weights for equal positive rates, without changed labels.
+    fado.Reweigher : Weights for equal positive rates, without changed labels.
 
     References
     ----------

@@ -38,6 +38,10 @@ class Setting:
         The values that a setting of kind ``"choice"`` may have.
     help : str
         One sentence for the command line.
+
+    See Also
+    --------
+    register_intervention : Registers an intervention with its settings.
     """
 
     name: str
@@ -72,6 +76,10 @@ class Entry:
         The colour of its models on charts; None colours them by alpha.
     needs_group : bool, default=False
         Whether decisions need the group of a row.
+
+    See Also
+    --------
+    intervention_entries : Lists all entries.
     """
 
     name: str

@@ -36,6 +36,10 @@ class KnownRows:
         Each row's group. The compared groups come first; all others have the number after theirs.
     weights : ndarray
         How much each row counts.
+
+    See Also
+    --------
+    EvaluatedRows : Returns such rows.
     """
 
     scores: FloatArray
@@ -77,6 +81,10 @@ class EvaluatedRows:
         for all rows here.
     scorers : callable, optional
         Returns the model of the label and the model of the groups.
+
+    See Also
+    --------
+    BaseScoreIntervention : Gets these rows.
 
     Examples
     --------
@@ -186,6 +194,11 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
     A subclass defines ``_rescore(rows)``, which gets `EvaluatedRows` and returns a score for each of them.
     It must not change its input, and all random numbers must come from ``rows.seed``. An experiment then sets
     the threshold and measures these scores as those of any model.
+
+    See Also
+    --------
+    BaseIntervention : Base class of interventions that change rows or weights.
+    register_intervention : Offers an intervention in experiments and commands.
 
     Examples
     --------

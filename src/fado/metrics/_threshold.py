@@ -38,6 +38,11 @@ class Budget:
     limit : float or int
         A share in (0, 1), a number of rows (``"top_k"``) or a score (``"threshold"``).
 
+    See Also
+    --------
+    evaluate : Metrics of a model at a budget.
+    threshold_at_fpr : The threshold of a false-positive budget.
+
     Examples
     --------
     >>> import numpy as np

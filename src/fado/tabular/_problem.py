@@ -338,9 +338,7 @@ def _blocks_of(groups: Any, n_rows: int) -> npt.NDArray[np.int64] | None:
         raise ValueError(f"`groups` must have one entry per row, {n_rows}, got {len(column)}.")
     codes, _ = column.encode()
     if (codes < 0).any():
-        raise ValueError(
-            f"`groups` is missing in {int((codes < 0).sum())} rows: give every row an entry."
-        )
+        raise ValueError(f"`groups` is missing in {int((codes < 0).sum())} rows: give every row an entry.")
     return codes.astype(np.int64)
 
 

@@ -181,9 +181,7 @@ def _check_classes(variable: Variable) -> None:
 def _one_class(name: str, values: list[Any]) -> str:
     shown = f" ({values[0]!r})" if values else ""
     what = "`y`" if name == TARGET else f"Protected attribute {name!r}"
-    return (
-        f"{what} has only one class{shown}: there is nothing to learn; leave it out or check the data."
-    )
+    return f"{what} has only one class{shown}: there is nothing to learn; leave it out or check the data."
 
 
 @dataclass(frozen=True)

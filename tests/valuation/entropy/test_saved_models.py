@@ -143,7 +143,7 @@ def setter(*path, value):
     ("change", "match"),
     [
         (setter("format", value=2), "is in format 2, and this release reads 1"),
-        (setter("kind", value="fado model"), "is not of a set of models"),
+        (setter("kind", value="fado model"), "is not the manifest of a set of models"),
         (setter("n_rows", value=-1), "rows that the models learnt from"),
         (setter("variables", 0, "name", value="z"), "'y' first"),
         (setter("variables", 1, "name", value="y"), "different names"),
