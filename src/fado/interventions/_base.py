@@ -102,7 +102,8 @@ class BaseIntervention(BaseEstimator, metaclass=ABCMeta):
     ...         self.share = share
     ...     def _choose(self, labels, groups, utilities, sample_weight, generator):
     ...         return TrainingSet(np.arange(int(self.share * len(labels.codes))))
-    >>> fitted = FirstRows().fit(np.zeros((6, 1)), [0, 1, 0, 1, 0, 1], sensitive_features=list("ababab"))
+    >>> X, y = np.zeros((6, 1)), [0, 1, 0, 1, 0, 1]
+    >>> fitted = FirstRows().fit(X, y, sensitive_features=list("ababab"))
     >>> fitted.training_set_.rows
     array([0, 1, 2])
     """

@@ -260,8 +260,8 @@ class FairlearnGrid(BaseIntervention):
     --------
     >>> from fado.interventions import FairlearnGrid
     >>> X, y, sex = [[0.0]] * 6, [0, 1, 1, 0, 0, 1], list("ffffmm")
-    >>> grid = FairlearnGrid("DemographicParity", point=0.5).fit(X, y, sensitive_features=sex)
-    >>> grid.training_set_.labels
+    >>> grid = FairlearnGrid("DemographicParity", point=0.5)
+    >>> grid.fit(X, y, sensitive_features=sex).training_set_.labels
     array([False,  True,  True, False, False,  True])
     """
 

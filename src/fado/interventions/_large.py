@@ -159,14 +159,22 @@ def sample_files(
     >>> import pandas as pd
     >>> import fado
     >>> sampler = fado.RandomPrevalenceSampler(random_state=0)
+    >>> hired = [1, 0, 0, 1, 1, 1, 0, 0, 0]
+    >>> frame = pd.DataFrame({"sex": list("fffmmmmmm"), "hired": hired})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part in range(2):
-    ...         frame = pd.DataFrame({"sex": list("fffmmmmmm"), "hired": [1, 0, 0, 1, 1, 1, 0, 0, 0]})
     ...         frame.to_parquet(f"{folder}/{part}.parquet")
-    ...     asked = {"target": "hired", "protected": "sex", "intervention": sampler}
-    ...     change = fado.sample_files(f"{folder}/*.parquet", out=f"{folder}/sample", **asked)
-    >>> [(own.title, own.rows, own.rows_after, own.positive_rate_after) for own in change.groups]
-    [('m', 12, 12, 0.5), ('f', 6, 4, 0.5)]
+    ...     change = fado.sample_files(
+    ...         f"{folder}/*.parquet",
+    ...         target="hired",
+    ...         protected="sex",
+    ...         intervention=sampler,
+    ...         out=f"{folder}/sample",
+    ...     )
+    >>> for own in change.groups:
+    ...     print(own.title, own.rows, own.rows_after, own.positive_rate_after)
+    m 12 12 0.5
+    f 6 4 0.5
     """
     sampler = UtilityAwarePrevalenceSampler() if intervention is None else intervention
     files = _Files(
@@ -244,15 +252,23 @@ def reweigh_files(
     >>> import tempfile
     >>> import pandas as pd
     >>> import fado
-    >>> frame = pd.DataFrame({"sex": list("ffffmmmm"), "hired": [1, 0, 0, 0, 1, 1, 1, 0]})
+    >>> hired = [1, 0, 0, 0, 1, 1, 1, 0]
+    >>> frame = pd.DataFrame({"sex": list("ffffmmmm"), "hired": hired})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     frame.to_csv(f"{folder}/people.csv", index=False)
-    ...     asked = {"target": "hired", "protected": "sex", "intervention": fado.Reweigher()}
-    ...     change = fado.reweigh_files(f"{folder}/people.csv", out=f"{folder}/w.parquet", **asked)
+    ...     change = fado.reweigh_files(
+    ...         f"{folder}/people.csv",
+    ...         target="hired",
+    ...         protected="sex",
+    ...         intervention=fado.Reweigher(),
+    ...         out=f"{folder}/w.parquet",
+    ...     )
     ...     pd.read_parquet(f"{folder}/w.parquet")["weight"].round(3).tolist()
     [2.0, 0.667, 0.667, 0.667, 0.667, 0.667, 0.667, 2.0]
-    >>> [(own.title, own.positive_rate, round(own.positive_rate_after, 3)) for own in change.groups]
-    [('f', 0.25, 0.5), ('m', 0.75, 0.5)]
+    >>> for own in change.groups:
+    ...     print(own.title, own.positive_rate, round(own.positive_rate_after, 3))
+    f 0.25 0.5
+    m 0.75 0.5
     """
     reweigher = UtilityAwareReweigher() if intervention is None else intervention
     files = _Files(

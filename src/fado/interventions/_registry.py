@@ -122,8 +122,11 @@ class Entry:
         Examples
         --------
         >>> from fado.interventions import intervention_named
-        >>> [intervention_named(key).make(random_state=1, min_group_size=50) for key in ("none", "rw")]
-        [NoIntervention(random_state=1), Reweigher(min_group_size=50)]
+        >>> settings = {"random_state": 1, "min_group_size": 50}
+        >>> intervention_named("none").make(**settings)
+        NoIntervention(random_state=1)
+        >>> intervention_named("rw").make(**settings)
+        Reweigher(min_group_size=50)
         """
         shared: dict[str, Any] = {"random_state": random_state}
         if min_group_size is not None:

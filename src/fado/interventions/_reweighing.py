@@ -206,7 +206,8 @@ class UtilityAwareReweigher(_BaseReweigher):
     >>> X = [[0], [1], [2], [3]]
     >>> y = [1, 0, 1, 0]
     >>> sex = ["f", "f", "m", "m"]
-    >>> valuation = Valuation.from_probabilities([0.5, 1.0, 0.5, 0.5], {"sex": [0.5, 1.0, 1.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 1.0, 0.5, 0.5], [0.5, 1.0, 1.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> reweigher = UtilityAwareReweigher(LinearUtility(alpha=0.5), normalize=False)
     >>> reweigher.fit(X, y, sensitive_features=sex, valuation=valuation).sample_weight_
     array([1. , 0. , 0.5, 1. ])

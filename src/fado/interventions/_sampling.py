@@ -434,7 +434,8 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     >>> sex = ["f", "f", "m", "m", "m", "m", "m"]
     >>> p_y = [0.9, 0.1, 0.8, 0.0, 0.5, 0.4, 0.1]
     >>> valuation = Valuation.from_probabilities(p_y)
-    >>> sampler = UtilityAwarePrevalenceSampler(LinearUtility(alpha=1.0), random_state=0)
+    >>> utility = LinearUtility(alpha=1.0)
+    >>> sampler = UtilityAwarePrevalenceSampler(utility, random_state=0)
     >>> sampler.fit_resample(X, y, sensitive_features=sex, valuation=valuation)
     ([[1], [2], [3], [5]], [1, 0, 1, 0])
     >>> sampler.sample_indices_
@@ -500,7 +501,8 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
     >>> X = [[1], [2], [3], [4], [5], [6], [7]]
     >>> y = [1, 0, 1, 0, 0, 0, 0]
     >>> sex = ["f", "f", "m", "m", "m", "m", "m"]
-    >>> X2, y2 = RandomPrevalenceSampler(random_state=0).fit_resample(X, y, sensitive_features=sex)
+    >>> sampler = RandomPrevalenceSampler(random_state=0)
+    >>> X2, y2 = sampler.fit_resample(X, y, sensitive_features=sex)
     >>> y2
     [1, 0, 1, 0]
     """

@@ -88,8 +88,9 @@ class EvaluatedRows:
 
     Examples
     --------
-    >>> rows = EvaluatedRows(np.array([0.2, 0.7, 0.4]), np.array([False, True]), np.array([0, 1]),
-    ...                      n_compared=2, budget=Budget("fpr", 0.05))
+    >>> scores, positive = np.array([0.2, 0.7, 0.4]), np.array([False, True])
+    >>> settings = {"n_compared": 2, "budget": Budget("fpr", 0.05)}
+    >>> rows = EvaluatedRows(scores, positive, np.array([0, 1]), **settings)
     >>> rows.n_validation, rows.weights
     (2, array([1., 1.]))
     """
@@ -210,8 +211,9 @@ class BaseScoreIntervention(BaseEstimator, metaclass=ABCMeta):
     ...         self.digits = digits
     ...     def _rescore(self, rows):
     ...         return rows.scores.round(self.digits)
-    >>> rows = EvaluatedRows(np.array([0.23, 0.68]), np.array([False, True]), np.array([0, 1]),
-    ...                      n_compared=2, budget=Budget("fpr", 0.05))
+    >>> scores, positive = np.array([0.23, 0.68]), np.array([False, True])
+    >>> settings = {"n_compared": 2, "budget": Budget("fpr", 0.05)}
+    >>> rows = EvaluatedRows(scores, positive, np.array([0, 1]), **settings)
     >>> Rounded().rescore(rows)
     array([0.2, 0.7])
     """

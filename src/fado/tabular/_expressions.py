@@ -1,4 +1,4 @@
-"""What an expression such as ``"sex == f & (age>=50 | race in [White, Asian])"`` says: columns and values."""
+"""Parse expressions such as ``"sex == f & (age>=50 | race in [White, Asian])"`` to columns and values."""
 
 from __future__ import annotations
 

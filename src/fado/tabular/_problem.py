@@ -157,7 +157,7 @@ def read_problem(
     sensitive_features : Series, array, DataFrame, dict, or name(s) of columns of X, optional
         The protected attributes.
     sample_weight : array-like of shape (n_rows,), optional
-        What each row weighs.
+        The weight of each row.
     groups : array-like of shape (n_rows,), optional
         Which rows belong together: scikit-learn's word for it.
     pos_label : label, optional
