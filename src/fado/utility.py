@@ -55,6 +55,11 @@ class BaseUtility(BaseEstimator):
         Whether values may be negative, as those of `TreeInfluence` are; if not, such values raise a
         ValueError.
 
+    See Also
+    --------
+    register_utility : Offers a utility in configurations and commands.
+    fado.LinearUtility : The default utility.
+
     Examples
     --------
     >>> import numpy as np
@@ -62,7 +67,8 @@ class BaseUtility(BaseEstimator):
     >>> from fado.utility import BaseUtility
     >>> class LeastUtility(BaseUtility):
     ...     def _combine(self, performance, fairness):
-    ...         return np.min([values for weight, values in (performance, *fairness) if weight], axis=0)
+    ...         terms = (performance, *fairness)
+    ...         return np.min([values for weight, values in terms if weight], axis=0)
     >>> LeastUtility()(Valuation.from_probabilities([0.5, 0.5], {"sex": [0.5, 1.0]}))
     array([1., 0.])
     """
@@ -244,7 +250,8 @@ class LinearUtility(BaseUtility):
     Examples
     --------
     >>> from fado import LinearUtility, Valuation
-    >>> valuation = Valuation.from_probabilities([0.5, 0.5, 1.0], {"sex": [0.5, 0.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 0.5, 1.0], [0.5, 0.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> LinearUtility(alpha=0.75)(valuation)
     array([1.  , 0.75, 0.25])
     >>> LinearUtility(alpha=0.75, betas={"sex": 1})
@@ -272,7 +279,8 @@ class DifferenceUtility(BaseUtility):
     Examples
     --------
     >>> from fado import DifferenceUtility, Valuation
-    >>> valuation = Valuation.from_probabilities([0.5, 0.5, 1.0], {"sex": [0.5, 0.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 0.5, 1.0], [0.5, 0.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> DifferenceUtility(alpha=0.75)(valuation)
     array([ 0.5 ,  0.75, -0.25])
     """
@@ -305,7 +313,8 @@ class CobbDouglasUtility(BaseUtility):
     Examples
     --------
     >>> from fado import CobbDouglasUtility, Valuation
-    >>> valuation = Valuation.from_probabilities([0.5, 0.5, 1.0], {"sex": [0.5, 0.0, 0.5]})
+    >>> p_y, p_sex = [0.5, 0.5, 1.0], [0.5, 0.0, 0.5]
+    >>> valuation = Valuation.from_probabilities(p_y, {"sex": p_sex})
     >>> CobbDouglasUtility(alpha=0.75)(valuation)
     array([1., 0., 0.])
     """

@@ -97,7 +97,7 @@ def test_the_same_directory_is_replaced_and_a_strange_one_is_not(folder):
     assert load_model(folder / "model").facts_.at_least == 0.06
     assert (folder / "model" / "landscape.html").exists()
     (folder / "model" / "mine.txt").write_text("mine")
-    assert "'mine.txt', which is no part of a saved model" in refusal(frontier(folder))
+    assert "'mine.txt', which is not part of a saved model" in refusal(frontier(folder))
     assert (folder / "model" / "mine.txt").exists()
 
 

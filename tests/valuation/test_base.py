@@ -170,7 +170,7 @@ def test_the_fit_of_the_user_is_the_one_that_counts(valuator):
 
 
 def test_a_valuator_that_takes_no_weights_is_told_in_a_sentence():
-    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows before"):
+    with pytest.raises(ValueError, match=r"Plain.fit takes no `sample_weight`: value the rows first"):
         UtilityAwareReweigher(valuator=Plain()).fit(X, Y, sensitive_features=SEX, sample_weight=np.ones(N))
 
 

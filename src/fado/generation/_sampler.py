@@ -255,7 +255,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
         names, asked = cells.groups.names, self.sampling_strategy is not None
         if len(names) == 1 and not asked:
             warn_user(
-                f"There is only one group ({names[0]}), so there is no rate to match and no row is made. "
+                f"There is only one group ({names[0]}), so there is no other rate to match: no row is made. "
                 "Pass protected attributes as `sensitive_features`."
             )
         elif not cells.compared.all() and not asked and self.strength > 0:
@@ -267,7 +267,7 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
             )
         elif not (asked or plan.made.any() or plan.unmatched or plan.childless) and self.strength > 0:
             warn_user(
-                "The groups' positive rates are equal, or so close that `strength` moves none by a whole "
+                "The groups' positive rates are equal, or too close for `strength` to change one by a whole "
                 "row: no row is made."
             )
         if plan.unmatched and self.strength > 0:

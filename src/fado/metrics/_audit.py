@@ -77,7 +77,9 @@ class Audit:
     Examples
     --------
     >>> from fado.metrics import audit
-    >>> report = audit([0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0], sensitive_features={"sex": list("mmmfff")})
+    >>> y_true, decisions = [0, 1, 1, 0, 1, 1], [0, 1, 1, 1, 1, 0]
+    >>> sex = {"sex": list("mmmfff")}
+    >>> report = audit(y_true, decisions, sensitive_features=sex)
     >>> line = report.ratios.set_index("ratio").loc["tpr_ratio"]
     >>> float(line["value"]), line["lowest"], line["highest"]
     (0.5, 'f', 'm')
@@ -212,7 +214,8 @@ def audit(
     >>> from fado.metrics import audit
     >>> hired = [1, 1, 1, 0, 1, 0, 0, 0]
     >>> report = audit(None, hired, sensitive_features={"sex": list("mmmmffff")})
-    >>> report.frame[["attribute", "group", "rows", "selection_rate", "impact_ratio"]].round(2)
+    >>> columns = ["attribute", "group", "rows", "selection_rate", "impact_ratio"]
+    >>> report.frame[columns].round(2)
       attribute group  rows  selection_rate  impact_ratio
     0       sex     m     4            0.75          1.00
     1       sex     f     4            0.25          0.33
@@ -269,7 +272,7 @@ def _decide(
     pos_label: Any,
     sample_weight: Any,
 ) -> tuple[Bools | None, Bools, Floats | None, dict[str, Any]]:
-    """Give who is positive, who is selected, the scores if there are any, and how decisions were made."""
+    """Return the positive and the selected rows, the scores if given, and how decisions were made."""
     from fado.tabular import one_column, weights_of
 
     target = None if y_true is None else encode_target(y_true, pos_label)
@@ -345,14 +348,14 @@ def _attributes(sensitive_features: Any, n_rows: int) -> list[Variable]:
 
 
 def _combinations(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:
-    """Give every attribute, then every combination, of few before those of many."""
+    """Yield every attribute, then every combination, those of few attributes first."""
     for number in range(1, len(variables) + 1):
         yield from combinations(variables, number)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """All rows: labels if known, decisions, scores if given, weights, and how often intervals may fail."""
+    """All rows: labels if known, decisions, scores if given, weights, and the error of intervals."""
 
     positive: Bools | None
     selected: Bools
@@ -400,7 +403,7 @@ class _Part:
         }
 
     def groups(self) -> pd.DataFrame:
-        """Give a row per group, and one of the rows whose group is unknown."""
+        """Return one line per group, and one for the rows whose group is unknown."""
         import pandas as pd
 
         n_unknown = int((~self._known).sum())
@@ -430,7 +433,7 @@ class _Part:
         return pd.DataFrame(columns)
 
     def _impact(self) -> tuple[Floats64, Floats64, Floats64]:
-        """Give each compared group's selection rate over the highest one, with limits over all pairs."""
+        """Return each compared group's selection rate over the highest one, with limits over all pairs."""
         shares, sizes = (own[:-1] for own in self._shares["selection_rate"])
         ratio, low, high = (np.full(len(shares), np.nan) for _ in range(3))
         own = np.flatnonzero(self._compared)
@@ -450,13 +453,13 @@ class _Part:
         return ratio, low, high
 
     def _measured(self, rate: str) -> tuple[list[str], Floats64, Floats64]:
-        """Give names, rates and sizes of the compared groups that have the rate."""
+        """Return names, rates and sizes of the compared groups that have the rate."""
         shares, sizes = (own[:-1] for own in self._shares[rate])
         own = np.flatnonzero(self._compared & np.isfinite(shares))
         return [self._names[group] for group in own], shares[own], sizes[own]
 
     def ratios(self) -> pd.DataFrame:
-        """Give the lowest rate over the highest of each rate, and which two groups make it."""
+        """Return the lowest over the highest group rate, for each rate, and these two groups."""
         import pandas as pd
 
         told = []
@@ -483,7 +486,7 @@ class _Part:
         return none if shares.max() == 0 else ""
 
     def pairs(self) -> pd.DataFrame:
-        """Give every two compared groups' ratio and difference, of every rate."""
+        """Return the ratio and difference of every pair of compared groups, for every rate."""
         import pandas as pd
 
         columns = ["attribute", "rate", "group", "other", "ratio", "ratio_low", "ratio_high"]
@@ -504,7 +507,7 @@ class _Part:
         return pd.DataFrame(told, columns=columns).replace({np.inf: np.nan})
 
     def calibration(self) -> pd.DataFrame:
-        """Give what share of rows of about the same score is positive, by group."""
+        """Return the share of positives in bins of scores, by group."""
         import pandas as pd
 
         scores, positive = self._rows.scores, self._rows.positive
@@ -527,7 +530,7 @@ class _Part:
 
 
 def _why_small(size: int, total: int, min_group_size: int, least_share: float | None) -> str:
-    """Say why a group is too small to be compared; nothing if it is not."""
+    """Explain why a group is too small to be compared; empty if it is not."""
     share = size / total
     told = f"{size:,} {'row' if size == 1 else 'rows'}, {100 * share:.2g} % of those whose group is known"
     if least_share is not None:
@@ -538,7 +541,7 @@ def _why_small(size: int, total: int, min_group_size: int, least_share: float | 
 
 
 def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Give the rows of a frame as plain data."""
+    """Return the rows of a frame as plain data."""
     return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 

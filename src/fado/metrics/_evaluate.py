@@ -142,7 +142,8 @@ def evaluate(
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.8, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
     >>> group = list("aaaaaaabbbbbbb")
-    >>> for name, value in evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4).items():
+    >>> found = evaluate(y_true, scores, sensitive_features=group, max_fpr=0.4)
+    >>> for name, value in found.items():
     ...     print(f"{name:21}{value:.3f}")
     threshold            0.500
     fpr                  0.375
@@ -233,9 +234,10 @@ def measure(
     >>> positive = np.array([False, False, True, True, True])
     >>> scores = np.array([0.1, 0.6, 0.7, 0.05, 0.4])
     >>> codes = np.array([0, 0, 0, 0, 1])
-    >>> metrics, reasons = measure(positive, scores, codes, ["'f'", "'m'"], max_fpr=0.5)
-    >>> metrics["threshold"], metrics["fpr"], metrics["tpr_ratio"], metrics["fpr_ratio"]
-    (0.4, 0.5, 0.5, nan)
+    >>> names = ["'f'", "'m'"]
+    >>> metrics, reasons = measure(positive, scores, codes, names, max_fpr=0.5)
+    >>> metrics["threshold"], metrics["fpr"], metrics["fpr_ratio"]
+    (0.4, 0.5, nan)
     >>> reasons
     ["`fpr_ratio` is undefined and set to NaN: no negatives in group 'm'."]
     """
@@ -322,8 +324,10 @@ def by_group(
     >>> from fado.metrics import by_group
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     >>> scores = [0.1, 0.2, 0.3, 0.4, 0.2, 0.5, 0.9, 0.1, 0.2, 0.7, 0.8, 0.1, 0.3, 0.9]
-    >>> table = by_group(y_true, scores, sensitive_features=list("aaaaaaabbbbbbb"), max_fpr=0.3)
-    >>> table[["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]].round(2)
+    >>> group = list("aaaaaaabbbbbbb")
+    >>> table = by_group(y_true, scores, sensitive_features=group, max_fpr=0.3)
+    >>> columns = ["rows", "negatives", "fpr", "fpr_low", "fpr_high", "compared"]
+    >>> table[columns].round(2)
            rows  negatives  fpr  fpr_low  fpr_high  compared
     group
     a         7          4  0.0     0.00      0.60      True
@@ -399,7 +403,8 @@ def predictions_frame(
     >>> from fado.metrics import predictions_frame
     >>> y_true, scores = [0, 0, 0, 1, 1], [0.1, 0.6, 0.2, 0.7, 0.3]
     >>> sex = {"sex": ["f", "f", "m", "m", "m"]}
-    >>> frame = predictions_frame(y_true, scores, sensitive_features=sex, threshold=0.5)
+    >>> asked = {"sensitive_features": sex, "threshold": 0.5}
+    >>> frame = predictions_frame(y_true, scores, **asked)
     >>> frame
        score  label_value sex
     0      0            0   f

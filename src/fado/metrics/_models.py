@@ -88,9 +88,13 @@ def aim_scorer(
     >>> group = rng.integers(0, 2, 4000)
     >>> y = rng.random(4000) < 0.2 + 0.1 * group
     >>> X = pd.DataFrame({"merit": rng.normal(size=4000) + 1.5 * y, "group": group})
-    >>> scorer = aim_scorer("fpr_ratio", at_least=0.6, max_fpr=0.1, sensitive_features="group")
-    >>> search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=scorer, cv=2).fit(X, y)
-    >>> search.best_params_
+    >>> asked = {"at_least": 0.6, "max_fpr": 0.1}
+    >>> scorer = aim_scorer("fpr_ratio", sensitive_features="group", **asked)
+    >>> settings = {"C": [1e-4, 1.0]}
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(), settings, scoring=scorer, cv=2
+    ... )
+    >>> search.fit(X, y).best_params_
     {'C': 0.0001}
     """
     check_choice("ratio", ratio, RATIO_NAMES)

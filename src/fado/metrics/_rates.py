@@ -115,7 +115,8 @@ def fpr_ratio(
     One of two negatives of ``a`` is predicted positive, and two of two of ``b``.
 
     >>> from fado.metrics import fpr_ratio
-    >>> fpr_ratio([0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0], sensitive_features=list("aaabbb"))
+    >>> y_true, y_pred = [0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 1, 0]
+    >>> fpr_ratio(y_true, y_pred, sensitive_features=list("aaabbb"))
     0.5
     """
     return _ratio("fpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
@@ -144,7 +145,8 @@ def fnr_ratio(
     One of two positives of ``a`` is missed, and one of four of ``b``.
 
     >>> from fado.metrics import fnr_ratio
-    >>> fnr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0], sensitive_features=list("aaabbbb"))
+    >>> y_true, y_pred = [1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 0]
+    >>> fnr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
     return _ratio("fnr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
@@ -173,7 +175,8 @@ def tpr_ratio(
     One of two positives of ``a`` is found, and four of four of ``b``.
 
     >>> from fado.metrics import tpr_ratio
-    >>> tpr_ratio([1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1], sensitive_features=list("aaabbbb"))
+    >>> y_true, y_pred = [1, 1, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1, 1]
+    >>> tpr_ratio(y_true, y_pred, sensitive_features=list("aaabbbb"))
     0.5
     """
     return _ratio("tpr_ratio", y_true, y_pred, sensitive_features, pos_label, sample_weight, min_group_size)
@@ -202,7 +205,8 @@ def selection_rate_ratio(
     One of four rows of ``a`` is predicted positive, and one of two of ``b``.
 
     >>> from fado.metrics import selection_rate_ratio
-    >>> selection_rate_ratio([0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0], sensitive_features=list("aaaabb"))
+    >>> y_true, y_pred = [0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 0]
+    >>> selection_rate_ratio(y_true, y_pred, sensitive_features=list("aaaabb"))
     0.5
     """
     return _ratio(

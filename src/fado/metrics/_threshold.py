@@ -38,6 +38,11 @@ class Budget:
     limit : float or int
         A share in (0, 1), a number of rows (``"top_k"``) or a score (``"threshold"``).
 
+    See Also
+    --------
+    evaluate : Metrics of a model at a budget.
+    threshold_at_fpr : The threshold of a false-positive budget.
+
     Examples
     --------
     >>> import numpy as np
@@ -162,8 +167,10 @@ class Budget:
 
         Examples
         --------
-        >>> Budget("fpr", 0.05).kept({"fpr": 0.051}), Budget("top_k", 500).kept({"selected": 500})
-        (False, True)
+        >>> Budget("fpr", 0.05).kept({"fpr": 0.051})
+        False
+        >>> Budget("top_k", 500).kept({"selected": 500})
+        True
         """
         spent = self.spent
         if spent is None:
@@ -223,7 +230,8 @@ def threshold_at_fpr(
 
     The negative at 0.7 has weight 3: it alone is half of the negatives' weight, and over the budget.
 
-    >>> threshold_at_fpr(y_true, scores, max_fpr=0.25, sample_weight=[1, 1, 1, 3, 1, 1])
+    >>> weights = [1, 1, 1, 3, 1, 1]
+    >>> threshold_at_fpr(y_true, scores, max_fpr=0.25, sample_weight=weights)
     0.9
     """
     check_between("max_fpr", max_fpr)
@@ -280,7 +288,8 @@ def lowest_threshold(
     --------
     >>> import numpy as np
     >>> from fado.metrics import lowest_threshold
-    >>> lowest_threshold(np.array([False, False, True]), np.array([0.1, 0.4, 0.7]), max_fpr=0.5)
+    >>> positive = np.array([False, False, True])
+    >>> lowest_threshold(positive, np.array([0.1, 0.4, 0.7]), max_fpr=0.5)
     0.4
     """
     negatives = scores[~positive]

@@ -1,4 +1,4 @@
-"""What a user hands over, read once: tables, variables, labels, groups, files."""
+"""Read what a user passes: tables, variables, labels, groups, files."""
 
 from fado.tabular._column import Column, column_from
 from fado.tabular._comparisons import Expression, GroupNames, protected_from, read_attributes
