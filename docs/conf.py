@@ -97,3 +97,4 @@ html_theme_options = {
     "navigation_depth": 2,
 }
 html_sidebars = {"index": [], "install": [], "which": [], "glossary": [], "how_it_works": [], "changelog": []}
+html_sidebars |= {"compared": [], "faq": []}
