@@ -26,8 +26,8 @@ def block(page, text):
 
 def rows(n_rows):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=list("abc"))
-    return frame, pd.Series(frame["a"] + rng.normal(size=n_rows) > 1), pd.Series(rng.choice(["f", "m"], n_rows))
+    X = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=list("abc"))
+    return X, X["a"] + rng.normal(size=n_rows) > 1, pd.Series(rng.choice(["f", "m"], n_rows))
 
 
 def test_recipes_are_questions_that_the_first_page_lists():
@@ -59,7 +59,8 @@ def test_the_recipe_of_mlflow(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     X, y, z = rows(2000)
     trees = LGBMClassifier(n_estimators=5, verbosity=-1)
-    aimed = AimedEstimator(trees, at_least=0.5, random_state=0).fit(X[:1000], y[:1000], sensitive_features=z[:1000])
+    aimed = AimedEstimator(trees, at_least=0.5, random_state=0)
+    aimed = aimed.fit(X[:1000], y[:1000], sensitive_features=z[:1000])
     model = aimed.to_model(test=(X[1000:], y[1000:], z[1000:]))
     monkeypatch.chdir(tmp_path)
     model.save("model")
