@@ -112,6 +112,8 @@ html_sidebars = {
     "index": [],
     "install": [],
     "which": [],
+    "compared": [],
+    "faq": [],
     "glossary": [],
     "bibliography": [],
     "how_it_works": [],
