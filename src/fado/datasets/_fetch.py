@@ -275,8 +275,8 @@ def _read(path: Path, name: str) -> pd.DataFrame:
             frame = pd.read_parquet(path)
         else:  # utf-8-sig reads files with and without a byte-order mark; "|" begins a comment of UCI's
             how: dict[str, Any] = {"encoding": "utf-8-sig", "skipinitialspace": True, "comment": "|"}
-            first = pd.read_csv(path, header=None, nrows=1, **how).iloc[0]
-            header = 0 if any(re.match("[A-Za-z]", str(entry)) for entry in first[:1]) else None
+            first = pd.read_csv(path, header=None, nrows=1, **how).iloc[0, 0]
+            header = 0 if re.match("[A-Za-z]", str(first)) else None
             frame = pd.read_csv(path, header=header, low_memory=False, **how)
     # Whatever the two parsers fail on is one thing to the user: a file that cannot be read.
     except (ValueError, OSError, EOFError) as error:
