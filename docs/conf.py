@@ -96,4 +96,12 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_depth": 2,
 }
-html_sidebars = {"index": [], "install": [], "which": [], "glossary": [], "how_it_works": [], "changelog": []}
+html_sidebars = {
+    "index": [],
+    "install": [],
+    "which": [],
+    "tutorial_adult": [],
+    "glossary": [],
+    "how_it_works": [],
+    "changelog": [],
+}
