@@ -5,7 +5,7 @@
 #
 # This page goes through one real table with every part of the library: measure
 # a plain model, find the rows that matter, aim at a line, prove that the line
-# holds, write the card, audit other groups, and watch new rows.
+# holds, write the card, audit other groups, and monitor new rows.
 #
 # The table is Adult: 48,842 people of the US census of 1994, and whether each
 # of them earns more than 50,000 dollars a year. Suppose that a bank makes an
@@ -20,7 +20,7 @@
 # - the line: the ratio is to be at least 0.8.
 #
 # Models and thresholds are selected on validation data. Figures are on test
-# data, unless the text says otherwise. All code of this page took three
+# data, unless the text says otherwise. All code of this page took about three
 # minutes on two cores. You need `pip install "fado-ml[plot]"`.
 
 # %% [markdown]
@@ -223,8 +223,8 @@ effect = effects.values["sex"].rename("effect on the ratio")
 effect.groupby(cells, observed=True).sum().round(2)
 
 # %% [markdown]
-# Women who earn less and men who earn more lower the ratio. Who are the 260
-# rows, 1 % of the training data, that lower it most?
+# Women who earn less and men who earn more lower the ratio. Which 260 rows, 1
+# % of the training data, lower it most?
 
 # %%
 worst = effect.nsmallest(260).index
@@ -359,12 +359,13 @@ alt.layer(line, bounds, points).properties(width=420, height=220)
 
 # %% [markdown]
 # ![Points from a ratio of 0.22 and a true-positive rate of 0.615 to a ratio of
-# 1 and a rate of 0.595. Each has a bar to the left, its lower bound. The first
-# point to the right of the dashed line at 0.8 is
+# 1 and a rate of 0.595. Each has a bar to its left that ends at its lower
+# bound. The first point to the right of the dashed line at 0.8 is
 # selected.](images/tutorial/path.png)
 #
 # *The trade-off on validation data, with a lower bound for each ratio. The
-# selected point is the first that reaches the line.*
+# selected point is the first that reaches the line. The vertical axis spans
+# less than three points of true-positive rate.*
 #
 # On test data, before and after:
 
@@ -403,7 +404,7 @@ print(f"Chance that as many people show 0.8 or more: {chance:.2f}")
 
 # %% [markdown]
 # One test set is one draw. So we draw 20,000 people ten times, aim with and
-# without `confidence`, and evaluate on all 28,842 others, who play the
+# without `confidence`, and evaluate on all 28,842 others, whom we treat as the
 # population. A model holds if its ratio is at least 0.8 there.
 
 # %%
@@ -538,8 +539,8 @@ report.frame.loc[report.frame["attribute"] == "race", columns].set_index(
 # %% [markdown]
 # ## 9. Monitor
 #
-# The last 10,000 people play the future. `check` says whether the line [is
-# still held](models.md#is-the-line-still-held).
+# We treat the last 10,000 people as new data. `check` says whether the line
+# [is still held](models.md#is-the-line-still-held).
 
 # %%
 print(fill(final.check(X[later], y[later], sex[later]).sentence, 79))

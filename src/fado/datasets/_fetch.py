@@ -90,7 +90,7 @@ def fetch_adult(
     -------
     X : pandas.DataFrame
         The features: numbers, and text as categories. Missing entries are NaN. ``relationship`` is "Husband"
-        or "Wife" in 45 percent of the rows, and gives their ``sex`` away. The survey weight (``fnlwgt``) is
+        or "Wife" in 45 percent of the rows, which reveals their ``sex``. The survey weight (``fnlwgt``) is
         not a feature, and left out.
     y : pandas.Series
         ``over_50k``: whether the person earns more than 50,000 dollars a year.
