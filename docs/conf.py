@@ -112,6 +112,7 @@ html_sidebars = {
     "index": [],
     "install": [],
     "which": [],
+    "tutorial_adult": [],
     "compared": [],
     "faq": [],
     "glossary": [],
