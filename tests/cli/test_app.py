@@ -180,7 +180,7 @@ def test_a_full_device_is_told_once(files, monkeypatch, unbuffered):
         process = start(files, ["--help"], stdout=full, stderr=subprocess.PIPE)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert errors == "error: what is printed cannot be written: No space left on device.\n"
+    assert errors == "error: the output cannot be written: No space left on device.\n"
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_it_ends_with_a_model_and_its_card(done):
         printed,
     )
     assert float(shown[1]) == pytest.approx(facts.measured["test"]["fpr_ratio"], abs=5e-4)
-    assert f"The model and its card (card.md, card.html): {Path('demo', 'model')}" in printed
+    assert f"Model and card (card.md, card.html): {Path('demo', 'model')}" in printed
     assert "fpr_ratio of at least 0.8" in (folder / "model" / "card.md").read_text(encoding="utf-8")
     assert "customer_age" not in model.feature_names_in_
     assert facts.intervention == "aimed scores"  # something had to move

@@ -183,7 +183,7 @@ def test_other_budgets(folder, option, limit, kind):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--top-k", "5"], "all say what decides: give one"),
+        (["--top-k", "5"], "all limit decisions: give one"),
         (["--at-least", "80"], "`--at-least` must be in (0, 1]"),
         (["--at-least", "0"], "`--at-least` must be in (0, 1]"),
         (["--confidence", "0.2"], "`--confidence` must be in (0.5, 1)"),
@@ -191,12 +191,12 @@ def test_other_budgets(folder, option, limit, kind):
         (["--ratio", "fpr"], "`--ratio` must be 'fpr_ratio'"),
         (["--ratio", "fpr_ratio=2"], "`--ratio['fpr_ratio']` must be in (0, 1]"),
         (["--ratio", "fpr_ratio=high"], "`--ratio['fpr_ratio']` must be a number in (0, 1]"),
-        (["--test", "3"], "`--test` names values of a column: name the column by `--split`"),
+        (["--test", "3"], "`--test` names values of a column: name the column with `--split`"),
         (["--split", "age"], "`--split age` sets no rows apart"),
         (["--split", "agee", "--test", "1"], "no column 'agee'; did you mean 'age'"),
         (["--split", "hired", "--test", "1"], "`--split` names 'hired', the target"),
         (["--split", "age", "--test", "abc"], "`--test abc` is not a value of 'age'; it has"),
-        (["--split", "age", "--test", "20", "--validation", "20"], "is named before, by `--validation`"),
+        (["--split", "age", "--test", "20", "--validation", "20"], "is already named by `--validation`"),
         (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both say which rows are test rows"),
         (["--test-fraction", "1.5"], "`--test-fraction` must be"),
         (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),

@@ -64,7 +64,7 @@ def test_rows_equal_the_librarys(files, method):
     assert more["when"][N:].isna().all()
     assert more["age"].dtype == FRAME["age"].dtype
     n_made = int(sampler.synthetic_.sum())
-    assert f"400 rows and {n_made} made ones, marked in 'synthetic', written to" in result.stdout
+    assert f"400 rows and {n_made} synthetic rows, marked in 'synthetic', written to" in result.stdout
     for sex in ("f", "m"):
         line = next(line.split() for line in result.stdout.splitlines() if line.strip().startswith(sex))
         parts = [FRAME["default"][FRAME["sex"] == sex], more["default"][more["sex"] == sex]]
@@ -154,7 +154,7 @@ def test_the_report_compares_rows_and_models(files):
         (["--report", "report.html"], "`--report` must end in .json"),
         (["--protected", "sax"], "'sax'"),
         (["--positive", "ugly"], "`--positive ugly` is not a label of the target"),
-        (["--protected", "job"], "`--values` has no values of the protected attribute 'job'"),
+        (["--protected", "job"], "`--values` has no values for the protected attribute 'job'"),
     ],
     ids=str,
 )

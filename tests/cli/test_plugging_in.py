@@ -111,7 +111,7 @@ def test_what_a_sample_cannot_hold_is_refused(files, more):
     words = ["sample", folder / "data.csv", "--target", "default", "--protected", "sex"]
     result = run(*words, "--intervention", "more_than_rows", "--out", folder / "train.csv")
     assert result.exit_code == 2
-    assert "`--intervention more_than_rows` does more than this command can write" in result.stderr
+    assert "`--intervention more_than_rows` has results that this command cannot write" in result.stderr
     assert not (folder / "train.csv").exists()
 
 

@@ -44,7 +44,7 @@ def test_scores_and_decisions_are_those_of_the_model(files):
     np.testing.assert_array_equal(written["score"], MODEL.score_rows(X))
     assert written["decision"].tolist() == MODEL.predict(X).tolist()
     selected = int((written["decision"] == "yes").sum())
-    assert f"{selected} of {N} rows ({100 * selected / N:.3g} %) are decided 'yes'" in done.stdout
+    assert f"{selected} of {N} rows ({100 * selected / N:.3g} %) are predicted 'yes'" in done.stdout
     assert "line" not in done.stdout
 
 
@@ -165,8 +165,8 @@ def test_columns_without_names_are_found_by_place(files):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--target", "late"], "`--target` and `--protected` go together"),
-        (["--protected", "sex"], "`--target` and `--protected` go together"),
+        (["--target", "late"], "`--target` and `--protected` must be given together"),
+        (["--protected", "sex"], "`--target` and `--protected` must be given together"),
         (["--positive", "yes"], "`--positive` names a label of `--target`: give both."),
         (["--target", "lates", "--protected", "sex"], "got 'lates'; did you mean 'late'?"),
         (["--target", "late", "--protected", "sexe"], "'sexe'"),

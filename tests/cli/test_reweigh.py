@@ -108,7 +108,7 @@ def test_reweighing_needs_no_values(files):
     for group in ("f", "m", "all rows"):
         line = next(line for line in result.stdout.splitlines() if line.strip().startswith(group))
         assert line.split()[-3] == f"{rate:.3f}"
-    assert result.stdout.endswith("; train a model with these times 'survey'\n")
+    assert result.stdout.endswith("; train a model with these weights times 'survey'\n")
 
 
 def test_the_summary_shows_rows_rates_and_sizes_before_and_after(files):
@@ -186,7 +186,7 @@ def test_labels_that_a_method_changes_are_written_beside_the_weights(files):
     words += ["--target", "default", "--protected", "sex", "--out", files / "weights.parquet"]
     done = CliRunner().invoke(build_app(), [str(word) for word in words])
     assert done.exit_code == 0, done.output
-    assert "train a model on those in the column 'positive'" in " ".join(done.output.split())
+    assert "train a model on the column 'positive'" in " ".join(done.output.split())
     grid = FairlearnGrid(point=0.1).fit(FRAME, FRAME["default"], sensitive_features=FRAME["sex"])
     written = pd.read_parquet(files / "weights.parquet")
     assert (written["positive"] == grid.training_set_.labels).all()

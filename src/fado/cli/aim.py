@@ -31,19 +31,19 @@ def aim(
     jobs: int | None = None,
     **asked: Any,
 ) -> None:
-    """Train a LightGBM model whose ratios between groups reach their lines, and write it with its card.
+    """Train a LightGBM model whose ratios between groups reach their lines; write it with a model card.
 
     Parameters
     ----------
     out : DIR
-        The directory to write the model and its card to.
+        The directory for the model and its card.
     by : choice
-        What is handed over: models of label and groups, combined; one model that learnt their scores; or one
-        that was trained with weights.
+        What is returned. scores: models of labels and groups, combined. student: one model trained on their
+        scores. weights: one model trained with sample weights.
     attributes : choice
-        Whether groups are combinations of the attributes, or each has its own.
-    test_fraction : F, default=no test rows
-        The share of the rows that is kept apart as test rows.
+        crossed: compare combinations of the attributes. each: compare the groups of each attribute.
+    test_fraction : F, default=no test data
+        The share of the rows that is kept as test data.
     """
     from lightgbm import LGBMClassifier
 
@@ -80,12 +80,12 @@ def aim(
     tested = parts["test"].n_rows if "test" in parts else 5_000
     chance = model.chance_on(tested)
     shown = "the line" if len(lines) == 1 else "all lines"
-    told = f"{tested:,} fresh rows show {shown} with a probability of about {chance:.2f}."
+    told = f"On {tested:,} new rows, {shown} will be reached with a probability of about {chance:.2f}."
     _print_model(chosen, train, out, *([] if math.isnan(chance) else [told]))
 
 
 def _test_rows(inputs: Inputs, share: float, seed: int) -> dict[str, Inputs]:
-    """Set a share of the rows apart, of every label and group alike."""
+    """Split off a share of the rows, stratified by label and group."""
     from fado.cli._inputs import take_inputs
     from fado.tabular import deal_rows
 
@@ -120,21 +120,21 @@ def frontier(
     dask: str | None = None,
     **asked: Any,
 ) -> None:
-    """Find the best model whose ratios between groups reach their lines, and write it with its card.
+    """Find the best model whose ratios between groups reach their lines; write it with a model card.
 
     Parameters
     ----------
     out : DIR
-        The directory to write the model, its card and a chart of all models to.
+        The directory for the model, its card and a chart of all models.
     max_fits : N
-        How many whole fits the search may cost.
+        How many full fits the search may use.
     test_fraction : F, default=0.2
-        The share of the rows that is kept apart as test rows.
+        The share of the rows that is kept as test data.
     store : DIR
-        Keep the search in this directory; run again to resume it.
+        Save the search in this directory; run the same command again to resume it.
     dossier : FILE
-        Also write a dossier of alternatives: the best untouched model beside models of nearly equal
-        performance, and what was searched (.html or .json).
+        Also write a dossier (.html or .json): the best untouched model, alternatives with nearly equal
+        performance, and what was searched.
     """
     from fado.cli._inputs import read_aimed, rows_of, target_of
     from fado.cli._outputs import check_apart, check_output
@@ -173,27 +173,27 @@ def frontier(
     model = found.closest(lines, confidence)
     if model is None:
         raise ValueError(
-            f"No model can be compared by {' and '.join(lines)}: the groups have too few rows of a label, or "
-            "no model tells rows apart."
+            f"No model has a defined {' and '.join(lines)}: groups have too few rows of a label, or all "
+            "scores are equal."
         )
     write_model(model, out, landscape=lambda path: found.report(path, lines))
     if dossier is not None:
         found.dossier(dossier)
     print(found)
-    beside = [f"The landscape, to choose from: {out / LANDSCAPE}"]
-    beside += [] if dossier is None else [f"The dossier of alternatives: {dossier}"]
+    beside = [f"Chart of all models: {out / LANDSCAPE}"]
+    beside += [] if dossier is None else [f"Dossier of alternatives: {dossier}"]
     _print_model(model, train, out, *beside)
 
 
 def _print_model(model: Any, train: Inputs, out: Path, *more: str) -> None:
-    """Print what a model's card begins with, and where everything is."""
+    """Print the beginning of a model's card, and the files."""
     from fado.cli._outputs import print_card, print_seen_sources
 
     print_card(model)
     print_seen_sources(train)
-    for line in (*more, f"The model and its card (card.md, card.html): {out}"):
+    for line in (*more, f"Model and card (card.md, card.html): {out}"):
         print(line)
-    print(f"Scores of other rows: fado predict {out} OTHER --out scores.parquet")
+    print(f"To score other rows: fado predict {out} OTHER --out scores.parquet")
 
 
 def _print_events(
@@ -204,7 +204,7 @@ def _print_events(
     confidence: float,
     min_group_size: int,
 ) -> None:
-    """Say before a search how many events the smallest group can give, and what follows for the lines."""
+    """Print before a search how many events the smallest group can have, and what that means."""
     from fado.aim import expected_counts
     from fado.cli._outputs import print_lines
     from fado.tabular import group_rows, small_groups
