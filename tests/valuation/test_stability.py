@@ -454,7 +454,9 @@ def test_the_card_tells_what_the_values_are():
     assert text.startswith(
         "# Values of 100 rows\n\nOne number per row for 'y' (the target), 'sex'. It is not known how"
     )
-    assert "- 'y': entropy of the predicted classes: how unsure models are. It lies between 0 and 1." in text
+    assert (
+        "- 'y': entropy of the predicted classes: how uncertain models are. It lies between 0 and 1." in text
+    )
     spread = section(text, "How values are distributed")
     assert "- 'y': mean 0.495, quartiles 0.247, 0.495, 0.742." in spread
     assert "- 'sex': mean 0, quartiles 0, 0, 0; 50 rows have no value." in spread

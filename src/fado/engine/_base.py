@@ -106,7 +106,7 @@ class Schema:
             )
 
     def column(self, table: Table, j: int, place: int | None) -> Column:
-        """Give column `j` from where it stands in another table, in this one's levels.
+        """Return column `j` from where it stands in another table, in this one's levels.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Model(Protocol):
         """
 
     def detach(self) -> Scorer:
-        """Give what is left of a model without the rows that it learnt from."""
+        """Return what is left of a model without the rows that it learnt from."""
 
 
 class Scorer(Protocol):
@@ -278,7 +278,7 @@ class Scorer(Protocol):
         """
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give all that `scorer_from` needs: plain data that JSON can hold, and the content of a file."""
+        """Return all that `scorer_from` needs: plain data that JSON can hold, and the content of a file."""
 
 
 class Engine(Protocol):
@@ -292,13 +292,13 @@ class Engine(Protocol):
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
-        """Tell whether the engine does all as the estimator's own `fit` would."""
+        """Return whether the engine does all as the estimator's own `fit` would."""
 
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Bin or lay out what the tasks need, before they run side by side."""
 
     def with_rows(self, table: Table) -> Engine:
-        """Give an engine of the same rows and, after them, those of another table.
+        """Return an engine of the same rows and, after them, those of another table.
 
         What the rows of this engine are laid out by stays as it is: its columns, bins and levels. So a fit
         on some rows is the same, whatever others were added. Call `prepare` before; no target is seen.
@@ -337,7 +337,7 @@ def count_rows(rows: Rows | Table) -> int:
 
 
 def both_classes(scores: FloatArray) -> FloatArray:
-    """Give the probabilities of all classes, where those of two may be that of class 1."""
+    """Return the probabilities of all classes, where those of two may be that of class 1."""
     return np.column_stack([1.0 - scores, scores]) if scores.ndim == 1 else scores
 
 
@@ -352,14 +352,14 @@ def check_target(variable: Variable, target: Variable | None) -> None:
 def replace_target(
     target: Variable | None, labels: LabelArray | None, n_rows: int, variable: Variable
 ) -> Variable | None:
-    """Give the target of another table's rows; None if a variable's models do not see it."""
+    """Return the target of another table's rows; None if a variable's models do not see it."""
     if target is None or not variable.sees_target:
         return None
     return replace(target, labels=check_labels(labels, n_rows, f"The models of {variable.name!r} see"))
 
 
 def check_labels(labels: LabelArray | None, n_rows: int, who: str = "The model sees") -> LabelArray:
-    """Give the target's labels of another table's rows, refusing none, or another number of them."""
+    """Return the target's labels of another table's rows, refusing none, or another number of them."""
     if labels is None:
         raise ValueError(f"{who} the target: pass its labels for the rows of the table.")
     if len(labels) != n_rows:
@@ -379,7 +379,7 @@ class ConstantScorer:
     sees_target: ClassVar[bool] = False
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Give every row the same probabilities."""
+        """Return every row the same probabilities."""
         return self.repeat(table.n_rows)
 
     def repeat(self, n_rows: int) -> FloatArray:
@@ -391,7 +391,7 @@ class ConstantScorer:
         return said
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the class; there is nothing else."""
+        """Return the class; there is nothing else."""
         return {"kind": self.kind, **encode(self)}, b""
 
     @classmethod
@@ -422,7 +422,7 @@ class ConstantModel:
         return self._repeat(count_rows(rows))
 
     def detach(self) -> ConstantScorer:
-        """Give the class that it is certain of."""
+        """Return the class that it is certain of."""
         return self._scorer
 
     def _repeat(self, n_rows: int) -> FloatArray:

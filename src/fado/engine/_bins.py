@@ -55,11 +55,11 @@ class DenseColumns:
         return len(self._columns[0])
 
     def with_column(self, column: Column) -> DenseColumns:
-        """Give the columns and one more, the last."""
+        """Return the columns and one more, the last."""
         return DenseColumns([*self._columns, column])
 
     def with_rows(self, other: DenseColumns) -> DenseColumns:
-        """Give the columns with the rows of others below."""
+        """Return the columns with the rows of others below."""
         return DenseColumns(
             [
                 replace(own, data=pa.chunked_array([np.concatenate([own.numbers(), more.numbers()])]))
@@ -68,32 +68,32 @@ class DenseColumns:
         )
 
     def take(self, rows: Rows) -> DenseColumns:
-        """Give the columns at some row positions."""
+        """Return the columns at some row positions."""
         return DenseColumns([column.take(rows) for column in self._columns])
 
     def in_order(self, order: Sequence[int]) -> DenseColumns:
-        """Give some columns, in an order."""
+        """Return some columns, in an order."""
         return DenseColumns([self._columns[j] for j in order])
 
     def digests(self) -> list[bytes]:
-        """Give a key of what each column holds."""
+        """Return a key of what each column holds."""
         return [column.digest() for column in self._columns]
 
     def entries(self, j: int) -> FloatArray:
-        """Give one column as numbers, NaN where an entry is missing."""
+        """Return one column as numbers, NaN where an entry is missing."""
         return self._columns[j].numbers()
 
     def for_bins(self) -> Any:
-        """Give the columns as `lightgbm.Dataset` takes them."""
+        """Return the columns as `lightgbm.Dataset` takes them."""
         # Column names never reach LightGBM: it refuses some characters and confuses "a b" with "a_b".
         return pa.table({f"f{j}": column.data for j, column in enumerate(self._columns)})
 
     def for_scores(self) -> Any:
-        """Give the columns as `lightgbm.Booster.predict` takes them."""
+        """Return the columns as `lightgbm.Booster.predict` takes them."""
         return np.column_stack([column.numbers() for column in self._columns])
 
     def usual_shares(self, rows: npt.NDArray[np.integer[Any]]) -> FloatArray:
-        """Give each column's share of zeros, or of the value in at least 70 % of some rows."""
+        """Return each column's share of zeros, or of the value in at least 70 % of some rows."""
         shares = []
         for column in self._columns:
             sample = column.take(rows).numbers()
@@ -188,7 +188,7 @@ Columns = DenseColumns | SparseColumns
 
 
 def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sparse: bool) -> Columns:
-    """Give the columns of another table, from where they stand there, in the order and levels of a schema."""
+    """Return the columns of another table, from where they stand there, in the order and levels of a schema."""
     if table.is_sparse and sparse:
         return SparseColumns(table.source)
     return DenseColumns([schema.column(table, j, place) for j, place in enumerate(places)])
@@ -229,12 +229,12 @@ class Features:
         return isinstance(self.columns, SparseColumns)
 
     def sees(self, variable: Variable, j: int) -> bool:
-        """Tell whether a variable's models may split on a column."""
+        """Return whether a variable's models may split on a column."""
         check_target(variable, self._target)
         return j not in variable.excluded if j < self.n_columns else variable.sees_target
 
     def seen(self, variable: Variable) -> list[int]:
-        """Give the positions of the table's columns that a variable's models may split on."""
+        """Return the positions of the table's columns that a variable's models may split on."""
         return [j for j in range(self.n_columns) if self.sees(variable, j)]
 
     def find(self, table: Table, variable: Variable) -> list[int | None]:
@@ -242,7 +242,7 @@ class Features:
         return self.schema.find(table, self.seen(variable))
 
     def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> Columns:
-        """Give the columns of another table like `columns`; those that models do not see may be missing."""
+        """Return the columns of another table like `columns`; those that models do not see may be missing."""
         places = self.find(table, variable)
         columns = columns_of(table, self.schema, places, sparse=self.is_sparse)
         if self._target is None:
@@ -261,7 +261,7 @@ class Features:
         return joined
 
     def of_rows(self, rows: Rows, target: LabelArray | None, variable: Variable) -> Columns:
-        """Give the columns at some row positions, with other labels of the target where models see it."""
+        """Return the columns at some row positions, with other labels of the target where models see it."""
         columns = self.columns.take(rows)
         theirs = None if target is None else replace_target(self._target, target, len(rows), variable)
         if theirs is None:
@@ -276,7 +276,7 @@ def _as_column(target: Variable) -> Column:
 
 
 def many_usual_values(columns: Columns) -> bool:
-    """Tell whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
+    """Return whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
 
     LightGBM need not count them. Many are a fifth; a sample of the rows tells.
     """
@@ -322,7 +322,7 @@ def subset(
     labels: npt.NDArray[Any] | None = None,
     weights: npt.NDArray[np.floating[Any]] | None = None,
 ) -> lightgbm.Dataset:
-    """Give some rows of a binned table with labels (else those of the table) and, if any, weights.
+    """Return some rows of a binned table with labels (else those of the table) and, if any, weights.
 
     LightGBM takes whatever weights it is given, all zero or negative: they must have been checked before.
     Call it, and all that follows with the subset, within `fitting`.

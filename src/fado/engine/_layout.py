@@ -38,12 +38,12 @@ def form_for(estimator: Any, *, sparse: bool) -> Form:
 
 
 def is_lightgbm(estimator: Any) -> bool:
-    """Tell whether an estimator is one of LightGBM's own."""
+    """Return whether an estimator is one of LightGBM's own."""
     return type(estimator).__module__.startswith("lightgbm.")
 
 
 def _picks_columns(estimator: Any) -> bool:
-    """Tell whether an estimator is, or wraps, a pipeline, which may pick its columns by name."""
+    """Return whether an estimator is, or wraps, a pipeline, which may pick its columns by name."""
     from sklearn.pipeline import Pipeline
 
     return isinstance(estimator, Pipeline) or any(
@@ -109,7 +109,7 @@ class Layout:
         return pd.concat([features, pd.DataFrame(values, features.index, names)], axis=1)
 
     def _as_learnt(self, table: Table, j: int, place: int | None) -> Column:
-        """Give a column of the kind that the estimator learnt from, with whatever levels it has."""
+        """Return a column of the kind that the estimator learnt from, with whatever levels it has."""
         own = None if place is None else table.column(place)
         if own is not None and (own.levels is None) is (self.schema.levels[j] is None):
             return own
@@ -152,7 +152,7 @@ def add_rows(first: Any, second: Any) -> Any:
 
 
 def _frequent_levels(column: Column) -> tuple[str, ...]:
-    """Give the levels of a column, the most frequent if there are many: the others have no indicator."""
+    """Return the levels of a column, the most frequent if there are many: the others have no indicator."""
     levels = column.levels or ()
     if len(levels) <= _MOST_INDICATORS:
         return levels
@@ -163,7 +163,7 @@ def _frequent_levels(column: Column) -> tuple[str, ...]:
 
 
 def _as_csr(matrix: Any) -> Any:
-    """Give a sparse matrix in the one form that LightGBM does not warn about."""
+    """Return a sparse matrix in the one form that LightGBM does not warn about."""
     import scipy.sparse
 
     return scipy.sparse.csr_matrix(matrix)
@@ -182,7 +182,7 @@ class MissingValuesError(ValueError):
 
 
 def explaining_missing(estimator: Any, layout: Layout, features: Any) -> AbstractContextManager[None]:
-    """Say which columns an estimator fails for because of missing values; other errors stay as they are."""
+    """Return which columns an estimator fails for because of missing values; other errors stay as they are."""
     return _explaining(
         estimator, lambda: [layout.schema.names[j] for j in _columns_with_missing(layout, features)]
     )

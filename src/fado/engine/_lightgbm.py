@@ -162,7 +162,7 @@ class LightGBMEngine:
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
-        """Tell whether every parameter of the estimator is honoured.
+        """Return whether every parameter of the estimator is honoured.
 
         Custom objectives, class weights, early stopping and whatever else is not on the list of honoured
         parameters go through the estimator's own `fit` instead.
@@ -260,7 +260,7 @@ class LightGBMEngine:
         return LeafReader(forest, columns)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
-        """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
+        """Return an estimator's parameters as the booster takes them, for a fit in one thread."""
         given, honoured = task.estimator.get_params(), set(_HONOURED.split())
         parameters = {name: value for name, value in given.items() if name in honoured and value is not None}
         if not {"force_col_wise", "force_row_wise"} & set(parameters):
@@ -270,7 +270,7 @@ class LightGBMEngine:
         return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
 
     def _layout(self, task: Task, parameters: dict[str, Any]) -> tuple[int, ...]:
-        """Give the columns of a model in order: those it sees, or all where a mask on them will do."""
+        """Return the columns of a model in order: those it sees, or all where a mask on them will do."""
         if self._by_content or not _draws_columns(parameters):
             return self._features.order
         return tuple(j for j in self._features.order if self._features.sees(task.variable, j))
@@ -278,7 +278,7 @@ class LightGBMEngine:
     def _bins(
         self, task: Task, parameters: dict[str, Any], layout: tuple[int, ...]
     ) -> tuple[lightgbm.Dataset, lightgbm.Dataset | None]:
-        """Give the binned table and, if the task scores another, that one in the same bins."""
+        """Return the binned table and, if the task scores another, that one in the same bins."""
         least_rows = 1
         if self._prefilter and _draws_columns(parameters):  # LightGBM draws none that it cannot split
             least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
@@ -352,7 +352,7 @@ class LightGBMModel:
         return _predict(self._booster, columns, self._layout, self._present, len(self._variable.classes))
 
     def detach(self) -> LightGBMScorer:
-        """Give the booster alone, as text, and the columns that it takes."""
+        """Return the booster alone, as text, and the columns that it takes."""
         return LightGBMScorer(
             self._features.schema,
             self._layout,
@@ -401,7 +401,7 @@ class LightGBMScorer:
         return _predict(self._booster, columns, self.layout, self.present, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the columns, and the booster's text."""
+        """Return the columns, and the booster's text."""
         return {"kind": self.kind, **encode(replace(self, text=""))}, self.text.encode()
 
     @classmethod
@@ -430,12 +430,12 @@ class LightGBMScorer:
 
 
 def _draws_columns(parameters: dict[str, Any]) -> bool:
-    """Tell whether models of these parameters draw columns at random."""
+    """Return whether models of these parameters draw columns at random."""
     return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
 
 
 def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray, tuple[int, ...]]:
-    """Give labels as codes into the classes that occur, and these; numbers as they are, and no class."""
+    """Return labels as codes into the classes that occur, and these; numbers as they are, and no class."""
     if variable.kind != "classes":
         return labels, ()
     occurs = np.bincount(labels, minlength=len(variable.classes)) > 0

@@ -55,7 +55,7 @@ def combine_probabilities(
 
 
 def groups_given_labels(scorer: Any, table: Table) -> tuple[FloatArray, FloatArray]:
-    """Give rows' probabilities of groups if their label is negative, and if it is positive.
+    """Return rows' probabilities of groups if their label is negative, and if it is positive.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class CombinedScorer:
         return expit(combine_probabilities(self.label.score(table), known, self.negative, self.positive))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the coefficients and the models' plain parts, and their contents one after the other."""
+        """Return the coefficients and the models' plain parts, and their contents one after the other."""
         parts = [own.parts() for own in (self.label, *self.groups)]
         plain = {
             "kind": self.kind,
@@ -167,11 +167,11 @@ class StudentScorer:
         return self.student.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Give the logistic function of what the student predicts."""
+        """Return the logistic function of what the student predicts."""
         return expit(self.student.score(table))
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the student's own parts."""
+        """Return the student's own parts."""
         plain, content = self.student.parts()
         return {"kind": self.kind, "model": plain}, content
 

@@ -140,7 +140,7 @@ class SklearnEngine:
         return SklearnModel(learnt, layout, features, target, task)
 
     def _layout(self, task: Task) -> tuple[Layout, Any]:
-        """Give the form that a task's estimator takes, laid out once for all that share it."""
+        """Return the form that a task's estimator takes, laid out once for all that share it."""
         variable = task.variable
         check_target(variable, self._target)
         form = form_for(task.estimator, sparse=self._sparse)
@@ -185,7 +185,7 @@ class SklearnModel:
         return self._scorer.predict(features)
 
     def detach(self) -> SklearnScorer:
-        """Give the estimator, and how to lay out rows for it."""
+        """Return the estimator, and how to lay out rows for it."""
         return self._scorer
 
 
@@ -226,14 +226,14 @@ class SklearnScorer:
         return scores[:, 1] if self.n_classes == 2 else scores
 
     def predict(self, features: Any) -> FloatArray:
-        """Give rows that were laid out the probabilities of all classes, or numbers."""
+        """Return rows that were laid out the probabilities of all classes, or numbers."""
         from threadpoolctl import threadpool_limits
 
         with explaining_missing(self.estimator, self.layout, features), threadpool_limits(1):
             return _predict(self.estimator, features, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give how to lay out rows, and the estimator as skops writes it."""
+        """Return how to lay out rows, and the estimator as skops writes it."""
         names = None if self.layout.names is None else tuple(self.layout.names.tolist())
         if not all(type(name) in (str, int) for name in names or ()):
             raise ValueError(
@@ -295,7 +295,7 @@ class _Parts:
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
-    """Give the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
+    """Return the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
@@ -331,7 +331,7 @@ def _take(features: Any, rows: Rows) -> Any:
 
 
 def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
-    """Give the probabilities of all classes, also of those that the estimator never saw; or numbers."""
+    """Return the probabilities of all classes, also of those that the estimator never saw; or numbers."""
     if n_classes == 0:
         return np.asarray(estimator.predict(features), dtype=np.float64)
     predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
@@ -350,7 +350,7 @@ def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
 
 
 def _predictor(estimator: Any, n_classes: int) -> Any:
-    """Give an estimator back, if it predicts what it must: so many classes, or numbers."""
+    """Return an estimator back, if it predicts what it must: so many classes, or numbers."""
     name = type(estimator).__name__
     if n_classes == 0:
         if not callable(getattr(type(estimator), "predict", None)):

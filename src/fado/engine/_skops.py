@@ -102,7 +102,7 @@ _HANDLES = {  # what boosters are rebuilt from, by their libraries
 
 
 def write_estimator(estimator: Any) -> tuple[bytes, str]:
-    """Give an estimator as bytes, the same for the same estimator, and the name of its class."""
+    """Return an estimator as bytes, the same for the same estimator, and the name of its class."""
     skops = _skops()
     name = type(estimator).__name__
     try:
@@ -186,7 +186,7 @@ def _check_trees(estimator: Any) -> None:
 
 
 def _predicts(tree: Any, forest: Any) -> bool:
-    """Tell whether a tree of histograms stays within its nodes, columns and sets of categories."""
+    """Return whether a tree of histograms stays within its nodes, columns and sets of categories."""
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
     if not isinstance(tree, TreePredictor):
@@ -207,7 +207,7 @@ def _predicts(tree: Any, forest: Any) -> bool:
 
 
 def _leads_on(left: Any, right: Any, is_leaf: Any, feature: Any, n_features: int) -> bool:
-    """Tell whether every inner node leads to later ones, by a column that is there."""
+    """Return whether every inner node leads to later ones, by a column that is there."""
     inner = np.flatnonzero(~is_leaf)
     return bool(
         len(left)
@@ -241,7 +241,7 @@ class StrangeError(ValueError):
 
 
 def _only_form(content: bytes, *, is_new: bool = False) -> tuple[bytes, str]:
-    """Give the one form that a file may have, and the class of what it holds; refuse what is not listed."""
+    """Return the one form that a file may have, and the class of what it holds; refuse what is not listed."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if not is_new and any(own.compress_type != zipfile.ZIP_STORED for own in archive.infolist()):
             raise StrangeError("files that are compressed")
@@ -266,7 +266,7 @@ def _name_of(node: dict[str, Any]) -> str:
 
 @cache
 def _is_estimator(name: str) -> bool:
-    """Tell whether a name is that of a listed class; nothing is imported that is not listed."""
+    """Return whether a name is that of a listed class; nothing is imported that is not listed."""
     if name in _INTERNAL:
         return True
     parts = name.split(".")
@@ -282,7 +282,7 @@ def _is_estimator(name: str) -> bool:
 
 @cache
 def _losses() -> frozenset[str]:
-    """Give the listed losses as their classes call themselves, which depends on scikit-learn's version."""
+    """Return the listed losses as their classes call themselves, which depends on scikit-learn's version."""
     from sklearn._loss import _loss
     from sklearn.linear_model import _sgd_fast
 
@@ -306,7 +306,7 @@ class _Form:
         self.files: dict[str, tuple[str, bytes]] = {}
 
     def node(self, given: Any, *loaders: str) -> dict[str, Any]:
-        """Give a node, which must be of one of these kinds if any are named."""
+        """Return a node, which must be of one of these kinds if any are named."""
         if not isinstance(given, dict) or type(given.get("__id__")) is not int:
             raise StrangeError("a node that is none")
         if not all(isinstance(given.get(key), str) for key in ("__class__", "__module__", "__loader__")):
@@ -383,7 +383,7 @@ class _Form:
         return {"content": own}
 
     def built(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Give what is made by a constructor that skops knows: trees and losses, of numbers alone."""
+        """Return what is made by a constructor that skops knows: trees and losses, of numbers alone."""
         content = self.node(given.get("content"), "DictNode", "TupleNode", "JsonNode")
         reduced = _of_type(dict, given.get("__reduce__"))
         arguments = self.node(reduced.get("args"), "TupleNode", "ListNode", "JsonNode")
@@ -418,7 +418,7 @@ class _Form:
             raise StrangeError("a tree that is none")
 
     def state(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Give what an object is made of: its attributes, by name."""
+        """Return what an object is made of: its attributes, by name."""
         name = _name_of(given)
         if given.get("content") is None:
             return {}

@@ -52,7 +52,7 @@ class Tree:
         return len(self.values)
 
     def parents(self) -> npt.NDArray[np.int32]:
-        """Give the node above each leaf."""
+        """Return the node above each leaf."""
         above = np.zeros(self.n_leaves, dtype=np.int32)
         for children in (self.left, self.right):
             leaves = children < 0
@@ -90,7 +90,7 @@ class Forest:
         return tuple(read_trees(self.text))
 
     def leaf_penalties(self, tree: Tree) -> npt.NDArray[np.float64]:
-        """Give the L2 penalty behind each leaf's value: more below splits of many categories against many."""
+        """Return the L2 penalty behind each leaf's value: more below splits of many categories against many."""
         plain = float(self.parameters.get("lambda_l2", self.parameters.get("reg_lambda", 0.0)))
         more = float(self.parameters.get("cat_l2", 10.0))
         if not len(tree.feature):
@@ -153,7 +153,7 @@ class LeafReader:
             self._booster = lightgbm.Booster(model_str=forest.text)
 
     def read(self, rows: Rows | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Give the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
+        """Return the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
         rows = np.arange(self._columns.n_rows, dtype=np.int32) if rows is None else rows
         leaves = np.empty((self._n_trees, len(rows)), dtype=self._kind)
         for start in range(0, len(rows), _BLOCK):
@@ -196,7 +196,7 @@ def check_text(text: str) -> dict[str, str]:
 
 
 def _is_tree(lines: list[str], n_columns: int) -> bool:
-    """Tell whether a tree has all its numbers, and leads nowhere but to its own nodes, leaves and columns."""
+    """Return whether a tree has all its numbers, and leads nowhere but to its own nodes, leaves and columns."""
     while lines and not lines[-1]:
         lines = lines[:-1]
     told = _entries(lines)

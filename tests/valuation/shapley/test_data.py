@@ -198,8 +198,9 @@ def mixed(n_rows, seed):
     [None, QUICK, make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())],
 )
 def test_a_new_rows_value_depends_on_no_other_new_row(estimator):
-    X, y, sex = mixed(20, 0)
-    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), estimator=estimator, performance="log_loss")
+    X, y, sex = mixed(12, 0)
+    settings = {"estimator": estimator, "performance": "log_loss", "semivalue": ("distributional", 4)}
+    valuator = valuator_of(X, y, {"sex": sex}, mixed(100, 1), **settings)
     X_new, y_new, sex_new = mixed(4, 2)
     X_new.loc[3, ["a", "sex"]] = 5.0, "x"  # a number and a category that no row has
     together = valuator.value(X_new, y_new, sex_new)

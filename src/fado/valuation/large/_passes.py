@@ -119,7 +119,7 @@ def learn(
 
 @contextmanager
 def _lesson(problem: Problem, shelf: Path, client: Any) -> Iterator[Problem]:
-    """Give the sampled rows to learn from; fits on them go to the cluster, if there is one."""
+    """Return the sampled rows to learn from; fits on them go to the cluster, if there is one."""
     if client is None:
         yield problem
         return
@@ -170,7 +170,7 @@ def _some_rows(problem: Problem, rows: npt.NDArray[np.integer[Any]]) -> Problem:
 
 
 def _tell_unseen(problem: Problem) -> None:
-    """Say which classes are so rare that the sample has none of their rows."""
+    """Return which classes are so rare that the sample has none of their rows."""
     for variable in problem.variables:
         if variable.kind == "continuous":
             continue
@@ -193,7 +193,7 @@ def _bags_by_row(left_out: Sequence[npt.NDArray[np.int32]], n_rows: int) -> pa.L
 
 
 def _as_arrow(valuator: OutOfBagEntropy, beside: Mapping[str, Any]) -> bytes:
-    """Give the values of the rows that models learnt from as the content of a file."""
+    """Return the values of the rows that models learnt from as the content of a file."""
     valuation = valuator.valuation_
     columns = {
         f"{field}/{place}": pa.array(valuation.field(field, name))
@@ -282,11 +282,11 @@ class Parts:
     run: str
 
     def path(self, part: SourcePart) -> Path:
-        """Say where a part stands."""
+        """Return where a part stands."""
         return self.directory / part_name(part.number)
 
     def is_done(self, part: SourcePart) -> bool:
-        """Tell whether this part of these values stands there, by its footer."""
+        """Return whether this part of these values stands there, by its footer."""
         try:
             found = pa.parquet.read_metadata(self.path(part))
         except (pa.ArrowException, OSError):
@@ -327,7 +327,7 @@ class Parts:
         return found
 
     def scored_by(self, rows: Rows, table: pa.Table) -> npt.NDArray[np.bool_]:
-        """Say which bags' models score rows that no model learnt from: as many as leave out a row on average.
+        """Return which bags' models score rows that no model learnt from: as many as leave out a row on average.
 
         A hash of the row's place chooses them. Where models learnt from other rows of its group, they are the
         bags that left out the group.
@@ -441,7 +441,7 @@ def _score_part(part: SourcePart, work: Parts, stop: threading.Event) -> SourceP
 
 
 def _first(scored: Iterator[ScoredBlock], part: SourcePart) -> Iterator[ScoredBlock]:
-    """Give what is scored until a part has all its rows."""
+    """Return what is scored until a part has all its rows."""
     n_rows = 0
     while n_rows < (part.n_rows or 0):
         own = next(scored, None)

@@ -53,7 +53,7 @@ TABLES = "_table-"  # what the folders of a dask DataFrame's files begin with; i
 
 
 def sample_size(train_rows: int, unseen_fraction: float) -> int:
-    """Say how many rows to sample, so that about so many are left once a bag's share is taken away.
+    """Return how many rows to sample, so that about so many are left once a bag's share is taken away.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def reading_costs(source: Source, columns: Sequence[str]) -> ReadingCosts:
 
 
 def memory_bound(memory: str | int | None) -> int:
-    """Give the bound in bytes: three quarters of what is free if none is given."""
+    """Return the bound in bytes: three quarters of what is free if none is given."""
     if memory is not None:
         return parse_memory(memory)
     free = free_memory()
@@ -234,19 +234,19 @@ class _Costs:
     workers: int
 
     def peak(self, train_rows: int, block_rows: int) -> int:
-        """Say what the hungriest stage takes."""
+        """Return what the hungriest stage takes."""
         sampled = min(sample_size(train_rows, self.unseen_fraction), self.all_rows)
         return self.reading.unit + max(round(sampled * self._sampling()), self._scoring(block_rows))
 
     def rows_that_fit(self, memory: int, most: int) -> int:
-        """Give as many training rows as fit, and no more than are wanted."""
+        """Return as many training rows as fit, and no more than are wanted."""
         sampled = int((memory - self.reading.unit) / self._sampling())
         if sampled >= self.all_rows:
             return most
         return min(most, int(sampled * (1 - self.unseen_fraction)))
 
     def block_rows(self, memory: int) -> int:
-        """Give as many rows of a block as fit."""
+        """Return as many rows of a block as fit."""
         rows = BLOCK_ROWS
         while rows > _LEAST_BLOCK_ROWS and self._scoring(rows) + self.reading.unit > memory / 2:
             rows //= 2
@@ -274,7 +274,7 @@ def _shown_time(seconds: float) -> str:
 
 
 def sizes_up_to(most: int) -> Iterator[int]:
-    """Give the sizes that are tried: each twice the one before, the last as many rows as there may be.
+    """Return the sizes that are tried: each twice the one before, the last as many rows as there may be.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def follow_curve(
 
 
 def told_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
-    """Say where the learning curve was left, as JSON can hold it."""
+    """Return where the learning curve was left, as JSON can hold it."""
     rounded = {name: round(own, 4) for name, own in agreement.items()}
     return {"compared_with": other, "agreement": rounded, "more_rows_would_help": not is_enough}
 
@@ -340,7 +340,7 @@ def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -
 def request_of(
     source: Source, decisive: Mapping[str, Any], files: Sequence[Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Say what is asked for: all that decides a value, and which files, or what stands for them."""
+    """Return what is asked for: all that decides a value, and which files, or what stands for them."""
     schema = hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest()
     own = [
         {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
@@ -491,7 +491,7 @@ class Run:
         DONE.write(self.directory, encode(DoneNote(tuple(parts), description.decode())))
 
     def is_done(self) -> bool:
-        """Tell whether all parts are written; a part that is another's is removed."""
+        """Return whether all parts are written; a part that is another's is removed."""
         if not (self.directory / DONE.name).is_file():
             return False
         parts = {self.directory / own.file: own for own in open_note(DONE, DoneNote, self.directory).parts}

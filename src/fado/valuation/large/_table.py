@@ -102,13 +102,13 @@ class Roles:
         return column.numbers()
 
     def blocks(self, table: pa.Table) -> Codes | None:
-        """Say which of some rows belong together, -1 where it is missing; None if all stand alone."""
+        """Return which of some rows belong together, -1 where it is missing; None if all stand alone."""
         if self.groups is None:
             return None
         return one_column(table.column(self.groups), "groups", times=True).encode()[0].astype(np.int64)
 
     def to_plain(self) -> dict[str, Any]:
-        """Give what decides a value, as JSON can hold it."""
+        """Return what decides a value, as JSON can hold it."""
         return {
             "target": self.target.name,
             "protected": [own.name for own in self.attributes],
@@ -184,7 +184,7 @@ def name_roles(
 
 
 def with_group_names(valuation: Valuation, attributes: Sequence[Expression]) -> Valuation:
-    """Give values that call groups as these attributes do; files of values hold labels, not names."""
+    """Return values that call groups as these attributes do; files of values hold labels, not names."""
     notes = dict(valuation.provenance.variables)
     for own in attributes:
         note = notes.get(own.name)
@@ -241,12 +241,12 @@ class Classes:
         return tuple(self._places)
 
     def variable(self) -> Variable:
-        """Say what the variable is, by the rule that holds for a table in memory; it has no rows."""
+        """Return what the variable is, by the rule that holds for a table in memory; it has no rows."""
         seen = self.numbered()
         return Variable(self._name, seen.kind, seen.labels[:0], seen.classes, has_missing=seen.has_missing)
 
     def numbered(self) -> Variable:
-        """Give the same with the different labels as rows, in the order in which `add` numbers them."""
+        """Return the same with the different labels as rows, in the order in which `add` numbers them."""
         if self.are_numbers:
             return Variable(self._name, "continuous", np.zeros(0))
         return variable_from(column_from(self._name, list(self._places)))
@@ -326,7 +326,7 @@ class TablePass:
                     yield self._block(part, table)
 
     def variables(self) -> tuple[Variable, ...]:
-        """Give the target and the attributes with the classes of all rows; they must tell rows apart."""
+        """Return the target and the attributes with the classes of all rows; they must tell rows apart."""
         variables = tuple(own.variable() for own in self._seen)
         check_comparisons(variables, self._roles)
         for variable in variables:
@@ -340,7 +340,7 @@ class TablePass:
         return variables
 
     def labels(self) -> list[tuple[Any, ...] | None]:
-        """Give the labels of the target and of each attribute in the order of their codes.
+        """Return the labels of the target and of each attribute in the order of their codes.
 
         A missing label is None; so are the labels of numbers that are no classes.
         """
@@ -485,7 +485,7 @@ class StoredValues:
             )
 
     def blocks(self, block_rows: int) -> Iterator[Valuation]:
-        """Give the values of the rows, block by block."""
+        """Return the values of the rows, block by block."""
         columns = self._about.column_names()
         names = {variable: columns["values", variable] for variable in self._about.variables}
         for arrays in value_blocks(self._parts, names, self._about.scales, block_rows):

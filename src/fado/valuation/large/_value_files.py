@@ -68,7 +68,7 @@ class _Asked:
         return cls(**{own.name: given[own.name] for own in fields(cls) if own.name in given})
 
     def roles(self, schema: pa.Schema) -> Roles:
-        """Say what the columns of a table are for."""
+        """Return what the columns of a table are for."""
         return read_roles(
             schema,
             self.target,
@@ -80,7 +80,7 @@ class _Asked:
         )
 
     def decisive(self, roles: Roles) -> dict[str, Any]:
-        """Give all that decides a value, but for the files."""
+        """Return all that decides a value, but for the files."""
         return {
             **roles.to_plain(),
             "random_state": self.seed,
@@ -246,7 +246,7 @@ def plan_files(
     groups: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:
-    """Say what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
+    """Return what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
 
     Parameters
     ----------
@@ -473,7 +473,7 @@ def _learnt_by(run: Run) -> tuple[LearntNote, ValuationModels, About]:
 
 
 def _run_of(out: Path) -> Run:
-    """Say where the parts stand while there are any."""
+    """Return where the parts stand while there are any."""
     return Run(out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out)
 
 
@@ -497,14 +497,14 @@ def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progres
 
 
 def _is_dask_frame(given: Any) -> TypeGuard[Any]:
-    """Tell whether this is a dask DataFrame, without importing Dask."""
+    """Return whether this is a dask DataFrame, without importing Dask."""
     import narwhals as nw
 
     return bool(nw.dependencies.is_dask_dataframe(given))
 
 
 def _schema_of(frame: Any) -> pa.Schema:
-    """Say what columns a frame has, without computing it."""
+    """Return what columns a frame has, without computing it."""
     columns = list(frame.columns)
     strange = [name for name in columns if not isinstance(name, str)]
     if strange:

@@ -326,21 +326,21 @@ class OnlineEntropy(BaseEstimator):
 
 
 def _unknown(table: Table, variables: Sequence[str]) -> Valuation:
-    """Give the valuation of rows of which nothing is known."""
+    """Return the valuation of rows of which nothing is known."""
     unknown = {name: np.full(table.n_rows, np.nan) for name in variables}
     counts = {name: np.zeros(table.n_rows, dtype=np.int32) for name in variables}
     return Valuation(unknown, unknown, counts, unknown, unknown).with_rows(table.index, None)
 
 
 def _as_dense(X: Any) -> Any:
-    """Give a sparse matrix as a dense array, and anything else as it is."""
+    """Return a sparse matrix as a dense array, and anything else as it is."""
     import scipy.sparse
 
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
 def _last_rows(problem: Problem, most: int) -> Problem:
-    """Give the last rows as copies that nobody else holds, with no levels but those that occur."""
+    """Return the last rows as copies that nobody else holds, with no levels but those that occur."""
 
     def undeclared(column: Column) -> Column:
         return replace(column, declared=None)  # each batch may declare its categories in another order
@@ -352,7 +352,7 @@ def _last_rows(problem: Problem, most: int) -> Problem:
 
 
 def what_is_lacking(problem: Problem, kinds: Mapping[str, str] | None) -> str:
-    """Say what must still come before models can learn from these rows; empty if nothing must.
+    """Return what must still come before models can learn from these rows; empty if nothing must.
 
     Examples
     --------

@@ -156,7 +156,7 @@ def _statistic(difference: float, n_rows: int, reference: Reference) -> float:
 
 
 def _critical(rate: float, n_rows: int, reference: Reference) -> float:
-    """Give the quantile of a mean of so many doubts, corrected for what is left of their skewness."""
+    """Return the quantile of a mean of so many doubts, corrected for what is left of their skewness."""
     normal = NormalDist().inv_cdf(1 - rate)
     return normal + (normal**2 - 1) / 6 * reference.skewness / math.sqrt(n_rows)
 
@@ -199,14 +199,14 @@ class State:
     checks: tuple[DriftCheck, ...] = ()
 
     def as_learnt(self, table: Table) -> Table:
-        """Give new rows as the models can take them, whatever has come to columns that were blank."""
+        """Return new rows as the models can take them, whatever has come to columns that were blank."""
         return table if self.window is None else _without_text(table, self.blank, self.window.table)
 
 
 def after_batch(
     state: State, batch: Problem, window: Problem, labels: tuple[Any, Any], n_jobs: int | None
 ) -> tuple[State, bool]:
-    """Give the state with a batch in its window and checked for drift, and say whether that calls for models.
+    """Return the state with a batch in its window and checked for drift, and say whether that calls for models.
 
     `labels` are the batch's target and protected attributes, as they were given. Models are called for if the
     old ones, which stay, miss something: a label that they do not know, or drift.
@@ -231,7 +231,7 @@ def after_batch(
 
 
 def rebuilt(state: State, window: Problem, valuator: OutOfBagEntropy) -> State:
-    """Give the state with models of the rows in its window, by a valuator that keeps its models."""
+    """Return the state with models of the rows in its window, by a valuator that keeps its models."""
     fitted: OutOfBagEntropy = valuator.fit_problem(window)
     agreement = {name: fitted.valuation_.field("agreement", name) for name in fitted.models_.variables}
     changed = _changed_kinds(state.models, fitted.models_)
@@ -274,7 +274,7 @@ def _changed_kinds(
 
 
 def _blank_columns(table: Table) -> tuple[int, ...]:
-    """Give the positions of the columns without any entry, which pass for numbers: nobody can tell."""
+    """Return the positions of the columns without any entry, which pass for numbers: nobody can tell."""
     return tuple(
         j
         for j, column in enumerate(table.columns)
@@ -295,7 +295,7 @@ def _without_text(table: Table, blank: Collection[int], window: Table) -> Table:
 
 
 def has_new_label(column: Column, classes: tuple[Any, ...]) -> bool:
-    """Tell whether a column holds a label that is none of these classes; numbers have no classes."""
+    """Return whether a column holds a label that is none of these classes; numbers have no classes."""
     if not classes:
         return False
     codes, entries = column.encode()
@@ -389,7 +389,7 @@ def write(online: Any, state: State, directory: str | os.PathLike[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Give a setting as JSON holds it: whatever holds names, such as a set or an index, as a list."""
+    """Return a setting as JSON holds it: whatever holds names, such as a set or an index, as a list."""
     if isinstance(value, Mapping):
         return {str(key): _plain(own) for key, own in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -409,7 +409,7 @@ def _note(window: Problem) -> _WindowNote:
 
 
 def _shown(estimators: Any) -> tuple[str, ...] | None:
-    """Give estimators as they print, without addresses in memory; None for the default models."""
+    """Return estimators as they print, without addresses in memory; None for the default models."""
     if estimators is None:
         return None
     each = estimators if isinstance(estimators, list | tuple) else [estimators]
@@ -469,7 +469,7 @@ def _state_of(folder: Path, told: _Told) -> State:
 
 
 def _rows_as_file(window: Problem) -> bytes:
-    """Give the rows as Parquet: features and variables by number, since names may repeat, and the weights."""
+    """Return the rows as Parquet: features and variables by number, since names may repeat, and the weights."""
     arrays = {f"x{j}": column.data for j, column in enumerate(window.table.columns)}
     arrays |= {f"v{j}": column.data for j, column in enumerate(window.sources)}
     if window.sample_weight is not None:

@@ -342,7 +342,7 @@ class DataShapley(BaseValuator):
         return valuation.with_rows(table.index, target_pattern(codes))
 
     def _default_models(self, n_columns: int) -> list[Any]:
-        """Give LightGBM, which takes any table and whose fits share what was binned.
+        """Return LightGBM, which takes any table and whose fits share what was binned.
 
         Few rows per leaf, since sets are small; few bins, since with them a fit takes half the time.
         """
@@ -375,7 +375,7 @@ class DataShapley(BaseValuator):
         return semivalue
 
     def _most_fits(self, n_rows: int, run: Draws, semivalue: Any) -> int:
-        """Give how many fits may be spent, or say that they do not suffice."""
+        """Return how many fits may be spent, or say that they do not suffice."""
         least = run.least_fits
         if self.max_fits is None:
             return max(least, min(max(_FITS_PER_ROW * n_rows, _LEAST_FITS), _MOST_FITS))
@@ -390,7 +390,7 @@ class DataShapley(BaseValuator):
 def _valuation(
     run: Draws, names: Sequence[str], goals: Goals, provenance: Provenance, rows: slice = slice(None)
 ) -> Valuation:
-    """Give the values that draws have told so far, of all rows or some."""
+    """Return the values that draws have told so far, of all rows or some."""
     counts = run.means.count[rows].astype(np.int32)
     scales = effect_scales(names, goals.performance, goals.fairness)
     provenance = replace(provenance, settings={**provenance.settings, "n_draws": run.n_draws})
@@ -437,7 +437,7 @@ def _check_earlier(earlier: Valuation, provenance: Provenance, n_rows: int) -> N
 
 
 def _are_close(before: Any, now: Sequence[Sequence[float]]) -> bool:
-    """Tell whether a file holds these numbers, to rounding."""
+    """Return whether a file holds these numbers, to rounding."""
     try:
         theirs = np.array(before, dtype=np.float64)
     except (TypeError, ValueError):

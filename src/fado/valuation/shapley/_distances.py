@@ -45,7 +45,7 @@ class TablePoints:
         return self.numbers.shape[1] if self.sparse is None else self.sparse.shape[1]
 
     def take(self, rows: Rows) -> TablePoints:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return replace(
             self,
             n_rows=len(rows),
@@ -118,7 +118,7 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
 
 
 def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray:
-    """Give the squared distance of every validation row from every valued one.
+    """Return the squared distance of every validation row from every valued one.
 
     Pairs of equal entries have equal distances to the last bit, wherever they stand, except for sparse ones,
     whose distances come by way of products.
@@ -152,7 +152,7 @@ def squared_distances(validated: TablePoints, valued: TablePoints) -> FloatArray
 
 
 def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArray], float]:
-    """Give the numbers of both sides, and what their squared difference counts; 0 if they do not vary."""
+    """Return the numbers of both sides, and what their squared difference counts; 0 if they do not vary."""
     if theirs.levels is not None and theirs.data.null_count < len(theirs):
         raise ValueError(
             f"Column {own.name!r} holds text among validation rows and numbers among the valued: convert it."
@@ -177,7 +177,7 @@ def _as_numbers(own: Column, theirs: Column) -> tuple[tuple[FloatArray, FloatArr
 
 
 def _as_codes(own: Column, theirs: Column) -> tuple[Any, Any]:
-    """Give the categories of both sides as numbers: 0 is missing, and the last is none of the valued."""
+    """Return the categories of both sides as numbers: 0 is missing, and the last is none of the valued."""
     own_codes, own_levels = _levels(own)
     their_codes, their_levels = _levels(theirs)
     if len(own_levels) and len(their_levels) and (own.levels is None) != (theirs.levels is None):

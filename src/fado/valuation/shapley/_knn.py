@@ -201,7 +201,7 @@ class _Vote:
     of_numbers: bool = False
 
     def payoffs(self, labels: FloatArray, row: int) -> FloatArray:
-        """Give what valued rows of such labels are paid by a validation row."""
+        """Return what valued rows of such labels are paid by a validation row."""
         if self.rows is not None:
             return labels
         own = self.validated[row]
@@ -246,7 +246,7 @@ def _vote_of_positives(problem: Problem, rows: ValidationRows) -> _Vote:
 
 
 def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[FloatArray, FloatArray]:
-    """Give the target of valued and of validation rows in units of its range."""
+    """Return the target of valued and of validation rows in units of its range."""
     validated = valued
     if validation is not None:
         source = validation.sources[0]
@@ -261,7 +261,7 @@ def _in_units_of_range(valued: FloatArray, validation: Problem | None) -> tuple[
 
 
 def _codes(problem: Problem, validation: Problem) -> FloatArray:
-    """Give the validation rows' labels as the valued rows number them; -1 for one that they do not have."""
+    """Return the validation rows' labels as the valued rows number them; -1 for one that they do not have."""
     source = validation.sources[0]
     codes, entries = source.encode()
     place = {label: code for code, label in enumerate(problem.target.classes)}
@@ -298,7 +298,7 @@ def nearest_first(distances: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
-    """Give what a payoff counts, by its rank: for the row itself, and against it and all that are nearer.
+    """Return what a payoff counts, by its rank: for the row itself, and against it and all that are nearer.
 
     Jia et al. have ``s[N] = a[N] / max(K, N)`` and ``s[i] = s[i + 1] + (a[i] - a[i + 1]) / max(K, i)``. Added
     up, ``s[i] = a[i] * own[i] - sum(a[l] * against[l] for l >= i)``.
@@ -311,7 +311,7 @@ def rank_weights(n_rows: int, n_neighbors: int) -> tuple[FloatArray, FloatArray]
 
 
 def shares(payoffs: FloatArray, weights: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Give every row's Shapley value for one validation row, from payoffs by distance, the nearest first.
+    """Return every row's Shapley value for one validation row, from payoffs by distance, the nearest first.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def _values(
     n_neighbors: int,
     fairness: str,
 ) -> dict[str, FloatArray]:
-    """Give the values of every variable, from the rows' shares by cell."""
+    """Return the values of every variable, from the rows' shares by cell."""
     first, total = vote.sizes[0], vote.weights.sum()
     if vote.rows is None:
         return {"y": sums[:first].sum(axis=0) / total}

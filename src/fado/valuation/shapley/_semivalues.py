@@ -89,7 +89,7 @@ class Walks:
         return np.concatenate([whole, generator.permutation(np.concatenate([rest, again]))])
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give per walk the worths of none and after each step; the last one's where a walk ended."""
+        """Return per walk the worths of none and after each step; the last one's where a walk ended."""
         empty, full = game(drawn[:0]), game(np.arange(self._n_players))
         margin = self._truncation * np.abs(full - empty)
         worths = np.empty((len(drawn) // self._length, len(self.ends) + 1, len(empty)))
@@ -108,7 +108,7 @@ class Walks:
         return worths, n_fits
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give every player its part of the change at its step, weighed by the position."""
+        """Return every player its part of the change at its step, weighed by the position."""
         changes = np.diff(np.stack(worths), axis=2)
         others = _means_of_others(changes.mean(axis=1))[:, None]  # walks of one draw are not independent
         own = self._of_change * changes - self._of_others * others
@@ -140,12 +140,12 @@ class Newcomers:
         return generator.choice(self._n_players, generator.integers(self._length), replace=False)
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the worths of the set and of the set with each newcomer."""
+        """Return the worths of the set and of the set with each newcomer."""
         joined = [game(np.append(drawn, newcomer)) for newcomer in self._newcomers]
         return np.stack([game(drawn), *joined]), self.most_fits
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give every newcomer the difference to the set's own worth."""
+        """Return every newcomer the difference to the set's own worth."""
         for own in worths:
             yield self._newcomers, own[1:] - own[0]
 
@@ -168,11 +168,11 @@ class Subsets:
         return np.flatnonzero(generator.random(self._n_players) < 0.5)
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the set's worth."""
+        """Return the set's worth."""
         return game(drawn)[None], 1
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give every player twice the centred worth, negative for those who are out."""
+        """Return every player twice the centred worth, negative for those who are out."""
         stacked = np.concatenate(worths)
         players = np.arange(self._n_players)
         for members, centred in zip(drawn, stacked - _means_of_others(stacked), strict=True):
@@ -191,15 +191,15 @@ class LeaveOneOut:
         self._players = np.arange(n_players)
 
     def draw(self, number: int, generator: np.random.Generator) -> Players:
-        """Give the player to leave out."""
+        """Return the player to leave out."""
         return self._players[number : number + 1]
 
     def evaluate(self, game: Game, drawn: Players) -> tuple[FloatArray, int]:
-        """Give the worths of all and of all but one."""
+        """Return the worths of all and of all but one."""
         return np.stack([game(self._players), game(np.delete(self._players, drawn))]), 1
 
     def contributions(self, drawn: Sequence[Players], worths: Sequence[FloatArray]) -> Contributions:
-        """Give the difference to the one player that it tells of."""
+        """Return the difference to the one player that it tells of."""
         for player, (full, without) in zip(drawn, worths, strict=True):
             yield player, (full - without)[None]
 
@@ -208,13 +208,13 @@ Sampler = Walks | Newcomers | Subsets | LeaveOneOut
 
 
 def _means_of_others(figures: FloatArray) -> FloatArray:
-    """Give for every draw the mean of all others; of a single draw, its own."""
+    """Return for every draw the mean of all others; of a single draw, its own."""
     n_draws = len(figures)
     return figures if n_draws == 1 else (figures.sum(axis=0) - figures) / (n_draws - 1)
 
 
 def walk_ends(n_players: int, n_steps: int) -> Players:
-    """Give how many players have joined after each step of a walk: the steps grow evenly.
+    """Return how many players have joined after each step of a walk: the steps grow evenly.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def walk_ends(n_players: int, n_steps: int) -> Players:
 
 
 def position_weights(n_players: int, alpha: float, beta: float) -> FloatArray:
-    """Give what a marginal contribution counts by how many players were there before; the mean is 1.
+    """Return what a marginal contribution counts by how many players were there before; the mean is 1.
 
     Beta(1, 1) counts all alike; a larger `alpha` counts small sets more, a larger `beta` large ones
     (Kwon and Zou, 2022).
@@ -288,7 +288,7 @@ class RunningMeans:
 
 
 def precision_of(moments: RunningMeans) -> float:
-    """Give the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
+    """Return the mean standard error over the distance between the 5 % and 95 % quantiles of the values.
 
     It is that of the worth where it is largest. Where the values of a worth are all equal, so far no draw has
     told rows apart, and it is infinite: the next draw may be the first that does.
@@ -301,5 +301,5 @@ def precision_of(moments: RunningMeans) -> float:
 
 
 def generator_of(seed: int, number: int) -> np.random.Generator:
-    """Give the generator of one draw, which depends on nothing but the seed and the draw's number."""
+    """Return the generator of one draw, which depends on nothing but the seed and the draw's number."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))

@@ -103,7 +103,7 @@ class TrainingGame:
         return len(self.rows)
 
     def __call__(self, members: npt.NDArray[np.int64]) -> FloatArray:
-        """Give the worths of some players, by their positions among `rows`, in any order."""
+        """Return the worths of some players, by their positions among `rows`, in any order."""
         if self.full is not None and len(members) == self.n_players:
             return self.full
         return self.worths_of(self.scores(np.sort(self.rows[members])))
@@ -315,7 +315,7 @@ def _play(
 
 
 def read_semivalue(given: Any) -> Any:
-    """Give a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
+    """Return a semivalue as plain data: its name, or a list of "beta" or "distributional" and its numbers."""
     if isinstance(given, str) and given in _NAMES:
         return given
     if isinstance(given, tuple | list) and len(given) == 3 and given[0] == "beta":
@@ -331,7 +331,7 @@ def read_semivalue(given: Any) -> Any:
 
 
 def sampler_for(semivalue: Any, n_players: int) -> Sampler:
-    """Give what draws sets of rows for a semivalue, or walks through them."""
+    """Return what draws sets of rows for a semivalue, or walks through them."""
     if semivalue == "banzhaf":
         return Subsets(n_players)
     if semivalue == "loo":
