@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=400), "b": RNG.normal(size=400)})
 z = pd.Series(np.where(RNG.random(400) < 0.4, "f", "m"), name="z")
 y = pd.Series((X["a"] + (z == "f") + RNG.normal(size=400) > 0.5).astype(int), name="y")
-OTHER_ROWS = "made with other labels `y`, or with the rows in another order"
+OTHER_ROWS = "computed with other labels `y`, or with the rows in another order"
 
 
 @pytest.fixture(scope="module")

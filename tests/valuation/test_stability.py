@@ -316,7 +316,7 @@ def test_without_attributes_the_target_alone_is_made_again(valued):
     X, y, _, valuation = valued
     frame = valuation.stability(X, y, over="seeds", n_seeds=1)
     assert list(frame["column"]) == ["y"]
-    assert frame.attrs["notes"] == ["Values of 'sex' were not made again: pass `sensitive_features`."]
+    assert frame.attrs["notes"] == ["Values of 'sex' were not recomputed: pass `sensitive_features`."]
 
 
 def test_groups_of_fewer_than_ten_rows_are_never_named():
@@ -467,7 +467,7 @@ def test_the_card_tells_what_the_values_are():
     assert "| y | bags | all rows | 100 | 1.000 | 1.000 |" in stable
     assert "- bags: another run of as many fits, estimated from the standard errors." in stable
     assert "- Values of 'sex' do not differ (all rows): there is nothing to rank." in stable
-    limits = section(text, "What they do not tell")
+    limits = section(text, "What they do not show")
     assert "not whether it is right" in limits
     assert "does not find wrong labels" in limits
     assert text._repr_markdown_() == text
@@ -479,12 +479,12 @@ def test_the_card_tells_how_values_were_made(valued):
     text = valuation.card(frame)
     assert "They are values by out-of-bag." in text
     assert "| y | seeds | all rows | 600 |" in section(text, "How stable they are")
-    made = section(text, "How they were made")
+    made = section(text, "How they were computed")
     for line in ("| n_bags | 10 |", "| seed | 0 |", "| columns hidden from the models of 'sex' | none |"):
         assert line in made
     effects = Valuation.from_values({"y": np.array([-0.00012345, 0.0, 2.0])}).card()
     assert "0 is neutral" in effects
-    assert "train again and look" in effects
+    assert "train again and measure" in effects
     assert "It is not known whether another run would rank rows alike." in effects
     with pytest.raises(TypeError, match="`stability` must be"):
         valuation.card([1, 2])

@@ -1,10 +1,10 @@
-"""What LightGBM sees: the table's columns and, last, the target, each at its place; and their bins.
+"""What LightGBM sees: the table's columns and, last, the target; and their bins.
 
 LightGBM has one, process-wide number of threads, which must not grow under a running fit: every call that
-names a number of threads sets it for the whole process. A fit that started with one thread and meets two
+sets a number of threads sets it for the whole process. A fit that started with one thread and then gets two
 writes past its buffers and crashes. So tables are binned by several threads only while no fit runs, and no
-fit starts meanwhile. A forked child has its parent's memory and none of its threads: there, several would
-wait for ever.
+fit starts meanwhile. A forked child has its parent's memory and none of its threads: there, several threads
+would wait forever.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # What decides the bins; estimators that agree on these share one binned table.
 BINNING = ("subsample_for_bin", "max_bin", "min_data_in_bin", "random_state")
-_ROWS_THAT_TELL = 2000
+_SAMPLED_ROWS = 2000
 _MANY = 0.2
 _USUAL = 0.7  # of the rows
 
@@ -76,7 +76,7 @@ class DenseColumns:
         return DenseColumns([self._columns[j] for j in order])
 
     def digests(self) -> list[bytes]:
-        """Return a key of what each column holds."""
+        """Return a key of the content of each column."""
         return [column.digest() for column in self._columns]
 
     def entries(self, j: int) -> FloatArray:
@@ -105,7 +105,7 @@ class DenseColumns:
 
 
 class SparseColumns:
-    """Columns of numbers, most of them zero, as `DenseColumns` would hold them; only others take memory.
+    """Columns of numbers, most of them zero, with the methods of `DenseColumns`; only others take memory.
 
     Examples
     --------
@@ -188,7 +188,7 @@ Columns = DenseColumns | SparseColumns
 
 
 def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sparse: bool) -> Columns:
-    """Return the columns of another table, from where they stand there, in the order and levels of a schema."""
+    """Return the columns of another table, from their places there, in the order and levels of a schema."""
     if table.is_sparse and sparse:
         return SparseColumns(table.source)
     return DenseColumns([schema.column(table, j, place) for j, place in enumerate(places)])
@@ -197,7 +197,8 @@ def columns_of(table: Table, schema: Schema, places: Sequence[int | None], *, sp
 class Features:
     """A table's columns and, last, the target, in an order, and which of them a variable's models see.
 
-    By content, the order is that of what columns hold, so that their places and names change nothing.
+    With `by_content`, the order depends on the columns' content, so that their places and names do not
+    matter.
     """
 
     def __init__(self, table: Table, target: Variable | None, *, by_content: bool) -> None:
@@ -238,7 +239,7 @@ class Features:
         return [j for j in range(self.n_columns) if self.sees(variable, j)]
 
     def find(self, table: Table, variable: Variable) -> list[int | None]:
-        """Find the columns in another table, refusing it if one that a variable's models see is not there."""
+        """Find the columns in another table; one that a variable's models see must not be missing."""
         return self.schema.find(table, self.seen(variable))
 
     def of_table(self, table: Table, target: LabelArray | None, variable: Variable) -> Columns:
@@ -278,10 +279,10 @@ def _as_column(target: Variable) -> Column:
 def many_usual_values(columns: Columns) -> bool:
     """Return whether many of a table's entries are usual: zero, or a value in at least 70 % of the rows.
 
-    LightGBM need not count them. Many are a fifth; a sample of the rows tells.
+    LightGBM need not count them. Many means a fifth, in a sample of the rows.
     """
     n_rows = columns.n_rows
-    rows = np.linspace(0, n_rows - 1, min(n_rows, _ROWS_THAT_TELL)).astype(np.int64)
+    rows = np.linspace(0, n_rows - 1, min(n_rows, _SAMPLED_ROWS)).astype(np.int64)
     return bool(columns.usual_shares(rows).mean() >= _MANY)
 
 
@@ -324,8 +325,8 @@ def subset(
 ) -> lightgbm.Dataset:
     """Return some rows of a binned table with labels (else those of the table) and, if any, weights.
 
-    LightGBM takes whatever weights it is given, all zero or negative: they must have been checked before.
-    Call it, and all that follows with the subset, within `fitting`.
+    LightGBM takes any weights, also all zero or negative: they must have been checked before. Call it, and
+    all that follows with the subset, within `fitting`.
     """
     part = binned.subset([])
     part.used_indices = rows  # type: ignore[assignment]  # `subset` would sort them as a Python list
@@ -370,14 +371,14 @@ def fitting() -> Iterator[None]:
 
 
 def _name_one_thread() -> None:
-    """Keep calls that name no number of threads from using that of the parent's last call."""
+    """Set one thread for calls that set no number: else they would use that of the parent's last call."""
     import lightgbm
 
     lightgbm.Dataset(np.zeros((1, 1)), params={"num_threads": 1, "verbosity": -1}).construct()
 
 
 def _start_anew() -> None:
-    """Forget, in a forked child, the fits that its parent was at."""
+    """Forget, in a forked child, the running fits of its parent."""
     global _changed, _fits, _binning, _forked
     _changed = threading.Condition()
     _fits, _binning, _forked = 0, False, True

@@ -68,7 +68,7 @@ _DEFAULTS: dict[str, Any] = {
     "n_estimators": 45,
     "learning_rate": 0.28,  # fast; `fado.valuation` slows models down that need it
     "num_leaves": 24,
-    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and tells less
+    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and predicts less
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
     "max_bin": 511,  # a bin for each of some hundred codes; costs next to nothing
 }
@@ -77,7 +77,7 @@ _COLUMNS_SEEN, _AND_SHARE = 1.5, 0.55
 
 
 def default_estimators(n_columns: int) -> list[Any]:
-    """Make the models that value the rows of a table with so many columns when the user names none.
+    """Make the default models that value the rows of a table with this number of columns.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class LightGBMEngine:
         )
 
     def prepare(self, tasks: Iterable[Task]) -> None:
-        """Bin what the tasks need, by several threads, which none may do while fits run."""
+        """Bin what the tasks need, with several threads, which is not possible while fits run."""
         needs: dict[Any, Task] = {}  # by all that decides which bins a task needs
         for task in tasks:
             given = id(task.estimator), id(task.scored), id(task.scored_target)
@@ -245,14 +245,14 @@ class LightGBMEngine:
             return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
 
     def read_leaves(self, forest: Forest, table: Table | None = None) -> LeafReader:
-        """Make ready to read the leaves of all rows, or of those of another table.
+        """Prepare to read the leaves of all rows, or of those of another table.
 
         Parameters
         ----------
         forest : Forest
             Of a model that this engine fitted.
         table : Table, optional
-            The other table; its columns are found by name.
+            The other table; its columns are matched by name.
         """
         columns = self._features.columns
         if table is not None:
@@ -270,7 +270,7 @@ class LightGBMEngine:
         return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
 
     def _layout(self, task: Task, parameters: dict[str, Any]) -> tuple[int, ...]:
-        """Return the columns of a model in order: those it sees, or all where a mask on them will do."""
+        """Return the columns of a model in order: those it sees, or all if a mask on them is enough."""
         if self._by_content or not _draws_columns(parameters):
             return self._features.order
         return tuple(j for j in self._features.order if self._features.sees(task.variable, j))
@@ -336,7 +336,7 @@ class LightGBMModel:
 
     @property
     def forest(self) -> Forest:
-        """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        """The trees as arrays, without the booster, which holds the rows that it learnt from."""
         return Forest(self._text(), self._variable, self._layout, self._parameters, self._many_sided)
 
     def _text(self) -> str:
@@ -344,7 +344,7 @@ class LightGBMModel:
             return self._booster.model_to_string(num_iteration=-1)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows by what they hold, not by their bins."""
+        """Score rows by their content, not by their bins."""
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)
         else:
@@ -352,7 +352,7 @@ class LightGBMModel:
         return _predict(self._booster, columns, self._layout, self._present, len(self._variable.classes))
 
     def detach(self) -> LightGBMScorer:
-        """Return the booster alone, as text, and the columns that it takes."""
+        """Return the booster only, as text, and the columns that it takes."""
         return LightGBMScorer(
             self._features.schema,
             self._layout,
@@ -406,7 +406,7 @@ class LightGBMScorer:
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
-        """Read what `parts` gave; the content is checked before LightGBM sees it."""
+        """Read what `parts` returned; the content is checked before LightGBM reads it."""
         scorer = record_from(cls, {**plain, "text": content.decode()}, "a booster")
         n_columns, present = len(scorer.schema.names), scorer.present
         if not (
@@ -461,7 +461,7 @@ def _predict(
     present: tuple[int, ...],
     n_classes: int,
 ) -> FloatArray:
-    """Score rows by what they hold, not by their bins."""
+    """Score rows by their content, not by their bins."""
     numbers = columns.in_order(layout).for_scores()
     with fitting():
         predicted = np.asarray(booster.predict(numbers, num_threads=1), dtype=np.float64)
@@ -469,7 +469,7 @@ def _predict(
 
 
 def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> FloatArray:
-    """Place the probabilities of some classes among those of all; numbers, of no class, stay as they are."""
+    """Place the probabilities of some classes among those of all; numbers stay unchanged."""
     if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
         return predicted
     placed = np.zeros((len(predicted), n_classes))
@@ -478,13 +478,13 @@ def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> 
 
 
 def _check_model(text: str, n_columns: int, n_present: int) -> None:
-    """Refuse a text that is of no booster of so many classes, or of one that takes other columns."""
+    """Raise an error for a text of another kind of booster, or of one that takes other columns."""
     told = check_text(text)
     objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
     wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _SAVED_NUMBER_OBJECTIVES
     expected = str(n_present if n_present > 2 else 1)
     if objective not in wanted or {n_scores, told["num_tree_per_iteration"]} != {expected}:
         what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
-        raise ValueError(f"The content is of no LightGBM model of {what}.")
+        raise ValueError(f"The content is not a LightGBM model of {what}.")
     if told["max_feature_idx"] != str(n_columns - 1):
-        raise ValueError(f"The booster does not take the {n_columns} columns that it is said to take.")
+        raise ValueError(f"The booster does not take the {n_columns} columns of its description.")

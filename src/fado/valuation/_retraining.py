@@ -51,7 +51,7 @@ def retraining_check(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Measure how well values predict the effects of rows: remove parts of the rows, train again, and compare.
+    """Measure how well values predict effects: remove parts of the rows, train again, and compare.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def _matching_columns(valuation: Valuation, problem: Problem, validated: Validat
 def draw_parts(
     problem: Problem, n_parts: int, seed: int, kinds: Sequence[str] = _KINDS
 ) -> list[tuple[str, Rows]]:
-    """Draw parts of the kinds in turn: sorted positions of rows, which depend on the seed and the part's number.
+    """Draw parts of the kinds in turn: sorted positions of rows, set by the seed and the part's number.
 
     A cell is a tenth to six tenths of the rows of one label and group. Leaves are half of the rows of a few
     leaves of a small tree of the target. The random part is 2 to 20 % of all rows.

@@ -319,8 +319,8 @@ def slopes_at_budget(
     >>> import numpy as np
     >>> kernel = kernel_at(np.array([0.1, 0.2, 0.3]), 0.2, bandwidth=0.1)
     >>> slopes = slopes_at_budget(np.array([0.0, 1.0, 0.0]), kernel, np.array([1.0, 0.0, 1.0]))
-    >>> abs(slopes.sum().round(6))
-    np.float64(0.0)
+    >>> float(abs(slopes.sum()).round(6))
+    0.0
     """
     plain = slopes_at_threshold(coefficients, kernel)
     moves = negative_weights * kernel

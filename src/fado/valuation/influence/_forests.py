@@ -323,8 +323,8 @@ def forecast_removals(
     >>> rows = {"sensitive_features": z[:1000]}
     >>> rows["validation"] = X[1000:], y[1000:], z[1000:]
     >>> predicted = forecast_removals(None, X[:1000], y[:1000], **rows, parts=[half])
-    >>> np.sign(predicted.set_index("column").loc["z", "predicted"])
-    np.float64(1.0)
+    >>> float(np.sign(predicted.set_index("column").loc["z", "predicted"]))
+    1.0
     """
     check_metrics(performance, fairness, max_fpr)
     problem = read_problem(X, y, sensitive_features, sample_weight=sample_weight, least_rows=2)
