@@ -72,7 +72,7 @@ _DEFAULTS: dict[str, Any] = {
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
     "max_bin": 511,  # a bin for each of some hundred codes; costs next to nothing
 }
-# A tree sees a few columns, for what only some together tell, and a share of the table's.
+# A tree sees a few columns, for effects of several together, and a share of the table's.
 _COLUMNS_SEEN, _AND_SHARE = 1.5, 0.55
 
 

@@ -359,7 +359,5 @@ def _predictor(estimator: Any, n_classes: int) -> Any:
     classes = np.asarray(getattr(estimator, "classes_", None))
     fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
     if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
-        raise ValueError(
-            f"The content is of {name}, which does not give probabilities of {n_classes} classes."
-        )
+        raise ValueError(f"The content is of {name}, which gives no probabilities for {n_classes} classes.")
     return estimator

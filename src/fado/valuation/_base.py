@@ -318,7 +318,7 @@ def is_same_pattern(provenance: Any, pattern: str | None, n_labels: int) -> bool
         return True
     note = provenance.variables.get("y")
     if note is None or note.classes is None or n_labels != len(note.classes):
-        return True  # labels of another number are another target, which tells nothing about the rows
+        return True  # labels of another number are another target, which says nothing about the rows
     return bool(pattern == provenance.target_pattern)
 
 

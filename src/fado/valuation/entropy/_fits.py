@@ -48,7 +48,7 @@ FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 
 WATCHED_EVERY = 5  # trees; reading predictions costs an eighth of growing one
-_ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer tell too little
+_ENOUGH = 400  # unseen rows that do not just hold the most common class: fewer are too few
 _MOST_BAGS = 2  # that are asked, in tables too small to hold as many
 _FEWEST = 10  # with fewer trees, the columns that they happened to draw decide the ranking
 _PATIENCE = 15  # trees to grow in the hope that the loss falls again

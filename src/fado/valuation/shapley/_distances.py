@@ -94,7 +94,7 @@ def read_points(valued: Table, validated: Table | None = None) -> tuple[TablePoi
         pair, weight = _as_numbers(own, theirs)
         missing = np.isnan(pair[0])
         if missing.all() or (weight == 0 and not missing.any()):
-            continue  # it tells no two valued rows apart
+            continue  # it is the same for all valued rows
         if missing.any() or np.isnan(pair[1]).any():
             gaps.append(pair)
             gap_weights.append(weight)

@@ -68,7 +68,7 @@ class Walks:
         weights = np.add.reduceat(position_weights(self._length, *beta), starts) / self._sizes
         left = n_players - self._sizes
         with np.errstate(divide="ignore", invalid="ignore"):
-            # A step of all players tells nothing of one of them: the change is shared equally.
+            # A step of all players does not distinguish them: the change is shared equally.
             of_change = np.where(left > 0, (n_players - 1) / left, 1 / n_players)
             of_others = np.where(left > 0, n_players * (1 - 1 / self._sizes) / left, 0.0)
         self._of_change, self._of_others = ((weights * own)[:, None] for own in (of_change, of_others))
