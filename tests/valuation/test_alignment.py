@@ -97,7 +97,7 @@ def test_values_of_attributes_without_a_name_serve_any(use, tmp_path):
             use(X, y, z.rename("gender"), valuation)
 
 
-@pytest.mark.filterwarnings("ignore:.*too close to tell")
+@pytest.mark.filterwarnings("ignore:.*too close to say")
 @pytest.mark.parametrize("valuator", [OutOfBagEntropy(n_bags=5), TreeInfluence()])
 def test_models_of_another_attribute_are_none_of_z(valuator):
     valuator.set_params(random_state=0, keep_models=True)

@@ -119,11 +119,11 @@ def test_what_a_description_lacks_is_missed(name, good, tmp_path):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        (b"", "no JSON that can be read"),
-        (b"\xff\xfe{}", "no JSON that can be read"),
-        (b"[" * 100_000, "no JSON that can be read"),
-        (b'{"format": ' + b"9" * 5000 + b"}", "no JSON that can be read"),
-        (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "no JSON that can be read"),
+        (b"", "not JSON that can be read"),
+        (b"\xff\xfe{}", "not JSON that can be read"),
+        (b"[" * 100_000, "not JSON that can be read"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "not JSON that can be read"),
+        (b'{"metadata": {"variables": {"y": {"kind": "\\ud800"}}}}', "not JSON that can be read"),
         (b'{"format": 99}', "it is in format 99, and this release reads 2"),
         (b'{"format": true}', "it is in format True"),
         (b'{"format": 2, "variables": ["y", "y"]}', "its `variables` must be distinct names, 'y' first"),
@@ -291,8 +291,8 @@ def test_lists_that_are_no_probabilities_are_refused(entries, message, tmp_path)
     ("probabilities", "message"),
     [
         ({"y": [[0.5, 0.6]]}, r"column 'y.probabilities' holds \[0.5, 0.6\] in row 0"),
-        ({"sex": [[[0.5, 0.5]] * 2]}, "its `probabilities` must tell"),
-        ({"y": [0.5]}, "its `probabilities` must tell"),
+        ({"sex": [[[0.5, 0.5]] * 2]}, "its `probabilities` must state"),
+        ({"y": [0.5]}, "its `probabilities` must state"),
     ],
 )
 def test_probabilities_that_are_none_are_not_saved(probabilities, message, tmp_path):

@@ -269,7 +269,7 @@ def test_other_valuators(valued, valuator, settings):
     assert (frame["rank_agreement"].abs() <= 1 + 1e-9).all()
     assert frame["top_overlap"].between(0, 1).all()
     if not isinstance(valuator, InBagEntropy):
-        with pytest.raises(ValueError, match="effects on validation rows: pass these rows as `validation`"):
+        with pytest.raises(ValueError, match="effects on validation data: pass them as `validation`"):
             valuation.stability(X, y, sensitive_features=z)
 
 
@@ -309,7 +309,7 @@ def test_entropies_of_unknown_origin_are_compared_with_the_usual_ones(valued):
     frame = given.stability(X, y, over="seeds", n_seeds=1)
     made = OutOfBagEntropy(random_state=1).fit(X, y).valuation_
     assert figures(frame, "y", "seeds") == pytest.approx(agreement(given["y"], made["y"]))
-    assert "It is not known what made these values" in frame.attrs["notes"][0]
+    assert "It is not known what computed these values" in frame.attrs["notes"][0]
 
 
 def test_without_attributes_the_target_alone_is_made_again(valued):
@@ -400,7 +400,7 @@ def test_bad_input_is_refused_in_a_sentence(valued, asked, error, sentence):
 def test_values_that_cannot_be_made_again_say_so(valued):
     X, y, _, _ = valued
     with pytest.raises(
-        ValueError, match=r"not known what makes these values \('given'\): pass the `valuator`"
+        ValueError, match=r"not known what computed these values \('given'\): pass the `valuator`"
     ):
         Valuation.from_values({"y": np.arange(600.0)}).stability(X, y)
     new = OutOfBagEntropy(n_bags=5, keep_models=True, random_state=0).fit(X, y).value(X)
@@ -408,7 +408,7 @@ def test_values_that_cannot_be_made_again_say_so(valued):
         new.stability(X, y)
     assert figures(new.stability(), "y", "bags")[0] > 0.5
     other = OutOfBagEntropy([LogisticRegression()], random_state=0, n_jobs=1).fit(X[["debt"]], y).valuation_
-    with pytest.raises(ValueError, match="pass the `valuator` that made them"):
+    with pytest.raises(ValueError, match="pass the `valuator` that computed them"):
         other.stability(X[["debt"]], y)
 
 

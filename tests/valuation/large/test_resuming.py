@@ -153,7 +153,7 @@ def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_tra
         patched.setattr(_value_files, "learn", None)
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
-    with pytest.raises(ValueError, match="begun with memory for 2,400 training rows, and"):
+    with pytest.raises(ValueError, match="started with memory for 2,400 training rows, and"):
         fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB", "n_jobs": 2})
     assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
 
@@ -171,7 +171,7 @@ def test_less_free_memory_than_when_a_run_began_is_no_reason_to_stop(data, tmp_p
     values = fado.value_files(data, out=tmp_path / "w", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
     monkeypatch.setattr(_plan, "free_memory", lambda: 900_000)
-    with pytest.warns(UserWarning, match="begun with memory for 2,400 training rows, and what is free now"):
+    with pytest.warns(UserWarning, match="started with memory for 2,400 training rows, and what is free now"):
         values = fado.value_files(data, out=tmp_path / "v", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
 
