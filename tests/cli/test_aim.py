@@ -50,7 +50,9 @@ def test_one_command_one_model_one_card(folder):
     )
     assert (float(verdict[2]) >= 0.6) == (verdict[1] == "reached")
     assert "On validation rows, which selected the model, the line is reached" in done.stdout
-    assert re.search(r"1,199 new rows, the line will be reached with a probability of about 0\.\d\d\.", done.stdout)
+    assert re.search(
+        r"1,199 new rows, the line will be reached with a probability of about 0\.\d\d\.", done.stdout
+    )
     assert {path.name for path in (folder / "model").iterdir()} == {
         "model.json",
         "models.bin",

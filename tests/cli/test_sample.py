@@ -440,7 +440,11 @@ def test_survey_weights_count_in_the_rates(files):
             ["--intervention", "rw", "--weight", "nte"],
             "The table has no column 'nte'; did you mean 'note'?",
         ),
-        ("reweigh", ["--intervention", "rw", "--weight", "note"], "`--weight` must contain numbers, got text."),
+        (
+            "reweigh",
+            ["--intervention", "rw", "--weight", "note"],
+            "`--weight` must contain numbers, got text.",
+        ),
         (
             "reweigh",
             ["--intervention", "rw", "--weight", "default"],

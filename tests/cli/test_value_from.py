@@ -148,9 +148,7 @@ def test_ids_that_do_not_match(frame, data, values, tmp_path):
         value(tmp_path, "--from-id", "age"), f"{made} has no column 'age', which `--from-id` names."
     )
     values.assign(id=values["id"].where(values["id"] > 101)).to_csv(tmp_path / "made.csv", index=False)
-    check_sentence(
-        value(tmp_path, "--from-id", "id"), f"{made} has no 'id' in 2 rows: give every row an id."
-    )
+    check_sentence(value(tmp_path, "--from-id", "id"), f"{made} has no 'id' in 2 rows: give every row an id.")
     values.to_csv(tmp_path / "made.csv", index=False)
     frame.assign(id=7).to_parquet(data)
     check_sentence(
@@ -251,7 +249,9 @@ def test_nothing_is_fitted(data, values, tmp_path):
 
 def test_the_file_itself_is_not_replaced(data, values, tmp_path):
     result = value(tmp_path, out="made.csv")
-    check_sentence(result, f"`--out` is '{tmp_path / 'made.csv'}', which is also an input: name another file.")
+    check_sentence(
+        result, f"`--out` is '{tmp_path / 'made.csv'}', which is also an input: name another file."
+    )
 
 
 def test_other_commands_take_the_values(data, values, tmp_path):

@@ -68,16 +68,16 @@ _DEFAULTS: dict[str, Any] = {
     "n_estimators": 45,
     "learning_rate": 0.28,  # fast; `fado.valuation` slows models down that need it
     "num_leaves": 24,
-    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and tells less
+    "max_depth": 8,  # a deeper chain of splits costs as much time as a full tree and predicts less
     "reg_lambda": 2.0,  # without it, a class of a few rows upsets the others
     "max_bin": 511,  # a bin for each of some hundred codes; costs next to nothing
 }
-# A tree sees a few columns, for what only some together tell, and a share of the table's.
+# A tree sees a few columns, for effects of several together, and a share of the table's.
 _COLUMNS_SEEN, _AND_SHARE = 1.5, 0.55
 
 
 def default_estimators(n_columns: int) -> list[Any]:
-    """Make the models that value the rows of a table with so many columns when the user names none.
+    """Make the default models that value the rows of a table with this number of columns.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class LightGBMEngine:
 
     @staticmethod
     def supports(estimator: Any, table: Table) -> bool:
-        """Tell whether every parameter of the estimator is honoured.
+        """Return whether every parameter of the estimator is honoured.
 
         Custom objectives, class weights, early stopping and whatever else is not on the list of honoured
         parameters go through the estimator's own `fit` instead.
@@ -184,7 +184,7 @@ class LightGBMEngine:
         )
 
     def prepare(self, tasks: Iterable[Task]) -> None:
-        """Bin what the tasks need, by several threads, which none may do while fits run."""
+        """Bin what the tasks need, with several threads, which is not possible while fits run."""
         needs: dict[Any, Task] = {}  # by all that decides which bins a task needs
         for task in tasks:
             given = id(task.estimator), id(task.scored), id(task.scored_target)
@@ -245,14 +245,14 @@ class LightGBMEngine:
             return LightGBMModel(scores(), booster, variable, present, self._features, layout, parameters)
 
     def read_leaves(self, forest: Forest, table: Table | None = None) -> LeafReader:
-        """Make ready to read the leaves of all rows, or of those of another table.
+        """Prepare to read the leaves of all rows, or of those of another table.
 
         Parameters
         ----------
         forest : Forest
             Of a model that this engine fitted.
         table : Table, optional
-            The other table; its columns are found by name.
+            The other table; its columns are matched by name.
         """
         columns = self._features.columns
         if table is not None:
@@ -260,7 +260,7 @@ class LightGBMEngine:
         return LeafReader(forest, columns)
 
     def _parameters(self, task: Task) -> dict[str, Any]:
-        """Give an estimator's parameters as the booster takes them, for a fit in one thread."""
+        """Return an estimator's parameters as the booster takes them, for a fit in one thread."""
         given, honoured = task.estimator.get_params(), set(_HONOURED.split())
         parameters = {name: value for name, value in given.items() if name in honoured and value is not None}
         if not {"force_col_wise", "force_row_wise"} & set(parameters):
@@ -270,7 +270,7 @@ class LightGBMEngine:
         return parameters | {"num_threads": 1, "deterministic": True, "metric": "None", "verbosity": -1}
 
     def _layout(self, task: Task, parameters: dict[str, Any]) -> tuple[int, ...]:
-        """Give the columns of a model in order: those it sees, or all where a mask on them will do."""
+        """Return the columns of a model in order: those it sees, or all if a mask on them is enough."""
         if self._by_content or not _draws_columns(parameters):
             return self._features.order
         return tuple(j for j in self._features.order if self._features.sees(task.variable, j))
@@ -278,7 +278,7 @@ class LightGBMEngine:
     def _bins(
         self, task: Task, parameters: dict[str, Any], layout: tuple[int, ...]
     ) -> tuple[lightgbm.Dataset, lightgbm.Dataset | None]:
-        """Give the binned table and, if the task scores another, that one in the same bins."""
+        """Return the binned table and, if the task scores another, that one in the same bins."""
         least_rows = 1
         if self._prefilter and _draws_columns(parameters):  # LightGBM draws none that it cannot split
             least_rows = parameters.get("min_data_in_leaf", parameters["min_child_samples"])
@@ -336,7 +336,7 @@ class LightGBMModel:
 
     @property
     def forest(self) -> Forest:
-        """The trees alone, as arrays: without the booster, which holds the rows that it learnt from."""
+        """The trees as arrays, without the booster, which holds the rows that it learnt from."""
         return Forest(self._text(), self._variable, self._layout, self._parameters, self._many_sided)
 
     def _text(self) -> str:
@@ -344,7 +344,7 @@ class LightGBMModel:
             return self._booster.model_to_string(num_iteration=-1)
 
     def score(self, rows: Rows | Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows by what they hold, not by their bins."""
+        """Score rows by their content, not by their bins."""
         if isinstance(rows, Table):
             columns = self._features.of_table(rows, target, self._variable)
         else:
@@ -352,7 +352,7 @@ class LightGBMModel:
         return _predict(self._booster, columns, self._layout, self._present, len(self._variable.classes))
 
     def detach(self) -> LightGBMScorer:
-        """Give the booster alone, as text, and the columns that it takes."""
+        """Return the booster only, as text, and the columns that it takes."""
         return LightGBMScorer(
             self._features.schema,
             self._layout,
@@ -401,12 +401,12 @@ class LightGBMScorer:
         return _predict(self._booster, columns, self.layout, self.present, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give the columns, and the booster's text."""
+        """Return the columns, and the booster's text."""
         return {"kind": self.kind, **encode(replace(self, text=""))}, self.text.encode()
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> LightGBMScorer:
-        """Read what `parts` gave; the content is checked before LightGBM sees it."""
+        """Read what `parts` returned; the content is checked before LightGBM reads it."""
         scorer = record_from(cls, {**plain, "text": content.decode()}, "a booster")
         n_columns, present = len(scorer.schema.names), scorer.present
         if not (
@@ -430,12 +430,12 @@ class LightGBMScorer:
 
 
 def _draws_columns(parameters: dict[str, Any]) -> bool:
-    """Tell whether models of these parameters draw columns at random."""
+    """Return whether models of these parameters draw columns at random."""
     return any(parameters.get(name, 1.0) not in (None, 1.0) for name in _COLUMN_DRAWS)
 
 
 def _present_classes(variable: Variable, labels: LabelArray) -> tuple[LabelArray, tuple[int, ...]]:
-    """Give labels as codes into the classes that occur, and these; numbers as they are, and no class."""
+    """Return labels as codes into the classes that occur, and these; numbers as they are, and no class."""
     if variable.kind != "classes":
         return labels, ()
     occurs = np.bincount(labels, minlength=len(variable.classes)) > 0
@@ -461,7 +461,7 @@ def _predict(
     present: tuple[int, ...],
     n_classes: int,
 ) -> FloatArray:
-    """Score rows by what they hold, not by their bins."""
+    """Score rows by their content, not by their bins."""
     numbers = columns.in_order(layout).for_scores()
     with fitting():
         predicted = np.asarray(booster.predict(numbers, num_threads=1), dtype=np.float64)
@@ -469,7 +469,7 @@ def _predict(
 
 
 def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> FloatArray:
-    """Place the probabilities of some classes among those of all; numbers, of no class, stay as they are."""
+    """Place the probabilities of some classes among those of all; numbers stay unchanged."""
     if n_classes == 0 or (predicted.ndim == 1 and n_classes == 2):
         return predicted
     placed = np.zeros((len(predicted), n_classes))
@@ -478,13 +478,13 @@ def _spread(predicted: FloatArray, present: tuple[int, ...], n_classes: int) -> 
 
 
 def _check_model(text: str, n_columns: int, n_present: int) -> None:
-    """Refuse a text that is of no booster of so many classes, or of one that takes other columns."""
+    """Raise an error for a text of another kind of booster, or of one that takes other columns."""
     told = check_text(text)
     objective, n_scores = told.get("objective", "").split(" ")[0], told.get("num_class")
     wanted = {"binary" if n_present == 2 else "multiclass"} if n_present else _SAVED_NUMBER_OBJECTIVES
     expected = str(n_present if n_present > 2 else 1)
     if objective not in wanted or {n_scores, told["num_tree_per_iteration"]} != {expected}:
         what = {0: "numbers", 2: "two classes"}.get(n_present, f"{n_present} classes")
-        raise ValueError(f"The content is of no LightGBM model of {what}.")
+        raise ValueError(f"The content is not a LightGBM model of {what}.")
     if told["max_feature_idx"] != str(n_columns - 1):
-        raise ValueError(f"The booster does not take the {n_columns} columns that it is said to take.")
+        raise ValueError(f"The booster does not take the {n_columns} columns of its description.")

@@ -43,7 +43,7 @@ _ROUNDING = 1e-4  # of probabilities in single precision, and to spare
 
 
 def engine_class(estimator: Any, table: Table) -> type[LightGBMEngine] | type[SklearnEngine]:
-    """Choose the quickest engine that does all as the estimator's own `fit` would.
+    """Return the fastest engine that does everything as the estimator's own `fit` would.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class SklearnEngine:
         return joined
 
     def fit(self, task: Task, stop: threading.Event | None = None, watch: Watch | None = None) -> Model:
-        """Learn through the estimator's own `fit`, which can be neither stopped nor watched."""
+        """Learn with the estimator's own `fit`, which can be neither stopped nor watched."""
         from sklearn import config_context
         from sklearn.base import clone
         from threadpoolctl import threadpool_limits
@@ -140,7 +140,7 @@ class SklearnEngine:
         return SklearnModel(learnt, layout, features, target, task)
 
     def _layout(self, task: Task) -> tuple[Layout, Any]:
-        """Give the form that a task's estimator takes, laid out once for all that share it."""
+        """Return the form that a task's estimator takes, laid out once for all that share it."""
         variable = task.variable
         check_target(variable, self._target)
         form = form_for(task.estimator, sparse=self._sparse)
@@ -185,7 +185,7 @@ class SklearnModel:
         return self._scorer.predict(features)
 
     def detach(self) -> SklearnScorer:
-        """Give the estimator, and how to lay out rows for it."""
+        """Return the estimator, and how to lay out rows for it."""
         return self._scorer
 
 
@@ -211,7 +211,7 @@ class SklearnScorer:
         return self.layout.schema
 
     def score(self, table: Table, target: LabelArray | None = None) -> FloatArray:
-        """Score rows; of two classes, give the probability of class 1."""
+        """Score rows; of two classes, return the probability of class 1."""
         features = self.layout.lay_out(table)
         if self.target is not None:
             theirs = replace(self.target, labels=check_labels(target, table.n_rows))
@@ -226,14 +226,14 @@ class SklearnScorer:
         return scores[:, 1] if self.n_classes == 2 else scores
 
     def predict(self, features: Any) -> FloatArray:
-        """Give rows that were laid out the probabilities of all classes, or numbers."""
+        """Return the probabilities of all classes, or numbers, for rows that were laid out."""
         from threadpoolctl import threadpool_limits
 
         with explaining_missing(self.estimator, self.layout, features), threadpool_limits(1):
             return _predict(self.estimator, features, self.n_classes)
 
     def parts(self) -> tuple[dict[str, Any], bytes]:
-        """Give how to lay out rows, and the estimator as skops writes it."""
+        """Return how to lay out rows, and the estimator as skops writes it."""
         names = None if self.layout.names is None else tuple(self.layout.names.tolist())
         if not all(type(name) in (str, int) for name in names or ()):
             raise ValueError(
@@ -250,7 +250,7 @@ class SklearnScorer:
 
     @classmethod
     def from_parts(cls, plain: Mapping[str, Any], content: bytes) -> SklearnScorer:
-        """Read what `parts` gave."""
+        """Read what `parts` returned."""
         import pandas as pd
 
         told = record_from(_Parts, plain, "an estimator")
@@ -295,7 +295,7 @@ class _Parts:
 
 
 def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
-    """Give the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
+    """Return the arguments by which `fit` takes weights; a pipeline passes them to its last step."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
@@ -307,14 +307,14 @@ def _weights_given(estimator: Any, weights: Any) -> dict[str, Any]:
         prefix += f"{name}__"
     if not has_fit_parameter(last, "sample_weight"):
         raise ValueError(
-            f"`{type(last).__name__}` takes no `sample_weight`: use an estimator that does, or draw rows "
-            "instead of weighing them."
+            f"`{type(last).__name__}` takes no `sample_weight`: use an estimator that does, or sample rows "
+            "instead of weighting them."
         )
     return {f"{prefix}sample_weight": weights}
 
 
 def _set_seed(model: Any, seed: int) -> None:
-    """Seed whatever draws at random and was left unseeded; keep LightGBM quiet and to one thread."""
+    """Seed what is random and has no seed; keep LightGBM quiet and to one thread."""
     parameters = model.get_params(deep=True)
     chosen: dict[str, Any] = {
         name: seed
@@ -331,7 +331,7 @@ def _take(features: Any, rows: Rows) -> Any:
 
 
 def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
-    """Give the probabilities of all classes, also of those that the estimator never saw; or numbers."""
+    """Return the probabilities of all classes, also of those that the estimator never saw; or numbers."""
     if n_classes == 0:
         return np.asarray(estimator.predict(features), dtype=np.float64)
     predicted = np.asarray(estimator.predict_proba(features), dtype=np.float64)
@@ -350,14 +350,14 @@ def _predict(estimator: Any, features: Any, n_classes: int) -> FloatArray:
 
 
 def _predictor(estimator: Any, n_classes: int) -> Any:
-    """Give an estimator back, if it predicts what it must: so many classes, or numbers."""
+    """Return an estimator if it predicts this number of classes, or numbers."""
     name = type(estimator).__name__
     if n_classes == 0:
         if not callable(getattr(type(estimator), "predict", None)):
-            raise ValueError(f"The content is of {name}, which predicts nothing.")
+            raise ValueError(f"The content is of {name}, which cannot predict.")
         return estimator
     classes = np.asarray(getattr(estimator, "classes_", None))
     fits = hasattr(estimator, "predict_proba") and classes.ndim == 1 and classes.dtype.kind in "iu"
     if not fits or len(np.unique(classes)) != len(classes) or not set(classes) <= set(range(n_classes)):
-        raise ValueError(f"The content is of {name}, which gives no probabilities of {n_classes} classes.")
+        raise ValueError(f"The content is of {name}, which gives no probabilities for {n_classes} classes.")
     return estimator

@@ -33,11 +33,11 @@ class Tree:
     Parameters
     ----------
     feature, left, right : ndarray of int32
-        Of each split: the column, and where rows go.
+        Of each split: the column, and the two children.
     decision : ndarray of int8
         LightGBM's flags: by categories, missing to the left, and which entries are missing.
     values : ndarray of float64
-        What each leaf adds to a row's score; those of the first tree hold the initial score too.
+        What each leaf adds to a row's score; those of the first tree include the initial score.
     """
 
     feature: npt.NDArray[np.int32]
@@ -52,7 +52,7 @@ class Tree:
         return len(self.values)
 
     def parents(self) -> npt.NDArray[np.int32]:
-        """Give the node above each leaf."""
+        """Return the node above each leaf."""
         above = np.zeros(self.n_leaves, dtype=np.int32)
         for children in (self.left, self.right):
             leaves = children < 0
@@ -62,7 +62,7 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """The trees of one model, and what decided the values of their leaves.
+    """The trees of one model, and what determined the values of their leaves.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Forest:
     parameters : mapping
         The booster's.
     many_sided : frozenset of int
-        The columns, in the trees' order, whose splits set many categories against many.
+        The columns, in the trees' order, whose splits separate several categories from several.
     """
 
     text: str
@@ -90,7 +90,7 @@ class Forest:
         return tuple(read_trees(self.text))
 
     def leaf_penalties(self, tree: Tree) -> npt.NDArray[np.float64]:
-        """Give the L2 penalty behind each leaf's value: more below splits of many categories against many."""
+        """Return the L2 penalty of each leaf's value: more below splits of many categories."""
         plain = float(self.parameters.get("lambda_l2", self.parameters.get("reg_lambda", 0.0)))
         more = float(self.parameters.get("cat_l2", 10.0))
         if not len(tree.feature):
@@ -153,7 +153,7 @@ class LeafReader:
             self._booster = lightgbm.Booster(model_str=forest.text)
 
     def read(self, rows: Rows | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Give the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
+        """Return the leaves of all rows, or of those at some positions, of shape (n_trees, n_rows)."""
         rows = np.arange(self._columns.n_rows, dtype=np.int32) if rows is None else rows
         leaves = np.empty((self._n_trees, len(rows)), dtype=self._kind)
         for start in range(0, len(rows), _BLOCK):
@@ -165,9 +165,9 @@ class LeafReader:
 
 
 def check_text(text: str) -> dict[str, str]:
-    """Check that a text is of trees that stay within their nodes and columns; give the lines of its head.
+    """Check that a text is of trees that stay within their nodes and columns; return the lines of its head.
 
-    What LightGBM would not write may end the process, and is refused.
+    Text that LightGBM would not write may end the process, and is refused.
     """
     head, _, body = text.partition("\n\n")
     first, *lines = head.splitlines() or [""]
@@ -184,19 +184,19 @@ def check_text(text: str) -> dict[str, str]:
         or len(sizes) % per_round
         or any(told.get(name, "").count(" ") + 1 != n_columns for name in ("feature_names", "feature_infos"))
     ):
-        raise ValueError("The content is of no LightGBM model.")
+        raise ValueError("The content is not a LightGBM model.")
     rest = body.encode()
     for number, size in enumerate(sizes):
         block, rest = rest[:size].decode("ascii", "replace").splitlines(), rest[size:]
         if size < 1 or block[:1] != [f"Tree={number}"] or not _is_tree(block[1:], n_columns):
-            raise ValueError(f"Tree {number} of the content is no tree that LightGBM writes.")
+            raise ValueError(f"Tree {number} of the content is not a tree that LightGBM writes.")
     if not rest.startswith(b"end of trees\n"):
-        raise ValueError("The content is of no LightGBM model: its trees do not end where they are said to.")
+        raise ValueError("The content is not a LightGBM model: its trees do not end where they should.")
     return told
 
 
 def _is_tree(lines: list[str], n_columns: int) -> bool:
-    """Tell whether a tree has all its numbers, and leads nowhere but to its own nodes, leaves and columns."""
+    """Return whether a tree has all its numbers, and refers only to its own nodes, leaves and columns."""
     while lines and not lines[-1]:
         lines = lines[:-1]
     told = _entries(lines)
@@ -239,7 +239,7 @@ def _splits_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -
 
 
 def _leaves_fit(numbers: dict[str, FloatArray], n_leaves: int, n_columns: int) -> bool:
-    """Tell the same of the leaves, which hold linear models in some boosters."""
+    """Return the same for the leaves, which hold linear models in some boosters."""
     # A tree of one leaf has no weight of it.
     lengths = {len(numbers[name]) for name in _OF_LEAVES & set(numbers)} - ({0} if n_leaves == 1 else set())
     linear = numbers.get("is_linear", np.zeros(1))

@@ -1,8 +1,8 @@
-"""The rows that effects are measured on, the metrics measured there, and what these owe to each row.
+"""Validation data, the metrics measured on them, and the contribution of each row to a metric.
 
 Rates are means of decisions over rows, so a metric is, to first order, a sum over the validation rows of a
 coefficient times whether the row is predicted positive. Influence, KNN-Shapley and Data Shapley values all
-take these coefficients from here.
+use these coefficients.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ValidationGroups:
 
 
 class Extremes(NamedTuple):
-    """The groups that decide a ratio: those with the lowest and the highest rate, and what these are."""
+    """The groups that determine a ratio: those with the lowest and the highest rate, and these rates."""
 
     lowest: int
     highest: int
@@ -77,15 +77,15 @@ class Extremes(NamedTuple):
     high_size: float
 
     def warn_if_close(self, attribute: ValidationGroups, fairness: str) -> None:
-        """Warn if it is not certain which group has the lower rate: the signs of effects hang on it."""
+        """Warn if it is not certain which group has the lower rate, which decides the signs of effects."""
         low, high = self.low, self.high
         spread = np.sqrt(low * (1 - low) / self.low_size + high * (1 - high) / self.high_size)
         if high - low < 2 * spread:
             names = [attribute.names[group] for group in (self.lowest, self.highest)]
             warn_user(
                 f"`{fairness}` of {attribute.name!r} is {low / high:.2f}: group {names[0]} has a rate of "
-                f"{low:.3f} and group {names[1]} of {high:.3f}, too close to tell which is the lower one. "
-                "The signs of the effects hang on it."
+                f"{low:.3f} and group {names[1]} of {high:.3f}, too close to say which is lower. The "
+                "signs of the effects depend on it."
             )
 
 
@@ -116,11 +116,11 @@ class ValidationRows:
         return len(self.positive)
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> ValidationRows:
-        """Give the labels and weights of some rows, without their features and groups."""
+        """Return the labels and weights of some rows, without their features and groups."""
         return replace(self, positive=self.positive[rows], weights=self.weights[rows], attributes=())
 
     def decide(self, scores: FloatArray, max_fpr: float) -> Bools:
-        """Predict rows positive from the lowest score on that keeps the budget of false positives."""
+        """Predict rows positive from the lowest score that keeps the budget of false positives."""
         counted = self.weights > 0
         weights = _unequal(self.weights[counted])
         return scores >= lowest_threshold(self.positive[counted], scores[counted], max_fpr, weights)
@@ -130,8 +130,8 @@ class ValidationRows:
     ) -> dict[str, float]:
         """Measure a model by its probabilities: its performance as ``"y"``, and the ratio of every attribute.
 
-        More is better, of a log-loss too; accuracy is that of probabilities of a half and more; a ratio is
-        taken at the lowest threshold that keeps the budget. NaN where a metric is undefined.
+        More is always better, so a log-loss is negative; accuracy is at a threshold of 0.5; a ratio is
+        measured at the lowest threshold that keeps the budget. NaN if a metric is undefined.
         """
         measured, weights = {}, _unequal(self.weights)
         for own in self.attributes:
@@ -149,7 +149,7 @@ class ValidationRows:
         return {"y": figure, **measured}
 
     def performance_coefficients(self, performance: str) -> FloatArray:
-        """Give what each row adds to a rate, which a log-loss is not, if it is predicted positive."""
+        """Return what each row adds to a rate (not a log-loss) if it is predicted positive."""
         if performance == "tpr_at_fpr":
             weights = np.where(self.positive, self.weights, 0.0)
             return weights / weights.sum()
@@ -158,7 +158,7 @@ class ValidationRows:
     def ratio_coefficients(
         self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
     ) -> FloatArray:
-        """Give what each row adds to a ratio if it is predicted positive, to first order.
+        """Return what each row adds to a ratio if it is predicted positive, to first order.
 
         `predicted` says how far each row is predicted positive by the model around which the ratio changes,
         in [0, 1]. Only the groups with the lowest and the highest rate have a part in it.
@@ -182,7 +182,7 @@ class ValidationRows:
         return np.where(members, sign * by_group[attribute.codes] * self.weights, 0.0)
 
     def extremes(self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]) -> Extremes:
-        """Find the groups that decide a ratio, or say that it is undefined."""
+        """Find the groups that determine a ratio, or raise an error if it is undefined."""
         rates, sizes = self._rates(attribute, fairness, predicted)
         candidates = np.flatnonzero(attribute.compared)
         empty = [attribute.names[group] for group in candidates if sizes[group] == 0]
@@ -207,7 +207,7 @@ class ValidationRows:
     def directed_ratio(
         self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any], extremes: Extremes
     ) -> float:
-        """Give the rate of the first lowest group over that of the first highest: above 1 once they swap."""
+        """Return the ratio of the rates of two given groups, in this order; it may be above 1."""
         rates, _ = self._rates(attribute, fairness, predicted)
         low, high = rates[extremes.lowest], rates[extremes.highest]
         return float(low / high) if high > 0 else float("nan")
@@ -215,7 +215,7 @@ class ValidationRows:
     def _rates(
         self, attribute: ValidationGroups, fairness: str, predicted: npt.NDArray[Any]
     ) -> tuple[FloatArray, FloatArray]:
-        """Give every group's rate, 0 without members, and how much its members weigh."""
+        """Return every group's rate, 0 without members, and how much its members weigh."""
         members, sign = self._members(fairness)
         events = np.asarray(predicted, dtype=np.float64) if sign > 0 else 1.0 - predicted
         n_groups = len(attribute.names)
@@ -224,7 +224,7 @@ class ValidationRows:
         return np.divide(sums, sizes, out=np.zeros(n_groups), where=sizes > 0), np.asarray(sizes, np.float64)
 
     def _members(self, fairness: str) -> tuple[Bools, float]:
-        """Give the rows that a ratio's rates are about, and the sign of a predicted positive in them."""
+        """Return the rows that a ratio's rates are about, and the sign of a predicted positive."""
         if fairness == "selection_rate_ratio":
             return np.ones(self.n_rows, dtype=np.bool_), 1.0
         sign = -1.0 if fairness == "fnr_ratio" else 1.0
@@ -232,7 +232,7 @@ class ValidationRows:
 
 
 def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
-    """Refuse names that no metric has, and a budget that is none."""
+    """Raise an error for names that no metric has, or an invalid budget."""
     check_choice("performance", performance, _PERFORMANCES)
     check_choice("fairness", fairness, RATIO_NAMES)
     if isinstance(max_fpr, bool) or not isinstance(max_fpr, int | float | np.number):
@@ -242,7 +242,7 @@ def check_metrics(performance: Any, fairness: Any, max_fpr: Any = 0.05) -> None:
 
 
 def effect_scales(variables: Iterable[str], performance: str, fairness: str) -> dict[str, Scale]:
-    """Give the scales of effects: on a performance for the target, on a ratio for the others."""
+    """Return the scales of effects: on a performance for the target, on a ratio for the others."""
     metrics = {name: performance if name == "y" else fairness for name in variables}
     return {name: Scale(f"effect of the row's weight on {metric}") for name, metric in metrics.items()}
 
@@ -255,7 +255,7 @@ def effect_valuation(
     provenance: Provenance,
     agreement: FloatArray | None = None,
 ) -> Valuation:
-    """Make a valuation of effects and their errors, a column per variable each."""
+    """Make a valuation of effects and their errors, with one column per variable each."""
     nothing = np.full(len(effects), np.nan)
     return Valuation(
         {name: effects[:, k].copy() for k, name in enumerate(scales)},
@@ -268,7 +268,7 @@ def effect_valuation(
 
 
 def read_validation_rows(problem: Problem, validation: Problem | None, who: str) -> ValidationRows:
-    """Read the validation rows: those that the user set apart, or, without any, all that are valued."""
+    """Read the validation data: those that the user passes, or else all valued rows."""
     if problem.target.kind == "continuous":
         raise ValueError(f"{who} needs a target of two classes, and `y` is continuous: {COMPARE_TARGET}.")
     labels = problem.labels
@@ -308,7 +308,7 @@ def _positives(validation: Problem, labels: Labels) -> Bools:
 
 
 def _same_attributes(problem: Problem, validation: Problem) -> tuple[Variable, ...]:
-    """Give the validation rows' attributes in the order of the valued rows' own."""
+    """Return the attributes of the validation data in the order of the valued rows."""
     own, theirs = ([one.name for one in rows.protected] for rows in (problem, validation))
     if len(own) != len(theirs):
         raise ValueError(

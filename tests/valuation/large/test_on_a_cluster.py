@@ -183,9 +183,9 @@ def test_a_finished_frame_is_not_computed_again(dask_frame, tmp_path, monkeypatc
     monkeypatch.setattr(type(dask_frame), "to_parquet", None)
     again = fado.value_files(dask_frame, out=tmp_path / "v", **ASKED)
     pd.testing.assert_frame_equal(first.values, again.values, check_exact=True)
-    with pytest.raises(ValueError, match=r"were begun with `random_state` 0, and now it is 1"):
+    with pytest.raises(ValueError, match=r"were started with `random_state` 0, and now it is 1"):
         fado.value_files(dask_frame, out=tmp_path / "v", random_state=1, **ASKED)
-    with pytest.raises(ValueError, match=r"were begun from other files: 'dask DataFrame \w+' is new"):
+    with pytest.raises(ValueError, match=r"were started from other files: 'dask DataFrame \w+' is new"):
         fado.value_files(dask_frame[dask_frame["a"] > 0], out=tmp_path / "v", **ASKED)
 
 
@@ -222,7 +222,7 @@ def test_a_frames_run_that_was_ended_while_its_parts_were_joined_goes_on(
 def test_bad_frames_get_a_sentence(dask_frame, tmp_path):
     with pytest.raises(ValueError, match=r"`target` must name a column of the table, .* got 'no'"):
         fado.value_files(dask_frame, out=tmp_path / "v", **ASKED | {"target": "no"})
-    with pytest.raises(ValueError, match="a column called 7, which is no text: rename it"):
+    with pytest.raises(ValueError, match="a column called 7, which is not text: rename it"):
         fado.value_files(dask_frame.rename(columns={"a": 7}), out=tmp_path / "v", **ASKED)
     with pytest.raises(ValueError, match="has no plan before it is computed"):
         plan_files(dask_frame, target="y", protected="z")

@@ -153,7 +153,7 @@ def test_less_memory_than_when_a_run_began_is_refused_while_models_are_to_be_tra
         patched.setattr(_value_files, "learn", None)
         with pytest.raises(TypeError):
             fado.value_files(data, out=tmp_path / "v", **asked)
-    with pytest.raises(ValueError, match="begun with memory for 2,400 training rows, and"):
+    with pytest.raises(ValueError, match="started with memory for 2,400 training rows, and"):
         fado.value_files(data, out=tmp_path / "v", **{**asked, "memory": "1MB", "n_jobs": 2})
     assert fado.value_files(data, out=tmp_path / "v", **asked).metadata["train_rows"] > 1800
 
@@ -171,7 +171,7 @@ def test_less_free_memory_than_when_a_run_began_is_no_reason_to_stop(data, tmp_p
     values = fado.value_files(data, out=tmp_path / "w", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
     monkeypatch.setattr(_plan, "free_memory", lambda: 900_000)
-    with pytest.warns(UserWarning, match="begun with memory for 2,400 training rows, and what is free now"):
+    with pytest.warns(UserWarning, match="started with memory for 2,400 training rows, and what is free now"):
         values = fado.value_files(data, out=tmp_path / "v", **asked).values
     pd.testing.assert_frame_equal(values, expected, check_exact=True)
 
@@ -294,7 +294,7 @@ def test_a_damaged_part_is_written_again(data, whole, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        ({"random_state": 1}, "`random_state` 0, and now it is 1: name another `out` to begin anew"),
+        ({"random_state": 1}, "`random_state` 0, and now it is 1: name another `out` to start again"),
         ({"train_rows": 700}, "`train_rows` 600, and now it is 700"),
         ({"n_bags": 10}, "`n_bags` 5, and now it is 10"),
         ({"drop": ["a"]}, r"`features` \['a', 'b', 'c', 'z'\], and now it is \['b', 'c', 'z'\]"),
@@ -333,7 +333,7 @@ def test_two_runs_do_not_write_into_one_directory(data, tmp_path):
 
 def test_what_stands_there_already_is_left_alone(data, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match=r"holds 'notes\.txt', which is no part of values in parts"):
+    with pytest.raises(ValueError, match=r"holds 'notes\.txt', which is not part of values in parts"):
         fado.value_files(data, out=tmp_path, **SETTINGS)
 
 
@@ -378,7 +378,7 @@ def test_no_space_is_a_sentence_and_what_is_done_stays(data, whole, tmp_path, mo
         ({"memory": "lots"}, "`memory` must be a size with its unit"),
         ({"unseen_fraction": 1.3}, r"`unseen_fraction` must be in \(0, 1\), got 1.3"),
         ({"n_bags": 2}, "`n_bags \\* unseen_fraction` must be at least 1"),
-        ({"groups": "person"}, "`groups` names 'person', which is no column of the table"),
+        ({"groups": "person"}, "`groups` names 'person', which is not a column of the table"),
         ({"train_rows": 0}, "`train_rows` must be at least 1"),
         ({"random_state": -1}, "`random_state` must be at least 0"),
     ],
@@ -416,7 +416,7 @@ def test_an_input_is_not_replaced(data, tmp_path):
         fado.value_files(str(data), out=data / "values", **SETTINGS)
     theirs = tmp_path / "part-00000.parquet"  # as others name their parts
     theirs.write_bytes((data / "0.parquet").read_bytes())
-    with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is no part of values"):
+    with pytest.raises(ValueError, match=r"holds 'part-00000\.parquet', which is not part of values"):
         fado.value_files(data, out=tmp_path, **SETTINGS)
     assert theirs.read_bytes() == (data / "0.parquet").read_bytes()
 
@@ -462,7 +462,7 @@ def test_a_directory_that_was_tampered_with_is_refused(data, whole, tmp_path):
     with pytest.raises(ValueError, match=r"column 'y' holds 7\.0 in row 0"):
         _ = Valuation.load(out)["y"]
     (out / "part-00001.parquet").unlink()
-    with pytest.raises(ValueError, match="is missing: the valuation is not whole"):
+    with pytest.raises(ValueError, match="is missing: the valuation is not complete"):
         Valuation.load(out)
     told = json.loads((out / "_done.json").read_text())
     (out / "_done.json").write_text(json.dumps(told | {"parts": []}))

@@ -1,4 +1,4 @@
-"""What valuing a table in files takes: memory, time, rows to learn from; and the ledger of a run."""
+"""What valuing a table in files takes: memory, time, training rows; and the ledger of a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENOUGH = 0.005  # a gain in rank agreement that is not worth twice the rows
 LEAST_TRAIN_ROWS = 1_000  # with fewer, memory is too small to be of use
 _LEAST_BLOCK_ROWS = 1 << 10
 _PART_ROWS = 1_000_000
-_IF_NOT_TOLD = 4 * 10**9  # bytes, where the system does not say how much memory is free
+_IF_UNKNOWN = 4 * 10**9  # bytes, where the system does not say how much memory is free
 
 # Bytes of one row beside its columns, as measured by benchmarks/scale.py: positions in bags, moments, scores.
 _BYTES_OF_A_SAMPLED_ROW = 20
@@ -53,7 +53,7 @@ TABLES = "_table-"  # what the folders of a dask DataFrame's files begin with; i
 
 
 def sample_size(train_rows: int, unseen_fraction: float) -> int:
-    """Say how many rows to sample, so that about so many are left once a bag's share is taken away.
+    """Return how many rows to sample, so that about this many are left after a bag's share is taken out.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def sample_size(train_rows: int, unseen_fraction: float) -> int:
 
 @dataclass(frozen=True)
 class ReadingCosts:
-    """Bytes that some columns take: of one row, and of the `largest` rows that a file gives at once."""
+    """Bytes that some columns take: of one row, and of the `largest` rows that a file returns at once."""
 
     row: float
     unit: int
     largest: str
 
     def too_small(self, memory: int, least: int, what: str = "", instead: str = "") -> ValueError:
-        """Make the error of a bound that is too small for something; say the least that works."""
+        """Return the error of a memory limit that is too small, with the least that works."""
         return ValueError(
             f"`memory` of {format_memory(memory)} is too small{what}: {self.largest} take(s) "
             f"{format_memory(self.unit)} at once; the least that works is {-(-least // 10**6):,} MB{instead}."
@@ -80,7 +80,7 @@ class ReadingCosts:
 
 
 def reading_costs(source: Source, columns: Sequence[str]) -> ReadingCosts:
-    """Estimate what reading some columns takes, by the first rows of a few files."""
+    """Estimate what reading some columns takes, from the first rows of a few files."""
     share = len(columns) / len(source.schema.names)
     path, n_rows, n_bytes = source.largest_unit
     told = f"the {n_rows:,} rows that {str(path)!r} gives"
@@ -88,11 +88,11 @@ def reading_costs(source: Source, columns: Sequence[str]) -> ReadingCosts:
 
 
 def memory_bound(memory: str | int | None) -> int:
-    """Give the bound in bytes: three quarters of what is free if none is given."""
+    """Return the memory limit in bytes: by default three quarters of what is free."""
     if memory is not None:
         return parse_memory(memory)
     free = free_memory()
-    return _IF_NOT_TOLD if free is None else round(SHARE_OF_FREE * free)
+    return _IF_UNKNOWN if free is None else round(SHARE_OF_FREE * free)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class FilesPlan:
     train_rows : int
         How many rows a bag learns from, at most.
     is_asked : bool
-        Whether the caller set `train_rows`; if not, a learning curve decides, up to this number.
+        Whether the caller set `train_rows`; if not, a learning curve selects it, up to this number.
     parts : int
         How many parts the values are written in.
     part_rows, block_rows : int
@@ -126,11 +126,15 @@ class FilesPlan:
     workers : int
         How many threads work.
     memory : int
-        The bound, in bytes.
+        The memory limit, in bytes.
     peak_bytes : int
         About how much memory is needed at most, in bytes, on top of what Python and its libraries take.
     seconds : float
         About how long it takes, in seconds.
+
+    See Also
+    --------
+    plan_files : Makes the plan.
     """
 
     n_files: int
@@ -180,7 +184,7 @@ def make_plan(
     unseen_fraction: float,
     workers: int,
 ) -> FilesPlan:
-    """Fit the work into memory; if it does not, say the least that works."""
+    """Fit the work into memory; if it does not fit, name the least that works."""
     about_rows = source.about_rows
     all_rows = about_rows if source.n_rows is not None else 2 * about_rows  # an estimate may fall short
     reading, cells = reading_costs(source, roles.needed), len(roles.features) + 1
@@ -231,26 +235,26 @@ class _Costs:
     workers: int
 
     def peak(self, train_rows: int, block_rows: int) -> int:
-        """Say what the hungriest stage takes."""
+        """Return what the most expensive stage takes."""
         sampled = min(sample_size(train_rows, self.unseen_fraction), self.all_rows)
         return self.reading.unit + max(round(sampled * self._sampling()), self._scoring(block_rows))
 
     def rows_that_fit(self, memory: int, most: int) -> int:
-        """Give as many training rows as fit, and no more than are wanted."""
+        """Return as many training rows as fit, at most those that are wanted."""
         sampled = int((memory - self.reading.unit) / self._sampling())
         if sampled >= self.all_rows:
             return most
         return min(most, int(sampled * (1 - self.unseen_fraction)))
 
     def block_rows(self, memory: int) -> int:
-        """Give as many rows of a block as fit."""
+        """Return as many rows of a block as fit."""
         rows = BLOCK_ROWS
         while rows > _LEAST_BLOCK_ROWS and self._scoring(rows) + self.reading.unit > memory / 2:
             rows //= 2
         return rows
 
     def _sampling(self) -> float:
-        """Bytes of a sampled row while models learn: it, its bins, and what each worker copies of them."""
+        """Bytes of a sampled row while models learn: the row, its bins, and the copies of each worker."""
         bins = self.cells * _BYTES_OF_A_BIN
         held = self.reading.row * 1.25 + bins + _BYTES_OF_A_SAMPLED_ROW
         held += _BYTES_OF_A_POSITION * self.n_bags + _BYTES_OF_A_SAMPLED_VARIABLE * self.variables
@@ -258,7 +262,7 @@ class _Costs:
         return held + self.workers * copied
 
     def _scoring(self, block_rows: int) -> int:
-        """Bytes while rows are scored: blocks in flight, and the numbers that each worker makes of one."""
+        """Bytes while rows are scored: blocks in flight, and the numbers that each worker computes."""
         blocks = (2 * self.workers + 1) * (self.reading.row + 30 * self.variables)
         made = self.workers * self.cells * _BYTES_OF_A_SCORE * 2
         return round(block_rows * (blocks + made))
@@ -271,7 +275,7 @@ def _shown_time(seconds: float) -> str:
 
 
 def sizes_up_to(most: int) -> Iterator[int]:
-    """Give the sizes that are tried: each twice the one before, the last as many rows as there may be.
+    """Yield the sizes that are tried: each twice the one before, the last the maximum.
 
     Examples
     --------
@@ -291,14 +295,16 @@ def follow_curve(
     """Double the rows until doubling them gains less than 0.005 of rank agreement.
 
     With r(a, b) for Spearman's correlation of the values from models of a and of b rows, T rows are enough if
-    r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: those of T rows are hardly
-    closer to those of 2T than those of T/2 are. Where rows give out first, all of them are taken. Gives T and
-    what is told: which size it was compared with, how well the ranks agree, and whether more rows would help.
+    r(T, 2T) - r(T/2, 2T) < 0.005 for the target and every protected attribute: values of T rows are hardly
+    closer to those of 2T than values of T/2 are. If there are too few rows for that, all of them are used.
+    Returns T and a report: which size it was compared with, how well the ranks agree, and whether more rows
+    would help.
 
     Examples
     --------
     >>> truth, noise = np.arange(1000.0), np.random.default_rng(0).normal(size=1000)
-    >>> rows, told = follow_curve(lambda n: {"y": truth + noise * 1e6 / n}, 400_000, are_all=False)
+    >>> values_of = lambda n: {"y": truth + noise * 1e6 / n}
+    >>> rows, told = follow_curve(values_of, 400_000, are_all=False)
     >>> rows, told["compared_with"], round(told["agreement"]["y"], 2)
     (50000, 100000, 1.0)
     """
@@ -310,19 +316,19 @@ def follow_curve(
         (_, half), (own, here), (_, double) = tried[-3:]
         closer, further = _agreement(here, double), _agreement(half, double)
         if all(closer[name] - further[name] < ENOUGH for name in closer):
-            return own, told_of_curve(size, closer, is_enough=True)
+            return own, report_of_curve(size, closer, is_enough=True)
     (before, half), (_, here) = tried[-2:]
-    return most, told_of_curve(before, _agreement(half, here), is_enough=are_all)
+    return most, report_of_curve(before, _agreement(half, here), is_enough=are_all)
 
 
-def told_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
-    """Say where the learning curve was left, as JSON can hold it."""
+def report_of_curve(other: int | None, agreement: Mapping[str, float], *, is_enough: bool) -> dict[str, Any]:
+    """Report where the learning curve ended, as JSON can hold it."""
     rounded = {name: round(own, 4) for name, own in agreement.items()}
     return {"compared_with": other, "agreement": rounded, "more_rows_would_help": not is_enough}
 
 
 def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Compute Spearman's correlations; 1 where either ranks nothing, for there is nothing to gain."""
+    """Compute Spearman's correlations; 1 if either ranks nothing, since there is nothing to gain."""
     from scipy.stats import spearmanr
 
     found = {}
@@ -337,7 +343,7 @@ def _agreement(one: Mapping[str, FloatArray], other: Mapping[str, FloatArray]) -
 def request_of(
     source: Source, decisive: Mapping[str, Any], files: Sequence[Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Say what is asked for: all that decides a value, and which files, or what stands for them."""
+    """Return what is asked for: all that affects values, and which files, or what represents them."""
     schema = hashlib.sha256(source.schema.remove_metadata().to_string().encode()).hexdigest()
     own = [
         {"path": str(file.path.resolve()), "size": file.size, "modified": file.modified}
@@ -348,7 +354,7 @@ def request_of(
 
 @dataclass(frozen=True)
 class Frozen:
-    """What memory decided when a run began."""
+    """What memory determined when a run began."""
 
     most_train_rows: int
     part_rows: int
@@ -356,7 +362,7 @@ class Frozen:
 
 @dataclass(frozen=True)
 class PlanNote:
-    """What was asked for when a run began, and what memory decided."""
+    """What was asked for when a run began, and what memory determined."""
 
     request: Mapping[str, Any]
     frozen: Frozen
@@ -392,11 +398,11 @@ class Run:
         return str(PLAN.open(self.directory)["digest"])
 
     def settle(self, request: Mapping[str, Any], frozen: Frozen) -> Frozen:
-        """Freeze what memory has decided, or give what was frozen when a run of the same request began."""
+        """Store what memory determined, or return what was stored when a run of the same request began."""
         for name in sorted(own.name for own in self.directory.iterdir()):
             if not self._is_own(name):
                 raise ValueError(
-                    f"{str(self.directory)!r} holds {name!r}, which is no part of values in parts: name "
+                    f"{str(self.directory)!r} holds {name!r}, which is not part of values in parts: name "
                     "another directory with `out`."
                 )
         if not self.is_begun:
@@ -406,17 +412,17 @@ class Run:
         return open_note(PLAN, PlanNote, self.directory).frozen
 
     def _is_own(self, name: str) -> bool:
-        """Tell what a run may have left; before there is a plan, parts are somebody else's."""
+        """Return whether a run may have written this; parts without a plan belong to somebody else."""
         if name.startswith((".", TABLES, self._lock.name)):
             return True
         own = {PLAN.name, _LEARNT.name, DONE.name, self.models.name, self.values.name, self.sample.name}
         return self.is_begun and (name in own or name.startswith("part-"))
 
     def compare(self, now: Mapping[str, Any]) -> None:
-        """Refuse to go on with a run that asked for something else than what is asked for now."""
+        """Refuse to continue a run that asked for something else."""
         before = open_note(PLAN, PlanNote, self.directory).request
-        begun = f"The values in {str(self.directory)!r} were begun"
-        otherwise = "name another `out` to begin anew"
+        begun = f"The values in {str(self.directory)!r} were started"
+        otherwise = "name another `out` to start again"
         for name in now:
             if name == "files" or before.get(name) == now[name]:
                 continue
@@ -441,9 +447,9 @@ class Run:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Make the directory if there is none, keep a second run out of it, and tidy it up.
+        """Create the directory if there is none, keep a second run out of it, and tidy it up.
 
-        What cannot be written is told in a sentence. A directory with nothing in it in the end is removed.
+        What cannot be written is reported in a sentence. A directory that is empty in the end is removed.
         """
         with writing(self.directory, "Values", "; what is done stays"):
             self.directory.mkdir(exist_ok=True)
@@ -465,7 +471,7 @@ class Run:
         return [self._lock, *claims_of(self._lock)]
 
     def note(self, learnt: LearntNote) -> None:
-        """Note that models have learnt."""
+        """Record that models have learnt."""
         _LEARNT.write(self.directory, encode(learnt))
 
     @property
@@ -474,13 +480,13 @@ class Run:
         return (self.directory / _LEARNT.name).is_file()
 
     def read_learnt(self) -> LearntNote:
-        """Read what is noted of the models; values that are damaged are refused."""
+        """Read the note about the models; damaged values raise an error."""
         learnt = open_note(_LEARNT, LearntNote, self.directory)
         _LEARNT.read_file(self.values, learnt.values)
         return learnt
 
     def finish(self, paths: Sequence[Path], sizes: Sequence[int], description: bytes) -> None:
-        """Note that all parts are written."""
+        """Record that all parts are written."""
         parts = [
             PartNote(path.name, n_rows, footer_digest(path))
             for path, n_rows in zip(paths, sizes, strict=True)
@@ -488,7 +494,7 @@ class Run:
         DONE.write(self.directory, encode(DoneNote(tuple(parts), description.decode())))
 
     def is_done(self) -> bool:
-        """Tell whether all parts are written; a part that is another's is removed."""
+        """Return whether all parts are written; a part of another run is removed."""
         if not (self.directory / DONE.name).is_file():
             return False
         parts = {self.directory / own.file: own for own in open_note(DONE, DoneNote, self.directory).parts}
@@ -498,7 +504,7 @@ class Run:
         return all(path.is_file() for path in parts)
 
     def remove(self) -> None:
-        """Remove all that the run has kept; whenever this is ended, what is left can be gone on with."""
+        """Remove all that the run has kept; if this is interrupted, the rest can be continued."""
         manifests = [self.directory / own.name for own in (DONE, _LEARNT, PLAN)]
         last = [*manifests[:2], self.models, self.values, manifests[2]]
         first = [path for path in self.directory.iterdir() if path not in (*last, *self._locks)]

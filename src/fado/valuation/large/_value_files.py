@@ -1,4 +1,4 @@
-"""Value a table in files, however many rows it has, within a bound on memory."""
+"""Value a table in files, with any number of rows, within a memory limit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ROWS_OF_A_GROUP = 1 << 17
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a caller asks for, but for the table: as `value_files` takes it."""
+    """The arguments of `value_files`, except the table."""
 
     target: str
     protected: str | Sequence[str]
@@ -64,11 +64,11 @@ class _Asked:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> _Asked:
-        """Pick from a caller's arguments."""
+        """Pick the arguments from those of a caller."""
         return cls(**{own.name: given[own.name] for own in fields(cls) if own.name in given})
 
     def roles(self, schema: pa.Schema) -> Roles:
-        """Say what the columns of a table are for."""
+        """Return the roles of a table's columns."""
         return read_roles(
             schema,
             self.target,
@@ -80,7 +80,7 @@ class _Asked:
         )
 
     def decisive(self, roles: Roles) -> dict[str, Any]:
-        """Give all that decides a value, but for the files."""
+        """Return all that affects values, except the files."""
         return {
             **roles.to_plain(),
             "random_state": self.seed,
@@ -91,7 +91,7 @@ class _Asked:
         }
 
     def open(self, paths: Any) -> tuple[Source, Roles, FilesPlan]:
-        """Open the table, say what its columns are for, and plan the work."""
+        """Open the table, find the roles of its columns, and plan the work."""
         if self.train_rows is not None:
             check_count("train_rows", self.train_rows, 1, _MOST_TRAIN_ROWS)
         bound = memory_bound(self.memory)
@@ -129,13 +129,13 @@ def value_files(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Valuation:
-    """Value every row of a table in files by how unsure models trained on other rows are of it.
+    """Value every row of a table in files by how uncertain models trained on other rows are about it.
 
     The table is read twice, block by block. The models are the default models of `OutOfBagEntropy`, and learn
     from a sample that fits into memory. If that is all rows, values are those of `OutOfBagEntropy`, to the
     bit. If not, those of the sampled rows are, with the sample as its table, and the other rows are scored by
-    as many models. Values are written part by part. If a run is ended in any way, call it again with the same
-    arguments: it goes on where it was, and gives the same values.
+    as many models. Values are written part by part. If a run ends early for any reason, call it again with
+    the same arguments: it continues, and gives the same values.
 
     Parameters
     ----------
@@ -145,27 +145,26 @@ def value_files(
         DataFrame is first written to Parquet files in `out`, partition by partition; these are removed in the
         end.
     target : str
-        The column to be predicted, or comparisons such as ``"amount>=1000"``, whose labels are True and
+        The column to predict, or comparisons such as ``"amount>=1000"``, whose labels are True and
         False. No model sees the columns that it is read from.
     protected : str or sequence of str
         The protected attributes: columns, or comparisons such as ``"age>=50"``, as
-        `fado.datasets.protected_from` takes them. Groups of comparisons are called by what they compare,
+        `fado.datasets.protected_from` takes them. The groups of comparisons are named after them,
         ``age >= 50`` and ``age < 50``. The columns that an attribute is read from are hidden from its models.
     out : path-like
-        A directory for the values in parts, which is made if it does not exist, or a file that ends in
+        A directory for the values in parts, which is created if it does not exist, or a file that ends in
         ``.parquet``.
     memory : str or int, optional
-        The memory that may be used: a size such as ``"4GB"``, or a number of bytes; by default three quarters
-        of what is free. It affects values only by how many rows models can learn from, and only if
+        The memory limit: a size such as ``"4GB"``, or a number of bytes; by default three quarters
+        of what is free. It affects values only through the number of rows that models learn from, and only if
         `train_rows` is not given.
     client : dask.distributed.Client, cluster or str, optional
-        A cluster whose workers can read the files and write to `out`, by a client of it, the cluster object,
-        or its scheduler's address. They fit the models, and score and write the parts.
+        A cluster whose workers can read the files and write to `out`: a client of it, the cluster object,
+        or its scheduler's address. The workers fit the models, and score and write the parts.
     train_rows : int, optional
         About how many rows the models of a bag learn from. Without it, a learning curve on the first bag
-        decides:
-        the number is doubled until doubling raises the rank correlation of values by less than 0.005, or
-        memory is full.
+        selects the number: it is doubled until doubling raises the rank correlation of values by less than
+        0.005, or memory is full.
     n_bags : int, default=10
         How many bags.
     unseen_fraction : float, default=0.2
@@ -175,29 +174,34 @@ def value_files(
     exclude : str or sequence of str, optional
         Columns, or patterns such as ``"age_*"``, that no model of a protected attribute may see.
     weight : str, optional
-        The column that says how much each row counts in the fits, which scale it to a mean of 1; no model
+        The column with the weight of each row in the fits, which scale it to a mean of 1; no model
         sees it.
     groups : str, optional
-        The column that says which rows belong together, such as those of one person or one month. A bag holds
-        or leaves out all of them together, and a row is never scored by models that have seen another of its
+        The column that identifies rows that belong together, such as those of one person or one month. A bag
+        contains all of them or none, and a row is never scored by models that have seen another of its
         group. No model sees the column.
     random_state : int, default=0
         Seed of the sample, the bags and the fits.
     n_jobs : int, optional
-        How many threads work; None uses every core. It never changes a value.
+        How many threads work; None uses every core. The result does not depend on it.
     progress : bool, default=False
         Whether to show progress bars.
 
     Returns
     -------
     Valuation
-        The values, in the order of the rows. A column is read when it is first used. `metadata` says how many
-        rows models learnt from, and the rank correlation that the learning curve found.
+        The values, in the order of the rows. A column is read when it is first used. `metadata` has the
+        number of rows that models learnt from, and the rank correlation that the learning curve found.
 
     Raises
     ------
     ValueError
         If a file or a setting is not valid, `memory` is too small, or `out` holds a run with other arguments.
+
+    See Also
+    --------
+    OutOfBagEntropy : The same for a table in memory.
+    plan_files : Rows, memory and time that it would take.
 
     Examples
     --------
@@ -208,10 +212,12 @@ def value_files(
     >>> asked = {"target": "default", "protected": "age >= 50", "memory": "500MB"}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for part in range(2):
-    ...         frame = pd.DataFrame({"income": rng.normal(size=500), "age": rng.integers(18, 80, size=500)})
+    ...         frame = pd.DataFrame({"income": rng.normal(size=500)})
+    ...         frame["age"] = rng.integers(18, 80, size=500)
     ...         frame["default"] = frame["income"] + rng.normal(size=500) < 0
     ...         frame.to_parquet(f"{folder}/loans-{part}.parquet")
-    ...     valuation = fado.value_files(f"{folder}/loans-*.parquet", out=f"{folder}/values", **asked)
+    ...     files, out = f"{folder}/loans-*.parquet", f"{folder}/values"
+    ...     valuation = fado.value_files(files, out=out, **asked)
     ...     valuation.shape, sorted(valuation.counts["y"].unique().tolist())
     ((1000, 2), [2])
     """
@@ -246,7 +252,7 @@ def plan_files(
     groups: str | None = None,
     n_jobs: int | None = None,
 ) -> FilesPlan:
-    """Say what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
+    """Report what `value_files` would do, without doing it: rows, training rows, parts, memory and time.
 
     Parameters
     ----------
@@ -289,6 +295,10 @@ class GroupLine:
         Its positive rate, by weight if rows have weights; None if the target has no positive label.
     mean_y, mean_z : float
         The mean values of its rows for the target and for the attribute, without weights.
+
+    See Also
+    --------
+    summarise_files : Returns such lines.
     """
 
     title: str
@@ -329,7 +339,7 @@ def summarise_files(path: str | os.PathLike[str], positive: Any = None) -> dict[
 def _group_lines(
     labels: Sequence[Any], sums: npt.NDArray[np.float64], positive: int | None
 ) -> list[GroupLine]:
-    """Tell of the groups of an attribute, the largest first."""
+    """Return the groups of an attribute, the largest first."""
     rows, count_y, sum_y, count_z, sum_z, *by_label = sums
     weights = np.sum(by_label, axis=0)
     rates = None
@@ -372,7 +382,7 @@ def _check_place(out: Path) -> None:
 def check_out(out: Path, source: Source, paths: Paths, beside: Sequence[Path] = ()) -> None:
     """Refuse, before any work is done, an output that cannot be written or would replace an input.
 
-    `paths` is the table as the user named it, `beside` what is read beside it: files, or directories of them.
+    `paths` is the table as the user named it, `beside` what else is read: files, or directories of them.
     """
     _check_place(out)
     files = [file.path.resolve() for file in source.files]
@@ -437,28 +447,28 @@ def _finish(
 
 
 def _check_room(directory: Path, asked: _Asked, plan: FilesPlan, most: int) -> None:
-    """Refuse a bound that the sample of a run that was begun before does not fit into.
+    """Refuse a memory limit that is too small for the sample of a run that began earlier.
 
-    Without one, what is free now is no reason to give up: the sample was frozen, as it decides values.
+    Without a limit, the run continues: the sample was fixed when it began, since it affects values.
     """
     fitting = plan.train_rows
     if most <= fitting:
         return
-    begun = f"The values in {str(directory)!r} were begun with memory for {most:,} training rows, and"
+    begun = f"The values in {str(directory)!r} were started with memory for {most:,} training rows, and"
     if asked.memory is not None:
         raise ValueError(
             f"{begun} `memory` is now for {fitting:,}: give as much as before, or name another `out` to "
-            "begin anew."
+            "start again."
         )
     if SHARE_OF_FREE * most > fitting:
         warn_user(
-            f"{begun} what is free now is for {fitting:,}: the run goes on with as many as before, and may "
-            "run out of memory."
+            f"{begun} what is free now is for {fitting:,}: the run continues with as many as before, and "
+            "may run out of memory."
         )
 
 
 def _bring(run: Run, final: Path) -> None:
-    """Bring values to where they are wanted."""
+    """Bring values to their final place."""
     if run.directory == final:
         return
     join_parts([part.path for part in open_parts(run.directory)[0]], final, _learnt_by(run)[2])
@@ -466,19 +476,19 @@ def _bring(run: Run, final: Path) -> None:
 
 
 def _learnt_by(run: Run) -> tuple[LearntNote, ValuationModels, About]:
-    """Read what was learnt: the note, the models, and what the columns of the values are."""
+    """Read what was learnt: the note, the models, and the description of the columns of values."""
     learnt, models = run.read_learnt(), load_models(run.models)
     provenance = replace(models.provenance, target_pattern=learnt.target_pattern)
     return learnt, models, About(models.variables, list(FIELDS), models.scales, provenance, {})
 
 
 def _run_of(out: Path) -> Run:
-    """Say where the parts stand while there are any."""
+    """Return the run that writes the parts."""
     return Run(out.parent / f".{out.name}.parts" if out.suffix.lower() == ".parquet" else out)
 
 
 def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progress: bool) -> None:
-    """Value a dask DataFrame: write it to files, where its partitions are computed, and read those."""
+    """Value a dask DataFrame: write its partitions to files, and read those."""
     roles = asked.roles(_schema_of(frame))
     _check_place(final)
     from dask.base import tokenize
@@ -497,26 +507,26 @@ def _value_frame(frame: Any, final: Path, asked: _Asked, client: Any, *, progres
 
 
 def _is_dask_frame(given: Any) -> TypeGuard[Any]:
-    """Tell whether this is a dask DataFrame, without importing Dask."""
+    """Return whether this is a dask DataFrame, without importing Dask."""
     import narwhals as nw
 
     return bool(nw.dependencies.is_dask_dataframe(given))
 
 
 def _schema_of(frame: Any) -> pa.Schema:
-    """Say what columns a frame has, without computing it."""
+    """Return the columns of a frame, without computing it."""
     columns = list(frame.columns)
     strange = [name for name in columns if not isinstance(name, str)]
     if strange:
         raise ValueError(
-            f"The dask DataFrame has a column called {strange[0]!r}, which is no text: rename it, for "
+            f"The dask DataFrame has a column called {strange[0]!r}, which is not text: rename it, for "
             "example with `frame.rename(columns=str)`."
         )
     return pa.Schema.from_pandas(frame._meta, preserve_index=False).remove_metadata()
 
 
 def _stage(frame: Any, token: str, directory: Path, client: Any) -> Path:
-    """Write a frame into Parquet files below a directory, unless they stand there; give their folder."""
+    """Write a frame into Parquet files in a directory, unless they exist; return their folder."""
     folder = directory.resolve() / f"{TABLES}{token}"
     if folder.is_dir():
         return folder
