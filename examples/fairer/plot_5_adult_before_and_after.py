@@ -7,8 +7,8 @@ one that was aimed at equal false-positive rates decide who earns more than 50,0
 """
 
 # %%
-# The counts are from the tutorial. They are all that rates and their intervals need, so the table can be
-# built again from them, one row per person.
+# The counts are from :doc:`the tutorial </tutorial_adult>`. They are all that rates and their
+# intervals need, so the table can be built again from them, one row per person.
 import altair as alt
 import pandas as pd
 

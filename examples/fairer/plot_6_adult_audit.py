@@ -7,8 +7,8 @@ aimed at equal false-positive rates of women and men. What did it do by race?
 """
 
 # %%
-# The counts are from the tutorial: people who earn at most 50,000 dollars and those who earn more, not
-# selected and selected. An audit needs no more than that.
+# The counts are from :doc:`the tutorial </tutorial_adult>`: people who earn at most 50,000
+# dollars and those who earn more, not selected and selected. An audit needs no more than that.
 import altair as alt
 import pandas as pd
 

@@ -466,7 +466,7 @@ alt.layer(line, dots).properties(width=420, height=80)
 # The model is saved without a pickle, with [a card](models.md#the-card) that
 # begins with the verdict on test data.
 
-# %% picture="card.png" height=1100
+# %% picture="card.png" height=1135
 from fado import load_model
 
 final.save(
@@ -515,19 +515,8 @@ ratios = report.ratios.query("ratio == 'fpr_ratio'").set_index("attribute")
 ratios[["value", "low", "high", "lowest", "highest"]].round(2)
 
 # %%
-columns = [
-    "group",
-    "rows",
-    "positives",
-    "selected",
-    "selection_rate",
-    "fpr",
-    "fpr_low",
-    "fpr_high",
-]
-report.frame.loc[report.frame["attribute"] == "race", columns].set_index(
-    "group"
-).round(3)
+races = report.frame.query("attribute == 'race'").set_index("group")
+races.filter(regex="rows|positives|selected|selection_rate$|fpr").round(3)
 
 # %% [markdown]
 # **What we learnt:** aiming at sex says nothing about race. By race the lowest
@@ -559,16 +548,11 @@ for month in range(1, 11):
     now = slice(start, start + 1_000)
     new = X[now]
     if month >= 7:
-        spouse = (
-            new["relationship"]
-            .astype(str)
-            .replace({"Husband": "Spouse", "Wife": "Spouse"})
-        )
+        names = {"Husband": "Spouse", "Wife": "Spouse"}
+        spouse = new["relationship"].astype(str).replace(names)
         new = new.assign(relationship=spouse)
-    page = add_check(
-        final.check(new, y[now], sex[now], date=f"2026-{month:02}-01"),
-        "checks",
-    )
+    checked = final.check(new, y[now], sex[now], date=f"2026-{month:02}-01")
+    page = add_check(checked, "checks")
 page
 
 # %% [markdown]
@@ -583,18 +567,8 @@ page
 # %%
 trend = check_trend("checks")
 trend["drifted"] = trend["drifted"].map(", ".join)
-trend[
-    [
-        "period",
-        "rows",
-        "value",
-        "low",
-        "high",
-        "verdict",
-        "budget_used",
-        "drifted",
-    ]
-].round(2)
+left_out = ["ratio", "line", "level", "checks", "threshold"]
+trend.drop(columns=left_out).round(2)
 
 # %% [markdown]
 # **What we learnt:** 1,000 people a month are too few to judge the ratio, and
