@@ -18,12 +18,11 @@ from fado.active._shares import (
     binding_quotas,
     check_shares,
     expect_quotas,
-    groups_named,
+    find_quotas,
     groups_that_have,
     join_groups,
     modelled_groups,
     pick_expected,
-    quotas_of,
     told_groups,
     warn_if_far_off,
     whole_quotas,
@@ -209,11 +208,7 @@ class UtilityQuery(BaseEstimator):
                 "`group_shares` need the groups of the pool, which are not known: pass `sensitive_features` "
                 "of classes, or a valuator that keeps models of them, like OutOfBagEntropy."
             )
-        attributes = list(found.values())
-        groups, shares = (
-            groups_named(self.group_shares, attributes) if named else (join_groups(attributes), {})
-        )
-        return groups, quotas_of(self.group_shares, shares, groups, total)
+        return find_quotas(self.group_shares, list(found.values()), total)
 
     def _expected(
         self, X_pool: Any, table: Table, sensitive_features: Any, groups: PoolGroups | None, chosen: Rows

@@ -42,17 +42,25 @@ def check_shares(group_shares: Any) -> None:
             )
 
 
-def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[PoolGroups, dict[int, Any]]:
-    """Find the groups that have shares: those of one attribute, or the combinations of all.
+def find_quotas(
+    group_shares: Any, attributes: Sequence[PoolGroups], total: float
+) -> tuple[PoolGroups, FloatArray]:
+    """Find the groups that have shares, and how many rows of a batch each gets; NaN for groups not named.
 
     Examples
     --------
-    >>> sex = PoolGroups(("f", "m"), np.array([0, 1]))
-    >>> old = PoolGroups((False, True), np.array([1, 0]))
-    >>> groups, shares = groups_named({"m": 0.5}, [sex, old])
-    >>> groups.labels, shares
-    (('f', 'm'), {1: 0.5})
+    >>> groups = PoolGroups(("a", "b", "c"), np.array([0, 0, 0, 1]))
+    >>> for shares in ("equal", "pool", {"b": 0.25, "c": 3}):
+    ...     print(find_quotas(shares, [groups], 10)[1])
+    [5. 5. 0.]
+    [7.5 2.5 0. ]
+    [nan 2.5 3. ]
     """
+    if isinstance(group_shares, str):
+        groups = join_groups(attributes)
+        there = groups.expected()
+        wanted = (there > 0).astype(np.float64) if group_shares == "equal" else there
+        return groups, total * wanted / wanted.sum()
     fitting = groups_that_have(group_shares, attributes)
     names = list_names(list(map(repr, group_shares)))
     if len(fitting) > 1:
@@ -69,43 +77,22 @@ def groups_named(group_shares: Any, attributes: Sequence[PoolGroups]) -> tuple[P
                 f"`group_shares` names groups of several protected attributes ({names}): name those of one, "
                 "or a label of each, as a tuple."
             )
-        there = f"; there are {list_names(list(map(repr, labels)))}."
-        closest = closest_names(str(strange), list(map(str, labels)), there)
+        there_are = f"; there are {list_names(list(map(repr, labels)))}."
+        closest = closest_names(str(strange), list(map(str, labels)), there_are)
         raise ValueError(f"`group_shares` names {strange!r}, which is not a group{closest}")
     groups, places = fitting[0]
-    shares = dict(zip(places, group_shares.values(), strict=True))
-    if len(shares) < len(group_shares):
+    if len(set(places)) < len(places):
         raise ValueError(f"`group_shares` names a group twice: {names}.")
-    return groups, {int(place): share for place, share in shares.items() if place is not None}
-
-
-def quotas_of(group_shares: Any, shares: Mapping[int, Any], groups: PoolGroups, total: float) -> FloatArray:
-    """Give how many rows of a batch each group gets; NaN for groups that were not named.
-
-    Examples
-    --------
-    >>> groups = PoolGroups(("a", "b", "c"), np.array([0, 0, 0, 1]))
-    >>> quotas_of("equal", {}, groups, 10), quotas_of("pool", {}, groups, 10)
-    (array([5., 5., 0.]), array([7.5, 2.5, 0. ]))
-    >>> quotas_of({"b": 0.25, "c": 3}, {1: 0.25, 2: 3}, groups, 10)
-    array([nan, 2.5, 3. ])
-    """
-    if isinstance(group_shares, str):
-        there = groups.expected()
-        wanted = (there > 0).astype(np.float64) if group_shares == "equal" else there
-        return total * wanted / wanted.sum()
-    quotas = np.full(len(groups.labels), np.nan)
-    for place, share in shares.items():
-        quotas[place] = share if isinstance(share, Integral) else share * total
-    if np.nansum(quotas) > total * (1 + _ROUNDING):
-        if not any(isinstance(share, Integral) for share in shares.values()):
-            asked = sum(map(float, shares.values()))
-            raise ValueError(f"`group_shares` sum to {asked:g}: they must sum to 1 at most.")
-        raise ValueError(
-            f"`group_shares` ask for {np.nansum(quotas):g} and the batch has {total:g}: ask for less, or for "
-            "a larger batch."
-        )
-    return quotas
+    quotas, shares = np.full(len(groups.labels), np.nan), list(group_shares.values())
+    quotas[places] = [share if isinstance(share, Integral) else share * total for share in shares]
+    if np.nansum(quotas) <= total * (1 + _ROUNDING):
+        return groups, quotas
+    if not any(isinstance(share, Integral) for share in shares):
+        raise ValueError(f"`group_shares` sum to {sum(map(float, shares)):g}: they must sum to 1 at most.")
+    raise ValueError(
+        f"`group_shares` ask for {np.nansum(quotas):g} and the batch has {total:g}: ask for less, or for a "
+        "larger batch."
+    )
 
 
 def whole_quotas(quotas: FloatArray) -> FloatArray:
@@ -125,15 +112,15 @@ def whole_quotas(quotas: FloatArray) -> FloatArray:
 
 def groups_that_have(
     group_shares: Mapping[Any, Any], attributes: Sequence[PoolGroups]
-) -> list[tuple[PoolGroups, list[int | None]]]:
+) -> list[tuple[PoolGroups, list[int]]]:
     """Find the groups, of one attribute or of combinations, that include all labels, and their places."""
     found = []
     for own in _choices(attributes):
-        by_text = {_text(label): place for place, label in enumerate(own.labels)}
-        by_label = {label: place for place, label in enumerate(own.labels)}
-        places = [by_label.get(label, by_text.get(_text(label))) for label in group_shares]
-        if None not in places:
-            found.append((own, places))
+        places = {_text(label): place for place, label in enumerate(own.labels)}
+        places |= {label: place for place, label in enumerate(own.labels)}
+        named = [places.get(label, places.get(_text(label), -1)) for label in group_shares]
+        if -1 not in named:
+            found.append((own, named))
     return found
 
 

@@ -156,13 +156,15 @@ class AimedEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from lightgbm import LGBMClassifier
     >>> from fado import AimedEstimator
     >>> from fado.datasets import make_account_fraud
-    >>> X = make_account_fraud(6000, random_state=0)
+    >>> X = make_account_fraud(6000, variant="II", random_state=0)
     >>> y, old = X.pop("fraud_bool"), X.pop("customer_age") >= 50
-    >>> model = AimedEstimator(LGBMClassifier(n_estimators=20), at_least=0.8, random_state=0)
-    >>> model.fit(X, y, sensitive_features=old).reached_
-    True
-    >>> model.predict_proba(X[:2]).shape
-    (2, 2)
+    >>> trees = LGBMClassifier(n_estimators=20)
+    >>> model = AimedEstimator(trees, at_least=0.8, random_state=0)
+    >>> model = model.fit(X, y, sensitive_features=old)
+    >>> model.path_["ratio"].iloc[[0, -1]].round(1).tolist()
+    [0.5, 1.0]
+    >>> model.predict_proba(X).shape
+    (6000, 2)
     """
 
     _estimator_type = "classifier"  # for tools that look for no tags

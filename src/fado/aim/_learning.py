@@ -15,8 +15,8 @@ import numpy.typing as npt
 from fado._checks import check_choice, check_instance
 from fado._messages import COMPARE_TARGET, list_names, warn_user
 from fado.aim._curve import Bools, Codes, FloatArray, Knowledge
-from fado.engine import Engine, Model, Task, engine_class, groups_given_labels
-from fado.execution import ThreadExecutor
+from fado.engine import Engine, Model, Task, default_estimators, engine_class, groups_given_labels
+from fado.execution import ThreadExecutor, n_workers
 from fado.metrics import RATIO_NAMES
 from fado.tabular import (
     Groups,
@@ -286,18 +286,9 @@ def knowledge_of(label: Model, groups: Sequence[Model], table: Table, weights: F
 class Learner:
     """Fits an estimator of the label and one of the groups on rows of a table."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        group_estimator: Any,
-        problem: Problem,
-        attributes: Sequence[Attribute],
-        *,
-        seed: int,
-        workers: int,
-    ) -> None:
-        self._estimator, self._group_estimator = estimator, group_estimator
-        self._seed, self._workers = seed, workers
+    def __init__(self, model: Any, problem: Problem, attributes: Sequence[Attribute], seed: int) -> None:
+        self._estimator, self._seed, self._workers = model.estimator, seed, n_workers(model.n_jobs)
+        self._group_estimator = model.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
         self._table, self._weights = problem.table, problem.sample_weight
         positive = problem.labels.is_positive.astype(np.int32)
         self._target = Variable("y", "classes", positive, (False, True))
@@ -448,20 +439,20 @@ def deal_folds(problem: Problem, seed: list[int], count: int, rows: Positions) -
     return [(rows[dealt != fold], rows[dealt == fold]) for fold in np.unique(dealt)]
 
 
-def group_predictability(
-    knowledge: Knowledge, attribute: int, classes: npt.NDArray[np.integer[Any]]
-) -> float:
-    """Measure how much of the uncertainty about groups the features remove: 0 none, 1 all of it."""
-    p = knowledge.positive[:, np.newaxis]
-    negative, positive = knowledge.groups[attribute]
-    known = (1 - p) * negative + p * positive
-    weights = knowledge.weights
-    own = np.maximum(known[np.arange(len(classes)), classes], np.finfo(np.float64).eps)
-    shares = np.bincount(classes, weights, minlength=known.shape[1]) / weights.sum()
-    shares = shares[shares > 0]
-    doubt = -float(shares @ np.log(shares))
-    left = -float(np.average(np.log(own), weights=weights))
-    return max(0.0, 1 - left / doubt) if doubt > 0 else 1.0
+def group_predictability(knowledge: Knowledge, codes: Sequence[Codes]) -> float:
+    """Measure how much uncertainty about groups the features remove, 0 to 1: that of the worst attribute."""
+    p, weights, found = knowledge.positive[:, np.newaxis], knowledge.weights, []
+    for (negative, positive), classes in zip(knowledge.groups, codes, strict=True):
+        if classes.max() >= negative.shape[1]:
+            continue
+        known = (1 - p) * negative + p * positive
+        own = np.maximum(known[np.arange(len(classes)), classes], np.finfo(np.float64).eps)
+        shares = np.bincount(classes, weights, minlength=known.shape[1]) / weights.sum()
+        shares = shares[shares > 0]
+        doubt = -float(shares @ np.log(shares))
+        left = -float(np.average(np.log(own), weights=weights))
+        found.append(max(0.0, 1 - left / doubt) if doubt > 0 else 1.0)
+    return min(found, default=0.0)
 
 
 def takes_weights(estimator: Any) -> bool:

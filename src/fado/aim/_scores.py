@@ -42,8 +42,7 @@ from fado.aim._learning import (
     read_rows_apart,
 )
 from fado.aim._lines import ALLOWANCE, Lines
-from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, default_estimators, detach
-from fado.execution import n_workers
+from fado.engine import CombinedScorer, Model, Scorer, StudentScorer, detach
 from fado.metrics import Budget
 from fado.models import Facts, GroupRates, Part
 from fado.tabular import Problem, Table, columns_that_determine
@@ -177,7 +176,7 @@ class Aim:
             scores,
             theirs,
             lines,
-            _predictability(knowledge, rows),
+            group_predictability(knowledge, rows.codes),
             _each_alone(point, lines, knowledge, rows),
             self._spread(validated, taught),
         )
@@ -198,7 +197,7 @@ class Aim:
         rows = self._at(validated)[1]
         negative, positive = knowledge.groups[0]
         known = np.where(rows.positive[:, np.newaxis], positive, negative)
-        return known, _predictability(knowledge, rows)
+        return known, group_predictability(knowledge, rows.codes)
 
     def _combined(self, models: list[Model] | None, knowledge: Knowledge, rows: Rows, lines: Lines) -> Aimed:
         """Select a point of the curve, and fit its models on all rows if they are not fitted yet."""
@@ -220,7 +219,7 @@ class Aim:
             decision_scores(knowledge, moved),
             rows,
             lines,
-            _predictability(knowledge, rows),
+            group_predictability(knowledge, rows.codes),
             _each_alone(point, lines, knowledge, rows),
         )
 
@@ -256,9 +255,7 @@ def gather(model: Any, problem: Problem, given: Any, asked: dict[str, float], se
         weights = np.ones(apart.n_rows) if apart.sample_weight is None else apart.sample_weight
         positive = labels_apart(labels_in_order(problem.labels), apart, "validation")
         own = apart.table, lines.rows(positive, weights)
-    groups = model.group_estimator or default_estimators(problem.table.n_columns + 1)[0]
-    workers = n_workers(model.n_jobs)
-    learner = Learner(model.estimator, groups, problem, attributes, seed=seed, workers=workers)
+    learner = Learner(model, problem, attributes, seed)
     return Aim(learner, problem, find_folds(model.cv, problem, attributes, seed), lines, own)
 
 
@@ -272,16 +269,6 @@ def _each_alone(point: Point, lines: Lines, knowledge: Knowledge, rows: Rows) ->
         return False
     alone = [replace(lines, limits=(limit,)) for limit in lines.limits]
     return all(any(own.reached(point.counts) for point in _points(knowledge, rows, own)) for own in alone)
-
-
-def _predictability(knowledge: Knowledge, rows: Rows) -> float:
-    """Give the predictability of the attribute that features predict worst."""
-    found = [
-        group_predictability(knowledge, number, codes)
-        for number, codes in enumerate(rows.codes)
-        if codes.max() < knowledge.groups[number][0].shape[1]
-    ]
-    return min(found, default=0.0)
 
 
 def default_student(estimator: Any) -> Any:

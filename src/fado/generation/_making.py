@@ -281,7 +281,8 @@ def take_entries(X: Any, donors: Positions) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> take_entries(np.array([[1, 10], [2, 20], [3, 30]]), np.array([[0, 0], [2, 1]]))
+    >>> X = np.array([[1, 10], [2, 20], [3, 30]])
+    >>> take_entries(X, np.array([[0, 0], [2, 1]]))
     array([[ 1, 10],
            [ 3, 20]])
     """

@@ -121,8 +121,12 @@ class UtilityAwareOverSampler(BaseIntervention, BaseSampler):
     >>> y = [1, 0, 1, 0, 0, 0]
     >>> sex = ["f", "f", "m", "m", "m", "m"]
     >>> valuation = Valuation.from_probabilities([0.9, 0.1, 0.8, 0.0, 0.5, 0.4])
-    >>> sampler = UtilityAwareOverSampler(LinearUtility(alpha=1.0), method="repeat", random_state=0)
-    >>> X2, y2 = sampler.fit_resample(X, y, sensitive_features=sex, valuation=valuation)
+    >>> sampler = UtilityAwareOverSampler(
+    ...     LinearUtility(alpha=1.0), method="repeat", random_state=0
+    ... )
+    >>> X2, y2 = sampler.fit_resample(
+    ...     X, y, sensitive_features=sex, valuation=valuation
+    ... )
     >>> X2[sampler.synthetic_], y2
     (array([[3, 7],
            [3, 7]]), [1, 0, 1, 0, 0, 0, 1, 1])
