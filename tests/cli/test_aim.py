@@ -49,7 +49,9 @@ def test_one_command_one_model_one_card(folder):
     )
     assert (float(verdict[2]) >= 0.6) == (verdict[1] == "reached")
     assert "On validation rows, which chose the model, the line is reached" in done.stdout
-    assert re.search(r"1,199 new rows, the line will be reached with a probability of about 0\.\d\d\.", done.stdout)
+    assert re.search(
+        r"1,199 new rows, the line will be reached with a probability of about 0\.\d\d\.", done.stdout
+    )
     assert {path.name for path in (folder / "model").iterdir()} == {
         "model.json",
         "models.bin",
@@ -138,7 +140,7 @@ def test_weights_count(folder):
         ),
         (["--confidence", "2"], "`--confidence` must be in"),
         (["--test-fraction", "1.2"], r"`--test-fraction` must be in \(0, 1\), got 1.2"),
-        (["--test", "6"], "name the column by `--split`"),
+        (["--test", "6"], "name the column with `--split`"),
         (["--max-fpr", "0.1", "--top-k", "5"], "all limit decisions: give one"),
         (
             ["--by", "weights", "--ratio", "fpr_ratio=0.8", "--ratio", "tpr_ratio=0.8"],

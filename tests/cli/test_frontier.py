@@ -161,7 +161,7 @@ def test_expressions_positive_labels_and_weights(folder):
     assert model.facts_.protected == ("age>=50",)
     assert list(model.labels) == ["yes", "no"]
     assert "weight" not in model.feature_names_in_
-    assert "Among them is 'age', from which a protected attribute is computed." in model.card()
+    assert "Among them is 'age', of which a protected attribute is made." in model.card()
 
 
 @pytest.mark.parametrize(
@@ -192,12 +192,12 @@ def test_other_budgets(folder, option, limit, kind):
         (["--ratio", "fpr_ratio=2"], "`--ratio['fpr_ratio']` must be in (0, 1]"),
         (["--ratio", "fpr_ratio=high"], "`--ratio['fpr_ratio']` must be a number in (0, 1]"),
         (["--test", "3"], "`--test` names values of a column: name the column with `--split`"),
-        (["--split", "age"], "`--split age` sets no rows apart"),
+        (["--split", "age"], "`--split age` needs values"),
         (["--split", "agee", "--test", "1"], "no column 'agee'; did you mean 'age'"),
         (["--split", "hired", "--test", "1"], "`--split` names 'hired', the target"),
         (["--split", "age", "--test", "abc"], "`--test abc` is not a value of 'age'; it has"),
         (["--split", "age", "--test", "20", "--validation", "20"], "is already named by `--validation`"),
-        (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both say which rows are test rows"),
+        (["--split", "age", "--test", "20", "--test-fraction", "0.1"], "both define the test data"),
         (["--test-fraction", "1.5"], "`--test-fraction` must be"),
         (["--max-fpr", "2"], "`--max-fpr` must be a share in (0, 1)"),
         (["--drop", "sexe"], "`--drop` names 'sexe'"),

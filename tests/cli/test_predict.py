@@ -69,8 +69,8 @@ def test_with_labels_and_groups_the_line_is_checked(files, protected, groups):
     for text, end in zip(shown, ("", "_low", "_high"), strict=True):
         number = check.metrics[f"fpr_ratio{end}"]
         assert text == ("-" if np.isnan(number) else f"{number:.3f}")
-    kept = "kept" if check.budget_kept else "not kept"
-    assert f"The budget, a false-positive rate of at most 10 %, is {kept} on these rows." in done.stdout
+    kept = "kept" if check.budget_kept else "exceeded"
+    assert f"The budget (a false-positive rate of at most 10 %) is {kept} on these rows." in done.stdout
     assert ("drawn between the groups of 'sex'" in done.stdout) is (protected != "sex")
 
 
@@ -174,7 +174,7 @@ def test_columns_without_names_are_found_by_place(files):
             "`--positive maybe` is not a label",
         ),
         (["--target", "age", "--protected", "sex"], "`--target` holds the label 18"),
-        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' holds 62 labels"),
+        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' has 62 labels"),
     ],
     ids=str,
 )
@@ -196,6 +196,6 @@ def test_bad_tables_and_directories_are_said_in_a_sentence(files):
     assert "There is no file" in refusal(predict(files, data="none.parquet"))
     assert "There is no saved model in" in refusal(predict(files, model="none"))
     assert "must end in .csv or .parquet" in refusal(predict(files, out="scores.txt"))
-    assert "which is read as well" in refusal(predict(files, out="data.parquet"))
+    assert "which is also an input" in refusal(predict(files, out="data.parquet"))
     (files / "model" / "model.txt").write_bytes(b"tree\n")
     assert "model.txt' is damaged or of another model" in refusal(predict(files))
