@@ -141,7 +141,7 @@ def test_weights_count(folder):
         ),
         (["--confidence", "2"], "`--confidence` must be in"),
         (["--test-fraction", "1.2"], r"`--test-fraction` must be in \(0, 1\), got 1.2"),
-        (["--test", "6"], "name the column by `--split`"),
+        (["--test", "6"], "name the column with `--split`"),
         (["--max-fpr", "0.1", "--top-k", "5"], "all limit decisions: give one"),
         (
             ["--by", "weights", "--ratio", "fpr_ratio=0.8", "--ratio", "tpr_ratio=0.8"],

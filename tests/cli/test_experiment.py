@@ -35,7 +35,7 @@ def test_init_run_status_report(config, tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "Results of 13 models (13 done)" in done.stdout
     assert "Positive label: fraud_bool = 1." in done.stdout
-    assert "Best models with a fpr_ratio of at least 0.8 on the" in done.stdout
+    assert "Best models with a fpr_ratio of at least 0.8 on" in done.stdout
     assert "fits: 13 of 13 done, 0 failed" in done.stderr
     expected = Experiment.from_toml(config).run(tmp_path / "other", n_jobs=1)
     pd.testing.assert_frame_equal(Results.load(store).frame, expected.frame, check_exact=True)
@@ -136,8 +136,8 @@ def test_where_nothing_reaches_the_line_the_closest_are_said_to_be(several, caps
     shown = capsys.readouterr().out
     assert "Best models" not in shown
     title = (
-        "No model has a fpr_ratio of at least 1.1 on validation data; the closest, and what they achieve "
-        "on test data, with a threshold that was set on test data, with 95 % intervals"
+        "No model has a fpr_ratio of at least 1.1 on validation data; the closest models, and their "
+        "figures on test data, with a threshold that was set on test data, with 95 % intervals"
     )
     assert title in shown
     assert shown.count(SETTINGS) == 3

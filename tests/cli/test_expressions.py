@@ -292,7 +292,7 @@ def test_models_that_were_kept_in_python_know_true_and_false(folder, tmp_path):
         (("--exclude", "amount"), "`--exclude` names 'amount', of which the target is made"),
         (("--group-names", "sex: 3=x"), "`--group-names` of 'sex' names '3', which no row has; its"),
         (("--group-names", "sex: men, women"), "`--group-names` of 'sex' must say which group each name"),
-        (("--group-names", "height: 1=x"), "`--group-names` must begin with an attribute as `--prot"),
+        (("--group-names", "height: 1=x"), "`--group-names` must begin with an attribute of `--prot"),
         (("--group-names", "sex"), "`--group-names` must begin with an attribute"),
         (("--group-names", "sex: 1=men, women"), ".* must have a group and '=' before every name, each"),
         (("--group-names", "sex: 1=men, 1=boys"), ".* must have a group and '=' before every name, each"),

@@ -122,7 +122,7 @@ def test_a_setting_cannot_take_the_name_of_an_option(plugged):
             return TrainingSet(np.arange(len(labels.codes)))
 
     with pytest.raises(
-        ValueError, match="a setting called 'weight', which is an option of `fado sample` already"
+        ValueError, match="a setting named 'weight', which is already an option of `fado sample`"
     ):
         build_app()
 

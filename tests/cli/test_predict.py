@@ -175,7 +175,7 @@ def test_columns_without_names_are_found_by_place(files):
             "`--positive maybe` is not a label",
         ),
         (["--target", "age", "--protected", "sex"], "`--target` holds the label 18"),
-        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' holds 62 labels"),
+        (["--target", "age", "--protected", "sex", "--positive", "20"], "'age' has 62 labels"),
     ],
     ids=str,
 )
@@ -197,6 +197,6 @@ def test_bad_tables_and_directories_are_said_in_a_sentence(files):
     assert "There is no file" in refusal(predict(files, data="none.parquet"))
     assert "There is no saved model in" in refusal(predict(files, model="none"))
     assert "must end in .csv or .parquet" in refusal(predict(files, out="scores.txt"))
-    assert "which is read as well" in refusal(predict(files, out="data.parquet"))
+    assert "which is also an input" in refusal(predict(files, out="data.parquet"))
     (files / "model" / "model.txt").write_bytes(b"tree\n")
     assert "model.txt' is damaged or of another model" in refusal(predict(files))

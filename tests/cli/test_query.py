@@ -135,7 +135,7 @@ def test_a_quota_beyond_the_pool_is_a_warning(files):
         ([], {"n": None}, "Give the number of rows with `--n`, or their total cost with `--budget`."),
         ([], {"n": 0}, "`--n` must be at least 1, got 0."),
         (["--budget", 5], {}, "Give the number of rows with `--n`, or their total cost with `--budget`."),
-        (["--budget", 5], {"n": None}, "`--budget` is for rows that have a cost"),
+        (["--budget", 5], {"n": None}, "`--budget` needs the cost of each row"),
         (["--cost", "prise"], {"pool": "priced.parquet"}, "`--cost` names 'prise', which is not in the pool"),
         (["--alpha", 2], {}, "`--alpha` must be in [0, 1], got 2"),
         (["--diversity", -1], {}, "`--diversity` must be in [0, 1], got -1"),

@@ -153,7 +153,7 @@ def test_targets_of_many_labels_have_no_positive_rate(files):
         (
             {"protected": ["age>=50"]},
             [],
-            "no values of the protected attribute 'age>=50'; it has 'sex', 'age'",
+            "no values for the protected attribute 'age>=50'; it has 'sex', 'age'",
         ),
         ({"out": "weights.pkl"}, [], r"`--out` must end in \.csv or \.parquet"),
     ],
@@ -177,7 +177,7 @@ def test_values_of_other_rows_are_refused(files):
 
 
 def test_help():
-    assert "Weigh every row by its utility" in CliRunner().invoke(build_app(), ["reweigh", "--help"]).stdout
+    assert "Weight rows by their utility" in CliRunner().invoke(build_app(), ["reweigh", "--help"]).stdout
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pandas, about fairlearn

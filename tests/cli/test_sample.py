@@ -170,7 +170,7 @@ def check_sentence(result, message):
         (
             {"protected": ["age>=60"]},
             [],
-            "no values of the protected attribute 'age>=60'; it has 'sex', 'age>=50'",
+            "no values for the protected attribute 'age>=60'; it has 'sex', 'age>=50'",
         ),
         ({"protected": ["sax"]}, [], "'sax'"),
         ({"target": "defalt"}, [], "got 'defalt'; did you mean 'default'"),
@@ -289,8 +289,8 @@ def test_a_method_without_small_groups_takes_no_size(files):
     result = bare(files, "sample", "--intervention", "halved", "--min-group-size", 5)
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: `--min-group-size` is not for `--intervention halved`, which treats all groups alike: leave it "
-        "out.\n"
+        "error: `--min-group-size` is not for `--intervention halved`, which treats all groups alike: leave "
+        "it out.\n"
     )
     done = bare(files, "sample", "--intervention", "halved")
     assert done.exit_code == 0, done.stderr
@@ -330,7 +330,10 @@ def test_the_same_attribute_in_another_spelling_is_the_same(files):
 
 
 def test_help():
-    assert "Match the groups' positive rates" in CliRunner().invoke(build_app(), ["sample", "--help"]).stdout
+    assert (
+        "Equalise the positive rates of groups"
+        in CliRunner().invoke(build_app(), ["sample", "--help"]).stdout
+    )
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "values.parquet"])
@@ -362,7 +365,7 @@ def test_values_of_another_target_or_order_are_refused(files):
     FRAME.iloc[::-1].to_parquet(files / "data.parquet")
     done = sample(files)
     assert done.exit_code == 2
-    assert "stands in another order: value this table." in done.stderr
+    assert "has another order: value this table." in done.stderr
 
 
 def bare(files, command, *more):

@@ -81,9 +81,13 @@ def test_probabilities_are_kept_as_by_the_library(frame, data, tmp_path):
     [
         ("v.parquet", ["--valuator", "inbag"], "is for `--valuator oob`, not for 'inbag': leave it out"),
         ("v.parquet", ["--valuator", "knn-shapley"], "is for `--valuator oob`, not for 'knn-shapley'"),
-        ("v.csv", [], "`--keep-probabilities` needs a file that ends in .parquet"),
-        ("v.parquet", ["--memory", "4GB"], "valued by entropy, out of bag: leave out `--keep-probabilities`"),
-        ("v.parquet", ["--from", "data.parquet"], "fits nothing: leave out `--bags`, `--keep-probabilities`"),
+        ("v.csv", [], "`--keep-probabilities` needs a .parquet file"),
+        ("v.parquet", ["--memory", "4GB"], "valued by out-of-bag entropy: leave out `--keep-probabilities`"),
+        (
+            "v.parquet",
+            ["--from", "data.parquet"],
+            "fits no models: leave out `--bags`, `--keep-probabilities`",
+        ),
     ],
 )
 def test_probabilities_that_cannot_be_kept_are_refused_before_any_work(out, more, sentence, data, tmp_path):
@@ -115,7 +119,7 @@ def test_the_summary_says_whether_another_run_would_rank_rows_alike(data, tmp_pa
     out = tmp_path / "v.parquet"
     result = value(data, out, "--bags", 10, "--drop", "id")
     expected = Valuation.load(out).stability()["rank_agreement"]
-    told = f"by the standard errors: {expected[0]:.2f} for the target, {expected[1]:.2f} for sex."
+    told = f"from the standard errors: {expected[0]:.2f} for the target, {expected[1]:.2f} for sex."
     assert told in " ".join(result.stdout.split())
     assert "to be expected with another run" not in value(data, out, "--drop", "id").stdout  # of five bags
 

@@ -90,7 +90,7 @@ def test_short_names_for_one_attribute(data, values, tmp_path):
     check_sentence(
         value(tmp_path, protected=("sex", "age>=50")),
         f"'{tmp_path / 'made.csv'}' has no column of values for the protected attribute 'sex': it must be "
-        "called 'sex'.",
+        "named 'sex'.",
     )
 
 
@@ -130,8 +130,8 @@ def test_ids_that_do_not_match(frame, data, values, tmp_path):
     values[3:].to_csv(tmp_path / "made.csv", index=False)
     check_sentence(
         value(tmp_path, "--from-id", "id"),
-        f"{made} has no line for 3 of the table's 40 rows (id 100, 101, 102): add them, with an empty value "
-        "if they have none.",
+        f"{made} has no line for 3 of the table's 40 rows (id 100, 101, 102): add them, with an empty cell "
+        "for rows without a value.",
     )
     values[9:].to_csv(tmp_path / "made.csv", index=False)
     assert "(id 100, 101, 102, 103, 104 and 4 more)" in value(tmp_path, "--from-id", "id").stderr
@@ -175,8 +175,8 @@ def test_what_is_wrong_with_a_file_is_one_sentence(data, values, tmp_path):
 
     refused(
         values[:30],
-        f"{made} has 30 rows and the table has 40: give every row a line, or name a row id that both files "
-        "have by `--from-id`.",
+        f"{made} has 30 rows and the table has 40: give every row a line, or name a row id of both files "
+        "with `--from-id`.",
     )
     refused(
         values[["id", "sex"]],
@@ -195,18 +195,18 @@ def test_what_is_wrong_with_a_file_is_one_sentence(data, values, tmp_path):
     words.loc[3, "y"] = "high"
     refused(
         words,
-        f"Column 'y' of {made} must contain numbers, got 'high' in row 3 (the first is 0): correct it, or leave "
-        "the cell empty if the row has no value.",
+        f"Column 'y' of {made} must contain numbers, got 'high' in row 3 (the first is 0): correct it, or "
+        "leave the cell empty if the row has no value.",
     )
     refused(
         values.assign(sex=values["sex"] < 0),
-        f"Column 'sex' of {made} must contain numbers, got True in row 0 (the first is 0): correct it, or leave "
-        "the cell empty if the row has no value.",
+        f"Column 'sex' of {made} must contain numbers, got True in row 0 (the first is 0): correct it, or "
+        "leave the cell empty if the row has no value.",
     )
     refused(
         values.assign(y=values["y"].replace(10.5, np.inf)),
-        f"Column 'y' of {made} must contain finite numbers, got inf in row 5 (the first is 0): mend it, or "
-        "leave the cell empty if the row has no value.",
+        f"Column 'y' of {made} must contain finite numbers, got inf in row 5 (the first is 0): correct it, "
+        "or leave the cell empty if the row has no value.",
     )
     refused(values.assign(y=np.nan), f"Column 'y' of {made} is empty: fill it.")
     (tmp_path / "made.csv").unlink()

@@ -90,7 +90,7 @@ def test_rows_without_labels_are_valued(folder, valuator, data):
         pd.testing.assert_frame_equal(getattr(found, field), getattr(expected, field), check_exact=True)
     assert found.provenance.algorithm == "out-of-bag, new rows"
     assert "Values of models that were trained on 300 rows: 5 of y, 5 of sex, 5 of age>=50." in result.stdout
-    assert "averaged over what is predicted for it" in result.stdout
+    assert "averaged over its predicted labels" in result.stdout
     assert f"{expected.epistemic['sex'].mean():.3f}" in result.stdout
     assert "Values of 100 rows written to" in result.stdout
 
@@ -183,7 +183,7 @@ def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
     [
         (["--valuator", "influence"], "`--models` is for `--valuator oob` or `inbag`, not for 'influence'"),
         (["--models", "none/models"], "does not exist: create it first"),
-        (["--from", "values.parquet"], "fits nothing: leave out"),
+        (["--from", "values.parquet"], "fits no models: leave out"),
     ],
     ids=str,
 )

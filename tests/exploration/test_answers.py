@@ -44,8 +44,8 @@ def test_the_largest_gap_is_told_of_the_data_and_of_decisions(by_hand):
         "title": "Largest gap",
         "sentence": (
             "No clear difference in the rate of “y = True” was found between groups: the interval of the gap "
-            "contains 0. Gap: 0.0 points (95 % interval -9.7 to 9.7). For decisions of these models at 5 % false "
-            "positives: the false-positive rate is 10 % in “m” and 0 % in “f”, gap 10.0 points (95 % "
+            "contains 0. Gap: 0.0 points (95 % interval -9.7 to 9.7). For decisions of these models at 5 % "
+            "false positives: the false-positive rate is 10 % in “m” and 0 % in “f”, gap 10.0 points (95 % "
             "interval 4.2 to 17.4); the true-positive rate is 100 % in “m” and 50 % in “f”, gap 50.0 points "
             "(95 % interval 39.7 to 59.6)."
         ),
@@ -53,8 +53,8 @@ def test_the_largest_gap_is_told_of_the_data_and_of_decisions(by_hand):
     }
     step = told(seen)["next"]
     assert step["sentence"] == (
-        "Without any change, the false-positive-rate ratio is 0.000 at 5 % false positives, below 0.8. Aim "
-        "a model at it."
+        "Without any change, the false-positive-rate ratio is 0.000 at 5 % false positives, below 0.8. Train "
+        "a model aimed at it."
     )
     assert step["command"] == (
         'AimedEstimator(LGBMClassifier(), ratio="fpr_ratio", at_least=0.8).fit(X, y, sensitive_features=z)'
@@ -103,8 +103,8 @@ def test_a_ratio_below_the_line_that_may_be_chance_is_called_that():
     )
     assert told(seen)["next"]["sentence"] == (
         "Without any change, the false-positive-rate ratio is 0.600 at 5 % false positives, below 0.8. But "
-        "the rates do not differ clearly: more rows may show that no change is needed. Train a model aimed at "
-        "it."
+        "the rates do not differ clearly: more rows may show that no change is needed. Train a model aimed "
+        "at it."
     )
     assert "no clear difference in the false-positive rate was found" in told(seen)["gap"]["sentence"]
 
@@ -138,8 +138,8 @@ def test_what_gives_the_group_away(seen_planted):
     sentence = told(seen_planted)["giveaway"]["sentence"]
     base = {bias["id"]: bias for bias in seen_planted.to_dict()["attributes"][0]["biases"]}["base"]
     assert re.match(
-        r"Features that were hidden from the models of the group: “sex”\. “club” \([\d.]+ %\), .*give "
-        r"sex away most, by the share of the split gain of its models\.",
+        r"Features that were hidden from the models of the group: “sex”\. “club” \([\d.]+ %\), .*reveal "
+        r"sex most \(in brackets: the share of the split gain of its models\)\.",
         sentence,
     )
     assert sentence.endswith(f"{base['sentence']} 95 % interval: {base['low']:.3f} to {base['high']:.3f}.")
@@ -187,9 +187,9 @@ HOW = "(found on one half of the rows, measured on the other half, 48 fits)"
     [
         (
             effects({"remove": measured(120, 0.08, 0.025)}, {"halve": measured(40, -0.2, 0.05, -0.03)}),
-            "Halving the weight of the 40 rows where “age > 50 and job = clerk” lowers the FPR ratio by 0.200 "
-            "(plus or minus 0.098) and lowers the TPR by 0.030 (plus or minus 0.020). Of the 2 slices that "
-            f"were tried, it changes the ratio most {HOW}.",
+            "Halving the weight of the 40 rows where “age > 50 and job = clerk” lowers the FPR ratio by "
+            "0.200 (plus or minus 0.098) and lowers the TPR by 0.030 (plus or minus 0.020). Of the 2 slices "
+            f"that were tried, it changes the ratio most {HOW}.",
         ),
         (
             effects({"remove": measured(1200, 0.08, 0.04), "relabel": measured(9, 0.0785, 0.04)}),
@@ -377,7 +377,8 @@ def test_what_is_above_the_line_already_costs_nothing():
     own = of(Table(cells, known=0.5).aim(), "fpr_ratio")
     assert own["answer"] == 0
     assert own["sentences"][0] == (
-        "Without any change, the false-positive-rate ratio is 0.900 at 5 % false positives: 0.8 costs nothing."
+        "Without any change, the false-positive-rate ratio is 0.900 at 5 % false positives: 0.8 costs "
+        "nothing."
     )
 
 

@@ -273,7 +273,7 @@ def test_entropies_have_no_effects(seen_small):
     assert "Effects of rows on the model" not in seen_small.html()
     with pytest.raises(
         ValueError,
-        match="The values of 'sex' are not effects. Nothing was measured, since no",
+        match=r"The values of 'sex' are not effects\. Nothing was measured, since no",
     ):
         seen_small.effects()
     with pytest.raises(ValueError, match="The values of 'origin' are not effects: nothing to draw"):

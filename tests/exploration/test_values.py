@@ -108,8 +108,8 @@ def test_a_frame_of_stability_is_shown_as_it_was_measured(small):
     asked = {"sensitive_features": {"sex": small.z["sex"]}, "valuation": small.valuation, "retrain": 0}
     seen = explore(small.X, small.y, stability=frame, **asked)
     assert seen.to_dict()["stability"] == {
-        "sentence": "Rank correlation with values of another run (1: the same order of rows): loan 0.5. Lowest: "
-        f"0.125, sex in “{evil}”, with other encodings.",
+        "sentence": "Rank correlation with values of another run (1: the same order of rows): loan 0.5. "
+        f"Lowest: 0.125, sex in “{evil}”, with other encodings.",
         "rows": [dict(zip(columns, row, strict=True)) for row in rows[:2]],
         "changes": {"seeds": "random_state=1"},
         "notes": ["A note."],

@@ -25,7 +25,6 @@ NOT_YET = {
     "docs/guide/cluster.md",
     "docs/large.md",
     "docs/metrics.md",
-    "docs/mitigation.md",
     "docs/mitigation_measured.md",
     "docs/models.md",
     "docs/new_rows.md",

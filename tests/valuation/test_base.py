@@ -186,7 +186,7 @@ def test_an_unnamed_array_fits_values_of_one_attribute():
     valuation = InBagEntropy(random_state=0).fit(X, Y, sensitive_features=SEX).valuation_
     seen = explore(X, Y, sensitive_features=SEX.to_numpy(), valuation=valuation, retrain=0)
     assert seen.to_dict()["attributes"][0]["name"] == "sex"
-    with pytest.raises(ValueError, match="holds no values for 'gender'"):
+    with pytest.raises(ValueError, match="has no values for 'gender'"):
         explore(X, Y, sensitive_features={"gender": SEX}, valuation=valuation, retrain=0)
 
 

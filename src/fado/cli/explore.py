@@ -1,4 +1,4 @@
-"""`fado explore`: one page that shows which rows cause bias."""
+"""`fado explore`: one page that shows which rows contribute to bias."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def explore(
     jobs: int | None = None,
     **named: Any,
 ) -> None:
-    """Write a page that shows which rows cause bias, and what can be done about it.
+    """Write a page that shows which rows contribute to bias, and what can be done about it.
 
     Parameters
     ----------

@@ -464,8 +464,8 @@ def _along(
     direction, course = trend_of(correlation, quarters, gap)
     if course:
         sentence = (
-            f"{subject} {course} as {along} increases: highest with {high}, lowest with {low} (rank correlation "
-            f"{correlation.number:.3f}, which does not show such a change of direction)."
+            f"{subject} {course} as {along} increases: highest with {high}, lowest with {low} (rank "
+            f"correlation {correlation.number:.3f}, which does not show such a change of direction)."
         )
         widest = gap(quarters[ends[0]], quarters[ends[1]])
         named = {"measure": f"gap in the {what} between quarters of {along}", "format": form}

@@ -137,7 +137,7 @@ function drawRemoval(box, effects) {
 function drawEffectSlices(box, effects, about) {
   const measured = effects.measured !== null, tried = Object.keys(ACTIONS).filter((key) => effects.slices.some((s) => s.measured && s.measured[key]));
   const card = el("article", { class: "card below", "data-effects": "slices" }, el("h3", {}, measured ? `Slices and the ${effects.ratio}` : "Slices to look at"),
-    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics on validation data that played no part in finding the slices, with 95 % intervals." : " The effect of removing them was not measured."} Look at the rows of a slice before you delete any.`));
+    el("p", { class: "small" }, `Conditions on one or two columns, the target included${about.rows_searched < about.rows ? `, searched in ${count(about.rows_searched)} rows drawn at random` : ""}.${measured ? " Changes of the model's metrics are measured on validation data, which was not used to compute effects, with 95 % intervals." : " The effect of removing them was not measured."} Look at the rows of a slice before you delete any.`));
   box.append(card);
   if (!effects.slices.length) {
     card.append(el("p", { class: "note" }, "No slice stands out beyond chance."));
