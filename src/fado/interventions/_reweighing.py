@@ -138,7 +138,7 @@ class Reweigher(_BaseReweigher):
         return TrainingSet(np.arange(len(weights)), weights)
 
 
-@insert_parameters()
+@insert_parameters(LinearUtility)
 class UtilityAwareReweigher(_BaseReweigher):
     """Weight rows by their utility (UAR) and, optionally, correct the weights for equal positive rates.
 
@@ -195,10 +195,7 @@ class UtilityAwareReweigher(_BaseReweigher):
     UtilityAwarePrevalenceSampler : Drops rows instead.
     ReweighedEstimator : Trains an estimator with the weights.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------

@@ -23,6 +23,7 @@ from fado.tabular import (
     small_groups,
     take_rows,
 )
+from fado.utility import LinearUtility
 
 Bools = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -371,7 +372,7 @@ class _PrevalenceSampler(BaseIntervention, BaseSampler):
         return tags
 
 
-@insert_parameters()
+@insert_parameters(LinearUtility)
 class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     """Match the groups' positive rates by dropping the negatives of least utility (UAPS).
 
@@ -421,10 +422,7 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
     UtilityAwareOverSampler : Makes positives instead.
     UtilityAwareReweigher : Changes weights instead.
 
-    References
-    ----------
-    J. Pombal, P. Saleiro, M. A. T. Figueiredo and P. Bizarro, "Fairness-Aware Data Valuation for Supervised
-    Learning", 2023, arXiv:2303.16963.
+    {References}
 
     Examples
     --------
