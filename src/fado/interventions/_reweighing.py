@@ -104,8 +104,8 @@ class Reweigher(_BaseReweigher):
 
     See Also
     --------
-    UtilityAwareReweigher : Weights from utilities, with or without this correction.
-    ReweighedEstimator : Trains an estimator with the weights.
+    fado.UtilityAwareReweigher : Weights from utilities, with or without this correction.
+    fado.ReweighedEstimator : Trains an estimator with the weights.
 
     References
     ----------
@@ -191,9 +191,9 @@ class UtilityAwareReweigher(_BaseReweigher):
 
     See Also
     --------
-    Reweigher : Weights for equal positive rates, without utilities.
-    UtilityAwarePrevalenceSampler : Drops rows instead.
-    ReweighedEstimator : Trains an estimator with the weights.
+    fado.Reweigher : Weights for equal positive rates, without utilities.
+    fado.UtilityAwarePrevalenceSampler : Drops rows instead.
+    fado.ReweighedEstimator : Trains an estimator with the weights.
 
     {References}
 

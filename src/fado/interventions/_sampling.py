@@ -418,9 +418,9 @@ class UtilityAwarePrevalenceSampler(_PrevalenceSampler):
 
     See Also
     --------
-    RandomPrevalenceSampler : Drops the same number of rows at random.
-    UtilityAwareOverSampler : Makes positives instead.
-    UtilityAwareReweigher : Changes weights instead.
+    fado.RandomPrevalenceSampler : Drops the same number of rows at random.
+    fado.UtilityAwareOverSampler : Makes positives instead.
+    fado.UtilityAwareReweigher : Changes weights instead.
 
     {References}
 
@@ -491,7 +491,7 @@ class RandomPrevalenceSampler(_PrevalenceSampler):
 
     See Also
     --------
-    UtilityAwarePrevalenceSampler : Drops the rows of least utility.
+    fado.UtilityAwarePrevalenceSampler : Drops the rows of least utility.
 
     Examples
     --------
