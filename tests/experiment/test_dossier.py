@@ -102,7 +102,7 @@ def test_a_model_in_use_that_cannot_be_compared(frontier):
     with pytest.raises(ValueError, match="needs the column 'salary', which the search does not have"):
         frontier.dossier(in_use=other)
     other = LogisticRegression().fit(X.fillna(0)[["income"]], FRAUD.map({0: "no", 1: "yes"}))
-    with pytest.raises(ValueError, match="and the target's positive label is 1"):
+    with pytest.raises(ValueError, match="not the positive label 1"):
         frontier.dossier(in_use=other)
 
 
