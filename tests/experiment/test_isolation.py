@@ -19,7 +19,7 @@ from fado.experiment._bench import Bench
 
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility._utilities", "_CLASSES"),
+    ("fado.utility", "_CLASSES"),
     ("fado.valuation._base", "_CLASSES"),
 )
 

@@ -20,7 +20,7 @@ from fado.valuation import BaseValuator, Valuation, register_valuator
 
 REGISTRIES = (
     ("fado.interventions._registry", "_ENTRIES"),
-    ("fado.utility._utilities", "_CLASSES"),
+    ("fado.utility", "_CLASSES"),
     ("fado.valuation._base", "_CLASSES"),
 )
 HERE = r" \(module 'tests\.experiment\.test_plugging_in'\)"

@@ -115,10 +115,7 @@ def _in_use(results: Results, data: Data, lines: Mapping[str, float], in_use: An
 
 def _scores_of(model: Any, data: Data, part: str) -> FloatArray:
     """Score the rows of a part with the model in use; check its columns and labels."""
-    import pyarrow as pa
-
-    table = data.part(part).table
-    frame = pa.table({str(column.name): column.data for column in table.columns}).to_pandas()
+    frame = data.part(part).table.to_pandas().rename(columns=str)
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = getattr(model, "feature_name_", list(frame.columns))

@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import packages_distributions
 from typing import Any, TypeVar
 
-from fado._checks import check_count
+from fado._checks import ClassRegistry, check_count
 from fado._messages import closest_names
 from fado._records import record_from
-from fado._registry import ClassRegistry
 from fado.experiment._estimators import LIGHTGBM, describe_object, make_estimator
 from fado.experiment._section import MOST_MODELS, MOST_SEEDS, Parameter
 from fado.interventions import intervention_entries
@@ -307,7 +306,7 @@ def register_metric(name: str) -> Callable[[Function], Function]:
 
     See Also
     --------
-    Experiment : Takes further metrics as an argument, too.
+    fado.experiment.Experiment : Takes further metrics as an argument, too.
     Results.remeasure : Measures all models again by other metrics.
 
     Examples
