@@ -55,8 +55,11 @@ def test_it_ends_with_a_model_and_its_card(done):
     assert (facts.protected, facts.ratio, facts.at_least) == (("customer_age>=50",), "fpr_ratio", 0.8)
     assert facts.fits <= 12
     told = f"the line is {'reached' if model.reached_ else 'missed'}"
-    assert f"On validation rows, which chose the model, {told}" in printed
-    shown = re.search(r"On test rows, which had no part, the line is [^:]+: fpr_ratio ([0-9.]+)", printed)
+    assert f"On validation rows, which selected the model, {told}" in printed
+    shown = re.search(
+        r"On test rows, which were not used to make the model, the line is [^:]+: fpr_ratio ([0-9.]+)",
+        printed,
+    )
     assert float(shown[1]) == pytest.approx(facts.measured["test"]["fpr_ratio"], abs=5e-4)
     assert f"Model and card (card.md, card.html): {Path('demo', 'model')}" in printed
     assert "fpr_ratio of at least 0.8" in (folder / "model" / "card.md").read_text(encoding="utf-8")

@@ -224,7 +224,7 @@ def test_an_aimed_model_never_sees_what_the_target_is_made_of(folder, tmp_path):
     checked = run(*scored, *asked[:4], *named)
     z = protected_from(FRAME, OLD, named=True)
     assert model.check(FRAME, LABELS, {OLD: z}).sentence in checked
-    assert "The line was drawn between" not in checked
+    assert "The line is between" not in checked
     assert pd.read_parquet(tmp_path / "s.parquet")["decision"].tolist() == model.predict(FRAME).tolist()
     assert "`--group-names` names groups of `--protected`: give both." in refusal(*scored, *named)
 
@@ -290,7 +290,7 @@ def test_models_that_were_kept_in_python_know_true_and_false(folder, tmp_path):
         (("--weight", "amount"), "`--weight` names 'amount', of which the target is made"),
         (("--drop", "amount"), "`--drop` names 'amount', of which the target is made"),
         (("--exclude", "amount"), "`--exclude` names 'amount', of which the target is made"),
-        (("--group-names", "sex: 3=x"), "`--group-names` of 'sex' names '3', a group of no row; its"),
+        (("--group-names", "sex: 3=x"), "`--group-names` of 'sex' names '3', which no row has; its"),
         (("--group-names", "sex: men, women"), "`--group-names` of 'sex' must say which group each name"),
         (("--group-names", "height: 1=x"), "`--group-names` must begin with an attribute of `--prot"),
         (("--group-names", "sex"), "`--group-names` must begin with an attribute"),

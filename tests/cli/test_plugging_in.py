@@ -12,8 +12,7 @@ from fado.cli._app import build_app
 from fado.experiment import Results
 from fado.interventions import BaseIntervention, Setting, TrainingSet, register_intervention
 from fado.interventions._registry import _ENTRIES
-from fado.utility import BaseUtility, register_utility
-from fado.utility._utilities import _CLASSES
+from fado.utility import _CLASSES, BaseUtility, register_utility
 
 N = 200
 

@@ -71,7 +71,7 @@ def test_with_labels_and_groups_the_line_is_checked(files, protected, groups):
         assert text == ("-" if np.isnan(number) else f"{number:.3f}")
     kept = "kept" if check.budget_kept else "exceeded"
     assert f"The budget (a false-positive rate of at most 10 %) is {kept} on these rows." in done.stdout
-    assert ("drawn between the groups of 'sex'" in done.stdout) is (protected != "sex")
+    assert ("The line is between the groups of 'sex'" in done.stdout) is (protected != "sex")
 
 
 CHECKED = ["--target", "late", "--protected", "sex"]
@@ -140,7 +140,8 @@ def test_labels_that_are_written_otherwise_are_told_by_the_positive_one(files):
     words = ["--target", "late", "--protected", "sex"]
     done = predict(files, *words)
     assert refusal(done) == (
-        "error: `--target` holds the label 'A', and the model tells 'no' from 'yes': give these labels."
+        "error: `--target` holds the label 'A', but the model distinguishes 'no' and 'yes': pass these "
+        "labels."
     )
     done = predict(files, *words, "--positive", "B")
     assert MODEL.check(X, np.where(LATE, "yes", "no"), SEX).sentence in done.stdout

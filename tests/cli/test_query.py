@@ -142,7 +142,7 @@ def test_a_quota_beyond_the_pool_is_a_warning(files):
         (["--shares", "Female"], {}, "`--shares` must be like Female=0.5 or Female=250"),
         (["--shares", "Female=many"], {}, "`--shares` must be like Female=0.5 or Female=250"),
         (["--shares", "Female=0.5", "--shares", "Female=0.2"], {}, "`--shares` names 'Female' twice"),
-        (["--shares", "female=0.5"], {}, "names 'female', which is no group; did you mean 'Female'"),
+        (["--shares", "female=0.5"], {}, "names 'female', which is not a group; did you mean 'Female'"),
         (["--exclude", "jobs"], {}, "`--exclude` names 'jobs': there is no column 'jobs'"),
         ([], {"out": "chosen.txt"}, "`--out` must end in .csv or .parquet"),
         ([], {"pool": "nowhere.csv"}, "There is no file"),

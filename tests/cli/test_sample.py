@@ -443,7 +443,11 @@ def test_survey_weights_count_in_the_rates(files):
             ["--intervention", "rw", "--weight", "nte"],
             "The table has no column 'nte'; did you mean 'note'?",
         ),
-        ("reweigh", ["--intervention", "rw", "--weight", "note"], "`--weight` must hold numbers, got text."),
+        (
+            "reweigh",
+            ["--intervention", "rw", "--weight", "note"],
+            "`--weight` must hold numbers, got text.",
+        ),
         (
             "reweigh",
             ["--intervention", "rw", "--weight", "default"],

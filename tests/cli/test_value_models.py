@@ -174,7 +174,7 @@ def test_damaged_and_foreign_directories_are_refused(folder, tmp_path):
     assert "There is no saved set of models" in result.stderr
     result = value(tmp_path, models="new.parquet")
     assert result.exit_code == 2
-    assert "it is no directory" in result.stderr
+    assert "it is not a directory" in result.stderr
     assert (tmp_path / "models" / "notes.txt").read_text() == "mine"
 
 

@@ -439,7 +439,7 @@ def effects():
         "side": rng.choice(["left", "right"], n_rows),
     }
     y = pd.Series(X["score"] + (z["sex"] != "f") + rng.normal(size=n_rows) > 1, name="hired")
-    with pytest.warns(UserWarning, match="'side' .* too close to tell"):
+    with pytest.warns(UserWarning, match="'side' .* too close to say"):
         valuation = TreeInfluence(random_state=0).fit(X, y, sensitive_features=z).valuation_
     return explore(X, y, sensitive_features=z, valuation=valuation, retrain=60, show_rows=True)
 

@@ -1,4 +1,4 @@
-"""Aim: decisions that bring ratios between groups to a line, from what models of label and groups know.
+"""Aim: decisions that bring ratios between groups up to a line, from models of label and groups.
 
 Names that are imported `as` themselves are for the other packages of FADO, not for users.
 """
