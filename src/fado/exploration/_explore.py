@@ -50,8 +50,8 @@ class Exploration:
 
     See Also
     --------
-    explore : Explore a table in memory.
-    explore_files : Explore a table in files.
+    fado.explore : Explore a table in memory.
+    fado.explore_files : Explore a table in files.
 
     References
     ----------
