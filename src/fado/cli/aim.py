@@ -225,6 +225,6 @@ def _print_events(
         follows = "" if bound >= line else f", below {line:g}: no model can be confirmed with these rows"
         print_lines(
             f"{ratio}: at the budget, the smallest group ({groups.titles[compared[least]]}) has about "
-            f"{counts.events[least]:,.0f} {events} in {share * part.n_rows:,.0f} validation rows; equal rates "
-            f"would have a lower bound of {bound:.3f} at {100 * confidence:g} % confidence{follows}."
+            f"{counts.events[least]:,.0f} {events} in {share * part.n_rows:,.0f} validation rows; equal "
+            f"rates would have a lower bound of {bound:.3f} at {100 * confidence:g} % confidence{follows}."
         )
