@@ -41,7 +41,7 @@ class Scale:
 
     See Also
     --------
-    Valuation : Has a scale for each of its variables.
+    fado.Valuation : Has a scale for each of its variables.
     """
 
     meaning: str
@@ -181,7 +181,7 @@ class Provenance:
 
     See Also
     --------
-    Valuation : Has the provenance of its values.
+    fado.Valuation : Has the provenance of its values.
     """
 
     algorithm: str = "given"

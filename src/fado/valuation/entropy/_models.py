@@ -67,7 +67,7 @@ class ValuationModels:
 
     See Also
     --------
-    OutOfBagEntropy : Trains the models.
+    fado.OutOfBagEntropy : Trains the models.
     load_models : Reads saved models.
 
     Examples

@@ -81,8 +81,8 @@ class TreeInfluence(BaseValuator):
 
     See Also
     --------
-    retraining_check : How well the values predict retraining.
-    forecast_removals : What removing given rows would do.
+    fado.valuation.retraining_check : How well the values predict retraining.
+    fado.valuation.forecast_removals : What removing given rows would do.
     KNNShapley : Effects on a vote of nearest neighbours.
     DataShapley : Effects on any classifier, by training many models.
 

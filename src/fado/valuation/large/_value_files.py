@@ -201,7 +201,7 @@ def value_files(
     See Also
     --------
     OutOfBagEntropy : The same for a table in memory.
-    plan_files : Rows, memory and time that it would take.
+    fado.valuation.plan_files : Rows, memory and time that it would take.
 
     Examples
     --------
