@@ -214,7 +214,7 @@ class Features:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if self._shelved is not None:  # its columns stand in a file
+        if self._shelved is not None:  # its columns are in a file
             self.columns = self._columns_of(self._shelved)
 
     @property
